@@ -1,0 +1,1 @@
+"""Rules of evaluations, as data. One benchmark, one file."""

@@ -1,0 +1,151 @@
+"""A prediction held against its target, looked at once and read by everybody.
+
+Metrics, users and stop rules of one round all ask where the two masks differ and by how many pixels. A
+`Comparison` finds that out once, on the smallest window that holds both masks, and keeps it. What depends on
+the target alone stays in its `Reference` over all rounds and all dialogues about that target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from segarena.errors import InvalidMask
+from segarena.geometry.boxes import Window, bounding_window, join_windows
+from segarena.samples import Mask, Target, as_mask
+
+T = TypeVar("T")
+
+
+class Reference:
+    """What can be known of a one-object target before any prediction: its window, its area, and a memory.
+
+    Args:
+        mask: bool, any number of axes.
+        ignore: bool, same shape, True where nobody is judged; None when every pixel counts.
+
+    Raises:
+        InvalidMask: the shapes differ, or the values are not 0 and 1.
+    """
+
+    def __init__(self, mask: Any, ignore: Any = None) -> None:
+        self.ignore: Mask | None = None if ignore is None else as_mask(ignore, np.shape(mask), name="ignore")
+        target = as_mask(mask, name="target")
+        self.mask: Mask = target if self.ignore is None else target & ~self.ignore
+        self._memory: dict[Hashable, Any] = {}
+
+    @classmethod
+    def of(cls, target: Target) -> Reference:
+        """Return the reference of `target`."""
+        return cls(target.mask, target.ignore)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the sample."""
+        return self.mask.shape
+
+    @cached_property
+    def window(self) -> Window:
+        """Smallest window that holds the target; empty when the target is."""
+        return bounding_window(self.mask)
+
+    @cached_property
+    def area(self) -> int:
+        """Target pixels, ignored ones apart."""
+        return int(np.count_nonzero(self.mask[self.window]))
+
+    def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the value kept under `key`, computing it the first time it is asked for."""
+        if key not in self._memory:
+            self._memory[key] = compute()
+        return self._memory[key]
+
+
+class Comparison:
+    """One prediction against one reference; everything is computed when first asked for.
+
+    Ignored pixels count nowhere: they are False in both masks here.
+
+    Args:
+        prediction: bool, shape of the reference.
+        reference: the target.
+
+    Raises:
+        InvalidMask: the shapes differ.
+    """
+
+    def __init__(self, prediction: Mask, reference: Reference) -> None:
+        if prediction.shape != reference.shape:
+            raise InvalidMask(f"prediction has shape {prediction.shape}, the target {reference.shape}")
+        self.reference = reference
+        self._given = prediction
+
+    @cached_property
+    def prediction(self) -> Mask:
+        """The prediction, full frame, ignored pixels False."""
+        ignore = self.reference.ignore
+        return self._given if ignore is None else self._given & ~ignore
+
+    @property
+    def target(self) -> Mask:
+        """The target, full frame, ignored pixels False."""
+        return self.reference.mask
+
+    @property
+    def ignore(self) -> Mask | None:
+        """Where nobody is judged, full frame; None when every pixel counts."""
+        return self.reference.ignore
+
+    @cached_property
+    def prediction_window(self) -> Window:
+        """Smallest window that holds the prediction."""
+        return bounding_window(self.prediction)
+
+    @cached_property
+    def window(self) -> Window:
+        """Smallest window that holds prediction and target; both are False outside it."""
+        return join_windows(self.prediction_window, self.reference.window)
+
+    @cached_property
+    def intersection(self) -> int:
+        """Pixels in both."""
+        inside = self.reference.window
+        return int(np.count_nonzero(self.prediction[inside] & self.target[inside]))
+
+    @cached_property
+    def prediction_area(self) -> int:
+        """Predicted pixels."""
+        return int(np.count_nonzero(self.prediction[self.prediction_window]))
+
+    @property
+    def target_area(self) -> int:
+        """Target pixels."""
+        return self.reference.area
+
+    @property
+    def union(self) -> int:
+        """Pixels in either."""
+        return self.prediction_area + self.target_area - self.intersection
+
+    @property
+    def missing_area(self) -> int:
+        """Target pixels that were not predicted (false negatives)."""
+        return self.target_area - self.intersection
+
+    @property
+    def surplus_area(self) -> int:
+        """Predicted pixels that are not target (false positives)."""
+        return self.prediction_area - self.intersection
+
+    @cached_property
+    def missing(self) -> Mask:
+        """False negatives, on `window` only."""
+        return self.target[self.window] & ~self.prediction[self.window]
+
+    @cached_property
+    def surplus(self) -> Mask:
+        """False positives, on `window` only."""
+        return self.prediction[self.window] & ~self.target[self.window]

@@ -1,0 +1,1 @@
+"""Where samples with targets come from: one file per dataset family."""

@@ -1,0 +1,105 @@
+"""What was said so far about one target: the prompts, round by round, and the last prediction.
+
+A dialogue is all that a segmenter gets to see beside its own encoding of the sample. It never holds the
+ground truth, and a segmenter keeps nothing of it: whatever it wants back in the next round, it returns in
+`Prediction.logits`. So any round can be predicted again from the dialogue alone, anywhere, in any batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import PredictionInvalid
+from segarena.prompts import Click, Prompt
+from segarena.samples import Labels, Mask, Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """A segmenter's answer to one dialogue.
+
+    Attributes:
+        mask: bool (or uint8 labels for several objects), shape of the sample.
+        logits: what the segmenter wants handed back with the next round (for SAM its low-resolution
+            logits); any array, or None.
+        score: the segmenter's own estimate of its quality, or None.
+    """
+
+    mask: Mask | Labels
+    logits: NDArray[Any] | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dialogue:
+    """The prompts of one dialogue so far, by round, and the prediction of the round before.
+
+    Attributes:
+        rounds: one tuple of prompts per round, the last one not answered yet.
+        previous: the answer to the round before, None in the first round.
+    """
+
+    rounds: tuple[tuple[Prompt, ...], ...] = ()
+    previous: Prediction | None = field(default=None, repr=False)
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """All prompts so far, in the order given."""
+        return tuple(prompt for round_ in self.rounds for prompt in round_)
+
+    @property
+    def clicks(self) -> tuple[Click, ...]:
+        """All clicks so far, in the order given."""
+        return tuple(prompt for prompt in self.prompts if isinstance(prompt, Click))
+
+    @property
+    def effort(self) -> float:
+        """Interactions the user has spent so far."""
+        return sum(prompt.effort for prompt in self.prompts)
+
+    def ask(self, prompts: tuple[Prompt, ...]) -> Dialogue:
+        """Return this dialogue with one more round of prompts."""
+        return replace(self, rounds=(*self.rounds, prompts))
+
+    def answer(self, prediction: Prediction) -> Dialogue:
+        """Return this dialogue with its last round answered."""
+        return replace(self, previous=prediction)
+
+    def previous_mask(self, shape: Shape) -> Mask | Labels:
+        """Return the mask of the round before; all False of `shape` in the first round."""
+        return np.zeros(shape, dtype=np.bool_) if self.previous is None else self.previous.mask
+
+
+def as_prediction(answer: Any, shape: Shape, *, objects: int = 1, name: str = "prediction") -> Prediction:
+    """Return what a segmenter gave for one dialogue as a checked `Prediction`.
+
+    A bare array is taken as the mask. Numbers other than bool are taken only if they are all 0 or 1 (one
+    object) or whole labels 0..255 (several): thresholding probabilities is the segmenter's business.
+
+    Args:
+        answer: a `Prediction`, or an array that is its mask.
+        shape: the shape of the sample.
+        objects: how many objects the target has; above 1 the mask holds labels.
+        name: how the error names it.
+
+    Raises:
+        PredictionInvalid: wrong shape or dtype, NaN, or other values.
+    """
+    prediction = answer if isinstance(answer, Prediction) else Prediction(mask=np.asarray(answer))
+    mask = np.asarray(prediction.mask)
+    if mask.shape != tuple(shape):
+        raise PredictionInvalid(f"{name}: expected a mask of shape {tuple(shape)}, got {mask.shape}")
+    if mask.dtype == np.bool_ or (objects > 1 and mask.dtype == np.uint8):
+        return prediction
+    if mask.dtype.kind == "f" and not np.isfinite(mask).all():
+        raise PredictionInvalid(f"{name}: the mask contains NaN or infinity; return a bool mask")
+    highest = 255 if objects > 1 else 1
+    whole = mask.dtype.kind in "iuf" and bool(((mask >= 0) & (mask <= highest) & (mask == np.floor(mask))).all())
+    if not whole:
+        wanted = "labels 0..255" if objects > 1 else "a bool mask"
+        raise PredictionInvalid(f"{name}: expected {wanted}, got other {mask.dtype} values; threshold it first")
+    return replace(prediction, mask=mask.astype(np.uint8 if objects > 1 else np.bool_))

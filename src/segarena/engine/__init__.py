@@ -1,0 +1,1 @@
+"""Runs dialogues: sessions, lockstep rounds, workers, and the store of records."""

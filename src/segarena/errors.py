@@ -1,0 +1,100 @@
+"""Every error that segarena raises on purpose.
+
+    SegarenaError                 catch this one to catch them all
+    ├── InvalidInput (ValueError) something given has the wrong shape, type or content
+    │   ├── InvalidImage
+    │   ├── InvalidMask
+    │   └── InvalidPrompt
+    ├── DatasetError              a dataset on disk is not what it should be
+    │   ├── DatasetMissing        the folder, or files in it, are not there
+    │   └── SampleInvalid         one sample cannot be used; the rest of a run goes on
+    ├── PluginError
+    │   ├── UnknownPlugin         no plug-in of that name; the message says the near ones
+    │   ├── PluginInvalid         found, but cannot be built (wrong options, import fails)
+    │   └── MissingExtra          needs an optional part of the installation
+    ├── SegmenterError            a segmenter did not answer properly; becomes a record
+    │   ├── PredictionInvalid     wrong shape, NaN, wrong number of predictions
+    │   └── PredictTimeout        no answer within the time limit
+    ├── ProtocolViolation         a session was used out of order
+    └── StoreError                a run folder cannot be used
+        ├── RunConflict           it belongs to another configuration, or is in use
+        └── RunMissing            there is no run there
+
+A message says what was expected, what came and what to do, in one line.
+"""
+
+
+class SegarenaError(Exception):
+    """Root of all errors raised on purpose."""
+
+
+class InvalidInput(SegarenaError, ValueError):
+    """Something given has the wrong shape, type or content."""
+
+
+class InvalidImage(InvalidInput):
+    """An image is unreadable or not of a supported shape or type."""
+
+
+class InvalidMask(InvalidInput):
+    """A mask is unreadable or not of a supported shape, type or encoding."""
+
+
+class InvalidPrompt(InvalidInput):
+    """A prompt lies outside the sample or has impossible coordinates."""
+
+
+class DatasetError(SegarenaError):
+    """A dataset on disk is not what it should be."""
+
+
+class DatasetMissing(DatasetError):
+    """The dataset's folder, or files in it, are not there."""
+
+
+class SampleInvalid(DatasetError):
+    """One sample cannot be used; the others can."""
+
+
+class PluginError(SegarenaError):
+    """A plug-in cannot be found or built."""
+
+
+class UnknownPlugin(PluginError):
+    """No plug-in has this name."""
+
+
+class PluginInvalid(PluginError):
+    """A plug-in was found but cannot be built."""
+
+
+class MissingExtra(PluginError):
+    """An optional part of the installation is needed and absent."""
+
+
+class SegmenterError(SegarenaError):
+    """A segmenter did not answer properly."""
+
+
+class PredictionInvalid(SegmenterError):
+    """A prediction has the wrong shape, type, number or content."""
+
+
+class PredictTimeout(SegmenterError):
+    """A segmenter did not answer within the time limit."""
+
+
+class ProtocolViolation(SegarenaError):
+    """A session was used out of order."""
+
+
+class StoreError(SegarenaError):
+    """A run folder cannot be used."""
+
+
+class RunConflict(StoreError):
+    """A run folder belongs to another configuration or is in use."""
+
+
+class RunMissing(StoreError):
+    """There is no run in this folder."""

@@ -1,0 +1,1 @@
+"""Mask geometry on arrays: windows, distance, boundary, run lengths. Knows nothing of benchmarks."""

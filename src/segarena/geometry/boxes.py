@@ -1,0 +1,52 @@
+"""Windows: the smallest box around a mask, so that work touches only the pixels that matter."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from segarena.samples import Mask
+
+Window: TypeAlias = tuple[slice, ...]
+"""One half-open slice per axis; `array[window]` is the crop. Empty windows have start == stop."""
+
+
+def bounding_window(mask: Mask) -> Window:
+    """Return the smallest window that holds every True pixel; slices 0:0 when there is none.
+
+    Args:
+        mask: bool, any number of axes.
+    """
+    slices: list[slice] = []
+    rest: Mask = mask
+    for axis in range(mask.ndim):
+        # Reduce to one axis, find its ends, and go on inside them: later axes see less.
+        others = tuple(range(1, mask.ndim - axis))
+        hits = np.flatnonzero(rest.any(axis=others))
+        if not len(hits):
+            return (slice(0, 0),) * mask.ndim
+        here = slice(int(hits[0]), int(hits[-1]) + 1)
+        slices.append(here)
+        rest = np.asarray(rest[here].any(axis=0)) if others else rest
+    return tuple(slices)
+
+
+def join_windows(first: Window, second: Window) -> Window:
+    """Return the smallest window that holds both; an empty one adds nothing."""
+    if is_empty(first):
+        return second
+    if is_empty(second):
+        return first
+    pairs = zip(first, second, strict=True)
+    return tuple(slice(min(a.start, b.start), max(a.stop, b.stop)) for a, b in pairs)
+
+
+def grow_window(window: Window, margin: int, shape: tuple[int, ...]) -> Window:
+    """Return `window` with `margin` pixels more on every side, cut at the frame."""
+    return tuple(slice(max(0, s.start - margin), min(n, s.stop + margin)) for s, n in zip(window, shape, strict=True))
+
+
+def is_empty(window: Window) -> bool:
+    """Tell whether `window` holds no pixel."""
+    return any(s.start >= s.stop for s in window)

@@ -1,0 +1,183 @@
+"""The five roles: segmenter, user, metric, dataset, benchmark. Read this first.
+
+An evaluation is a dialogue between a user and a segmenter about a target in a sample, judged by metrics, under
+the rules of a benchmark. A plug-in is any class with these methods; nothing needs to be inherited.
+`segarena.registry` finds it by name, by entry point, or by path (`my_model.py:MyModel`). What varies is a
+constructor argument with a default: it becomes an option, and a run records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from segarena.comparison import Comparison
+from segarena.dialogue import Dialogue, Prediction
+from segarena.prompts import Prompt
+from segarena.samples import Sample, Target
+
+
+@runtime_checkable
+class Segmenter(Protocol):
+    """Answers prompts with masks.
+
+    The engine calls `encode` once per sample, then `predict` once per round with every dialogue about that
+    sample that still goes on: different targets, users and repeats. Dialogues have nothing to do with
+    each other, and nothing may be kept between calls: what the next round needs travels in
+    `Prediction.logits` and comes back as `dialogue.previous.logits`.
+
+    Optional class attribute `prompt_kinds`: the kinds it understands, e.g. `{"click", "box"}`; a run with a
+    user who gives other kinds is refused before it starts.
+    """
+
+    def encode(self, sample: Sample) -> Any:
+        """Do the expensive work that does not depend on prompts; return anything."""
+        ...
+
+    def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> Sequence[Prediction | Any]:
+        """Answer each dialogue, in order: a `Prediction`, or just a bool mask of the sample's shape."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Turn:
+    """All that a simulated user may look at when it is their turn.
+
+    Attributes:
+        sample: the sample.
+        target: the ground truth.
+        dialogue: prompts so far, and the last prediction.
+        comparison: the last prediction against the target; the empty prediction in the first round.
+        rng: this round's own random generator. It depends only on seed, benchmark, sample, target, user,
+            repeat and round, never on what ran before.
+    """
+
+    sample: Sample
+    target: Target
+    dialogue: Dialogue
+    comparison: Comparison
+    rng: np.random.Generator
+
+    @property
+    def round(self) -> int:
+        """The round these prompts open, counted from 1."""
+        return len(self.dialogue.rounds) + 1
+
+
+@runtime_checkable
+class User(Protocol):
+    """A simulated user: looks at the last prediction and gives the next prompts.
+
+    Must be pure: the same turn gives the same prompts; randomness only from `turn.rng`.
+    """
+
+    def next(self, turn: Turn) -> Sequence[Prompt] | None:
+        """Return the prompts of this round, or None when there is nothing left to correct."""
+        ...
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """A value for a prediction held against its target.
+
+    Attributes:
+        columns: the names of the values it gives, as they appear in the records.
+    """
+
+    columns: tuple[str, ...]
+
+    def __call__(self, comparison: Comparison) -> float | Mapping[str, float]:
+        """Return the value, or one per column; NaN where it is not defined, and say when in the docstring."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that `Dataset.check` noticed."""
+
+    is_error: bool
+    message: str
+
+
+@runtime_checkable
+class Dataset(Protocol):
+    """Samples with targets, loaded one at a time.
+
+    Attributes:
+        name: as it appears in records and tables.
+        sample_ids: in the order of evaluation, all distinct.
+        fingerprint: changes whenever the data or the rules that make targets of them change.
+    """
+
+    name: str
+
+    @property
+    def sample_ids(self) -> Sequence[str]:
+        """All sample ids, in order."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of the data as found."""
+        ...
+
+    def load(self, sample_id: str) -> Sample:
+        """Read one sample; raise `SampleInvalid` when it cannot be used."""
+        ...
+
+    def check(self) -> Sequence[Finding]:
+        """Look at every file and say what is found, what is odd and exactly what is missing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """A number over the rounds of one dialogue: "NoC@90", "IoU@5", "AuC".
+
+    Attributes:
+        name: as printed.
+        kind: which statistic of `segarena.metrics.curves`: "noc", "nof", "auc" or "at_round".
+        metric: the column it reads.
+        threshold: for "noc" and "nof".
+        round: for "at_round".
+        higher_is_better: which way is good.
+    """
+
+    name: str
+    kind: str
+    metric: str = "iou"
+    threshold: float = 0.9
+    round: int = 1
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """The rules of an evaluation, as data.
+
+    Attributes:
+        name: as registered.
+        users: plug-in names (with options) of the users who take part.
+        metrics: plug-in names of the metrics.
+        rounds: how many rounds a dialogue has at most.
+        summary: what the report's first table shows.
+        dataset: the dataset when none is named.
+        stop_at: (column, value): end a dialogue as soon as the value is reached; None goes on.
+        protocol: "segarena" for a careful reader's defaults, "published" for the published numbers.
+        paper: where the protocol comes from.
+        options: whatever else the summary needs to know; printed in reports.
+    """
+
+    name: str
+    users: tuple[str, ...]
+    metrics: tuple[str, ...]
+    rounds: int
+    summary: tuple[Statistic, ...]
+    dataset: str = "demo"
+    stop_at: tuple[str, float] | None = None
+    protocol: str = "segarena"
+    paper: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -1,0 +1,186 @@
+"""What a user gives a segmenter: clicks, boxes, scribbles, masks, a support example; and what each costs.
+
+Positions follow the sample's axes: (row, column) in an image, (plane, row, column) in a volume,
+(frame, row, column) in a video. `effort` counts interactions as the field does: a click 1, a box 2 (two
+corners; 3 in a volume), a scribble 3 (RadioActive, Table 1), a whole mask or support example 1 per mask given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from segarena.errors import InvalidPrompt
+from segarena.samples import ImageSample, Mask, Shape
+
+Position: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """One point, on the object (`is_positive`) or on what is not the object.
+
+    Attributes:
+        position: whole pixel indices along the sample's axes.
+        is_positive: True for "this belongs to it".
+        object_id: which object of a multi-object target; 1 otherwise.
+    """
+
+    position: Position
+    is_positive: bool = True
+    object_id: int = 1
+
+    kind: ClassVar[str] = "click"
+
+    @property
+    def effort(self) -> float:
+        """1 interaction."""
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An axis-aligned box from `start` (inclusive) to `stop` (exclusive), along the sample's axes."""
+
+    start: Position
+    stop: Position
+    object_id: int = 1
+
+    kind: ClassVar[str] = "box"
+
+    @property
+    def effort(self) -> float:
+        """2 interactions in an image (two corners), 3 in a volume."""
+        return 2.0 if len(self.start) == 2 else 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scribble:
+    """A drawn line through `points`, in order; sub-pixel positions allowed."""
+
+    points: tuple[tuple[float, ...], ...]
+    is_positive: bool = True
+    object_id: int = 1
+
+    kind: ClassVar[str] = "scribble"
+
+    @property
+    def effort(self) -> float:
+        """3 interactions, whatever its length."""
+        return 3.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskPrompt:
+    """A mask drawn by the user: bool, shape of the sample."""
+
+    mask: Mask
+    object_id: int = 1
+
+    kind: ClassVar[str] = "mask"
+
+    @property
+    def effort(self) -> float:
+        """1 interaction: one mask was given."""
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Support:
+    """One example for one-shot segmentation: an image and the mask of the object in it.
+
+    Attributes:
+        sample: the support image.
+        mask: bool, shape of the support image.
+        encoded: what the segmenter's `encode` made of the support image. The engine fills it in, once per
+            distinct support; users leave it None.
+    """
+
+    sample: ImageSample
+    mask: Mask
+    encoded: Any = field(default=None, repr=False)
+
+    kind: ClassVar[str] = "support"
+
+    @property
+    def effort(self) -> float:
+        """1 interaction: one example was shown."""
+        return 1.0
+
+
+Prompt: TypeAlias = Click | Box | Scribble | MaskPrompt | Support
+
+
+def check_prompt(prompt: Prompt, shape: Shape) -> None:
+    """Raise unless `prompt` lies inside a sample of `shape`.
+
+    Scribble points may lie anywhere in the closed frame [0, n - 1] along each axis.
+
+    Raises:
+        InvalidPrompt: wrong number of axes, not finite, or outside.
+    """
+    if isinstance(prompt, Support):
+        if prompt.mask.shape != prompt.sample.shape:
+            raise InvalidPrompt(f"support mask has shape {prompt.mask.shape}, its image {prompt.sample.shape}")
+        return
+    if isinstance(prompt, MaskPrompt):
+        if prompt.mask.shape != shape:
+            raise InvalidPrompt(f"mask prompt has shape {prompt.mask.shape}, the sample {shape}")
+        return
+    points = np.asarray(_corners(prompt), dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != len(shape) or not len(points):
+        raise InvalidPrompt(f"{prompt.kind}: expected positions with {len(shape)} coordinates, got {_corners(prompt)}")
+    inside = np.isfinite(points).all() and (points >= 0).all() and (points <= np.asarray(shape) - 1).all()
+    if not inside:
+        raise InvalidPrompt(f"{prompt.kind} at {_corners(prompt)} lies outside a sample of shape {shape}")
+    if isinstance(prompt, Box) and any(a >= b for a, b in zip(prompt.start, prompt.stop, strict=True)):
+        raise InvalidPrompt(f"box from {prompt.start} to {prompt.stop} is empty; stop is exclusive")
+
+
+def prompt_to_json(prompt: Prompt) -> dict[str, Any]:
+    """Return `prompt` as plain data for a record; masks and supports leave only their name and size."""
+    if isinstance(prompt, MaskPrompt):
+        return {
+            "kind": prompt.kind,
+            "area_px": int(np.count_nonzero(prompt.mask)),
+            "object_id": prompt.object_id,
+        }
+    if isinstance(prompt, Support):
+        return {
+            "kind": prompt.kind,
+            "sample": prompt.sample.id,
+            "area_px": int(np.count_nonzero(prompt.mask)),
+        }
+    return {"kind": prompt.kind, **asdict(prompt)}
+
+
+def prompt_from_json(data: dict[str, Any]) -> Click | Box | Scribble:
+    """Return the click, box or scribble that `prompt_to_json` wrote.
+
+    Raises:
+        InvalidPrompt: another kind, or missing fields.
+    """
+    fields: dict[str, Any] = {key: value for key, value in data.items() if key != "kind"}
+    try:
+        match data["kind"]:
+            case "click":
+                return Click(tuple(fields.pop("position")), **fields)
+            case "box":
+                return Box(tuple(fields.pop("start")), tuple(fields.pop("stop")), **fields)
+            case "scribble":
+                return Scribble(tuple(tuple(point) for point in fields.pop("points")), **fields)
+            case other:
+                problem = f"kind {other!r} cannot be read back; expected click, box or scribble"
+    except (KeyError, TypeError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    raise InvalidPrompt(f"prompt {data}: {problem}")
+
+
+def _corners(prompt: Click | Box | Scribble) -> tuple[tuple[float, ...], ...]:
+    if isinstance(prompt, Click):
+        return (prompt.position,)
+    if isinstance(prompt, Box):
+        return (prompt.start, tuple(i - 1 for i in prompt.stop))
+    return prompt.points

@@ -1,0 +1,256 @@
+"""Names to plug-ins: built-in names, names of installed packages, and `file.py:Name` paths.
+
+A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`,
+`benchmark`). Modules that do so are imported when a name is first looked up: our own folders, and every
+module that an installed package names in the entry point group `segarena.plugins`.
+
+A plug-in is written as a call with literal arguments: `grabcut`, `grabcut(iterations=2)`,
+`my_model.py:MyModel(scale=0.5)`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from segarena.errors import PluginError, PluginInvalid, SegarenaError, UnknownPlugin
+
+KINDS = ("segmenter", "user", "metric", "dataset", "benchmark")
+BUILT_IN = (
+    "segarena.segmenters",
+    "segarena.users",
+    "segarena.metrics",
+    "segarena.datasets",
+    "segarena.benchmarks",
+)
+
+Factory = TypeVar("Factory", bound=Callable[..., Any])
+_factories: dict[str, dict[str, Callable[..., Any]]] = {kind: {} for kind in KINDS}
+
+
+def register(kind: str, name: str) -> Callable[[Factory], Factory]:
+    """Return a decorator that makes a class or function the plug-in `name` of `kind`.
+
+    Raises:
+        PluginError: another plug-in has that name already.
+    """
+
+    def add(factory: Factory) -> Factory:
+        known = _factories[kind].get(name)
+        if known is not None and _origin(known) != _origin(factory):
+            raise PluginError(f"{kind} {name!r} is registered twice: {_origin(known)} and {_origin(factory)}")
+        _factories[kind][name] = factory
+        return factory
+
+    return add
+
+
+def segmenter(name: str) -> Callable[[Factory], Factory]:
+    """Register a class as the segmenter `name`."""
+    return register("segmenter", name)
+
+
+def user(name: str) -> Callable[[Factory], Factory]:
+    """Register a class as the simulated user `name`."""
+    return register("user", name)
+
+
+def metric(name: str) -> Callable[[Factory], Factory]:
+    """Register a class as the metric `name`."""
+    return register("metric", name)
+
+
+def dataset(name: str) -> Callable[[Factory], Factory]:
+    """Register a class as the dataset `name`."""
+    return register("dataset", name)
+
+
+def benchmark(name: str) -> Callable[[Factory], Factory]:
+    """Register a function that returns the benchmark `name`."""
+    return register("benchmark", name)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSpec:
+    """A plug-in as written: a name or path, and options.
+
+    Attributes:
+        reference: registered name, or `path/to/file.py:Name`.
+        options: keyword arguments of its constructor.
+    """
+
+    reference: str
+    options: dict[str, Any]
+
+    @classmethod
+    def parse(cls, text: str) -> PluginSpec:
+        """Read `name`, `name(key=value, ...)` or `file.py:Name(key=value, ...)`.
+
+        Raises:
+            PluginInvalid: the text is not of that form.
+        """
+        match = re.fullmatch(r"([^()]+?)\s*(?:\((.*)\))?\s*", text.strip(), flags=re.DOTALL)
+        if match is None:
+            raise PluginInvalid(f"{text!r}: expected NAME or NAME(option=value, ...)")
+        reference, arguments = match.group(1), match.group(2) or ""
+        try:
+            call = ast.parse(f"f({arguments})", mode="eval").body
+            assert isinstance(call, ast.Call)  # noqa: S101  it is: we wrote the parentheses
+            if call.args or any(keyword.arg is None for keyword in call.keywords):
+                raise ValueError("options are written option=value")
+            options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        except (SyntaxError, ValueError) as error:
+            raise PluginInvalid(f"{text!r}: expected NAME(option=value, ...) with plain values; {error}") from error
+        return cls(reference, options)
+
+    def __str__(self) -> str:
+        inner = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
+        return f"{self.reference}({inner})" if inner else self.reference
+
+
+def names(kind: str) -> dict[str, Callable[..., Any]]:
+    """Return every registered plug-in of `kind`, by name, in alphabetical order."""
+    _import_plugins()
+    return dict(sorted(_factories[kind].items()))
+
+
+def find(kind: str, reference: str) -> Callable[..., Any]:
+    """Return the factory behind a name or a `file.py:Name` path.
+
+    Raises:
+        UnknownPlugin: nothing has that name; the message lists the near ones.
+        PluginInvalid: the file cannot be imported or has no such name in it.
+    """
+    if ".py:" in reference:
+        return _from_file(kind, reference)
+    known = names(kind)
+    if reference in known:
+        return known[reference]
+    near = difflib.get_close_matches(reference, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known) or 'none'}."
+    broken = "".join(f" ({text})" for text in _import_plugins())
+    raise UnknownPlugin(f"no {kind} is called {reference!r}; {hint} A file works too: my_file.py:MyClass.{broken}")
+
+
+def build(kind: str, plugin: PluginSpec | str) -> Any:
+    """Return the plug-in, constructed with its options.
+
+    Raises:
+        UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options.
+    """
+    spec = PluginSpec.parse(plugin) if isinstance(plugin, str) else plugin
+    factory = find(kind, spec.reference)
+    _check_options(kind, spec, factory)
+    try:
+        return factory(**spec.options)
+    except SegarenaError:
+        raise
+    except Exception as error:
+        raise PluginInvalid(f"{kind} {spec} cannot be built: {type(error).__name__}: {error}") from error
+
+
+def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
+    """Return what a run records of a plug-in: its name, all its options resolved, the hash of its file."""
+    spec = PluginSpec.parse(plugin) if isinstance(plugin, str) else plugin
+    factory = find(kind, spec.reference)
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(factory).parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    }
+    options = {key: _plain(value) for key, value in {**defaults, **spec.options}.items()}
+    description: dict[str, Any] = {"kind": kind, "name": spec.reference, "options": options}
+    if ".py:" in spec.reference:
+        description["sha256"] = hashlib.sha256(Path(_split_path(spec.reference)[0]).read_bytes()).hexdigest()
+    return description
+
+
+def _check_options(kind: str, spec: PluginSpec, factory: Callable[..., Any]) -> None:
+    signature = inspect.signature(factory)
+    try:
+        signature.bind(**spec.options)
+    except TypeError as error:
+        takes = ", ".join(str(parameter) for parameter in signature.parameters.values()) or "no options"
+        raise PluginInvalid(f"{kind} {spec}: {error}; it takes {takes}") from error
+
+
+@cache
+def _import_plugins() -> tuple[str, ...]:
+    """Import every module that registers plug-ins; return one line for each foreign one that fails.
+
+    Another package's fault must not stop ours, so its error only becomes part of messages.
+    """
+    for folder in BUILT_IN:
+        package = importlib.import_module(folder)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{folder}.{module.name}")
+    broken: list[str] = []
+    for entry in entry_points(group="segarena.plugins"):
+        try:
+            entry.load()
+        except Exception as error:
+            broken.append(f"plug-in package {entry.value} failed to import: {type(error).__name__}: {error}")
+    return tuple(broken)
+
+
+def _from_file(kind: str, reference: str) -> Callable[..., Any]:
+    path, name = _split_path(reference)
+    if not Path(path).is_file():
+        raise PluginInvalid(f"{kind} {reference!r}: there is no file {path}")
+    module = _load_file(str(Path(path).resolve()))
+    factory = getattr(module, name, None)
+    if not callable(factory):
+        classes = [
+            key for key, value in vars(module).items() if inspect.isclass(value) and value.__module__ == module.__name__
+        ]
+        raise PluginInvalid(
+            f"{kind} {reference!r}: {path} has no {name!r}; it defines {', '.join(classes) or 'no class'}"
+        )
+    return factory
+
+
+@cache
+def _load_file(path: str) -> ModuleType:
+    name = "segarena_file_" + hashlib.sha256(path.encode()).hexdigest()[:12]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginInvalid(f"{path} cannot be imported as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up while they are being made
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise PluginInvalid(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _split_path(reference: str) -> tuple[str, str]:
+    path, _, name = reference.rpartition(":")
+    return path, name
+
+
+def _origin(factory: Callable[..., Any]) -> str:
+    return f"{factory.__module__}.{factory.__qualname__}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

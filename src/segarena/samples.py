@@ -1,0 +1,174 @@
+"""What is segmented: samples (an image, a volume, a video) and the targets in them.
+
+Axes are named once and for all: images are (row, column), volumes (plane, row, column), videos
+(frame, row, column); colour, when there is any, is a last axis of length 3. (x, y) exists only where
+files and wires demand it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidImage, InvalidInput, InvalidMask
+
+Mask: TypeAlias = NDArray[np.bool_]
+"""One object: True where it is. Shape (H, W), (D, H, W) or (T, H, W)."""
+
+Labels: TypeAlias = NDArray[np.uint8]
+"""Several objects judged together (DAVIS): 0 background, 1..N the objects."""
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Target:
+    """One thing to be segmented in a sample, as the ground truth has it.
+
+    Attributes:
+        id: unique among the sample's targets.
+        mask: bool, shape of the sample, for one object; uint8 labels (0 background, 1..N) for several
+            objects judged together.
+        ignore: bool, same shape, True where nobody is judged; None when every pixel counts.
+        label: what it is, in human words ("cat", "liver").
+        attributes: anything a summary may group by ("size", "tier", "modality").
+    """
+
+    id: str
+    mask: Mask | Labels
+    ignore: Mask | None = None
+    label: str = ""
+    attributes: Mapping[str, str | float] = field(default_factory=dict[str, str | float])
+
+    @property
+    def objects(self) -> int:
+        """How many objects are judged together: 1 for a bool mask, the highest label otherwise."""
+        return 1 if self.mask.dtype == np.bool_ else int(self.mask.max(initial=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImageSample:
+    """A photograph: `image` uint8 (H, W, 3), RGB."""
+
+    id: str
+    image: NDArray[np.uint8]
+    targets: tuple[Target, ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        """(H, W)."""
+        return self.image.shape[:2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VolumeSample:
+    """A 3D scan: `voxels` (D, H, W), any real dtype, in (plane, row, column).
+
+    Attributes:
+        spacing_mm: edge lengths of a voxel along (plane, row, column).
+        affine: 4 x 4, voxel index (plane, row, column, 1) to millimetres in RAS+; None when unknown.
+        modality: "CT", "MR", ... or "".
+    """
+
+    id: str
+    voxels: NDArray[Any]
+    spacing_mm: tuple[float, float, float]
+    affine: NDArray[np.float64] | None = None
+    modality: str = ""
+    targets: tuple[Target, ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        """(D, H, W)."""
+        return self.voxels.shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VideoSample:
+    """A video: `frames` is a sequence of uint8 (H, W, 3) images that may load each one when asked."""
+
+    id: str
+    frames: Sequence[NDArray[np.uint8]]
+    frame_shape: tuple[int, int]
+    targets: tuple[Target, ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        """(T, H, W)."""
+        return (len(self.frames), *self.frame_shape)
+
+
+Sample: TypeAlias = ImageSample | VolumeSample | VideoSample
+
+
+def as_image(array: Any, *, name: str = "image") -> NDArray[np.uint8]:
+    """Return `array` as uint8 RGB (H, W, 3), or say why it cannot be.
+
+    Grey (H, W) is repeated over three channels, alpha (H, W, 4) is dropped; bool, 16-bit and float images
+    are refused, because scaling them is the reader's decision (see `segarena.datasets.files`).
+
+    Raises:
+        InvalidImage: wrong number of axes, channels, dtype, or no pixels.
+    """
+    image = np.asarray(array)
+    if image.ndim == 2:
+        image = np.repeat(image[:, :, None], 3, axis=2)
+    if image.ndim != 3 or image.shape[2] not in (3, 4) or 0 in image.shape:
+        raise InvalidImage(f"{name}: expected (H, W), (H, W, 3) or (H, W, 4) pixels, got shape {np.shape(array)}")
+    if image.dtype != np.uint8:
+        raise InvalidImage(f"{name}: expected 8-bit pixels (uint8), got {image.dtype}; scale it to 0..255 first")
+    return np.ascontiguousarray(image[:, :, :3])
+
+
+def as_mask(array: Any, shape: Shape | None = None, *, name: str = "mask") -> Mask:
+    """Return `array` as a bool mask, or say why it cannot be.
+
+    Bool is taken as it is; integers and floats only when every value is 0 or 1 (thresholding is the
+    caller's decision, never ours).
+
+    Args:
+        array: the mask, (H, W), (D, H, W) or (T, H, W).
+        shape: the shape it must have; None accepts any.
+        name: how the error names it.
+
+    Raises:
+        InvalidMask: wrong shape or dtype, NaN, or values other than 0 and 1.
+    """
+    mask = np.asarray(array)
+    if shape is not None and mask.shape != tuple(shape):
+        raise InvalidMask(f"{name}: expected shape {tuple(shape)}, got {mask.shape}")
+    if mask.dtype == np.bool_:
+        return mask
+    if mask.dtype.kind not in "iuf":
+        raise InvalidMask(f"{name}: expected bool or numbers 0 and 1, got dtype {mask.dtype}")
+    if mask.dtype.kind == "f" and not np.isfinite(mask).all():
+        raise InvalidMask(f"{name}: contains NaN or infinity; a mask holds only 0 and 1")
+    if not ((mask == 0) | (mask == 1)).all():
+        values = np.unique(mask)[:5].tolist()
+        raise InvalidMask(f"{name}: expected only 0 and 1, got values {values}...; threshold it first")
+    return mask.astype(np.bool_)
+
+
+def check_sample(sample: Sample) -> None:
+    """Raise unless every target of `sample` fits it and the target ids are distinct.
+
+    Raises:
+        InvalidMask: a target or ignore mask has another shape or dtype than the sample allows.
+        InvalidInput: two targets share an id.
+    """
+    ids = [target.id for target in sample.targets]
+    if len(set(ids)) != len(ids):
+        twice = next(i for i in ids if ids.count(i) > 1)
+        raise InvalidInput(f"sample {sample.id}: two targets have the id {twice!r}; ids must differ")
+    for target in sample.targets:
+        name = f"sample {sample.id}, target {target.id}"
+        if str(target.mask.dtype) not in ("bool", "uint8"):
+            raise InvalidMask(f"{name}: expected a bool mask or uint8 labels, got {target.mask.dtype}")
+        if target.mask.shape != sample.shape:
+            raise InvalidMask(f"{name}: mask has shape {target.mask.shape}, the sample {sample.shape}")
+        if target.ignore is not None:
+            as_mask(target.ignore, sample.shape, name=f"{name}, ignore")

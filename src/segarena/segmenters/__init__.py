@@ -1,0 +1,1 @@
+"""Segmenters that come with the package. One plug-in, one file."""

@@ -1,0 +1,1 @@
+"""Simulated users: who gives the prompts. One plug-in, one file."""

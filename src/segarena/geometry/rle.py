@@ -1,0 +1,85 @@
+"""Run lengths: a mask as the lengths of its alternating runs of False and True, in a few kilobytes.
+
+Runs follow the row-major order of the array, whatever its number of axes, and start with the False run (0
+when the first pixel is True). Each length is a little-endian base-128 number: seven bits to a byte, lowest
+first, the eighth bit set on all but the last byte. The same mask gives the same bytes on every machine,
+which a general compressor does not promise, and never needs more than one byte per pixel plus one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidMask
+from segarena.samples import Mask, Shape, as_mask
+
+_LONGEST = 9  # bytes of one length: 63 bits
+
+
+def encode_rle(mask: Mask) -> bytes:
+    """Return the run lengths of `mask`, row-major.
+
+    Args:
+        mask: bool, any number of axes; a mask without pixels is one run of 0.
+
+    Raises:
+        InvalidMask: the values are not 0 and 1.
+    """
+    return _pack(run_lengths(as_mask(mask)))
+
+
+def decode_rle(data: bytes, shape: Shape) -> Mask:
+    """Return the bool mask of `shape` whose run lengths are `data`.
+
+    Memory is taken only after the lengths were found to fit, so foreign data cannot ask for more than
+    `shape` does.
+
+    Raises:
+        InvalidMask: the data ends inside a length, or the lengths do not add up to the pixels of `shape`.
+    """
+    pixels = math.prod(shape)
+    lengths = _unpack(data)
+    # A single length above the limit could make the sum wrap around, so it is looked at first.
+    if int(lengths.max(initial=0)) > pixels or int(lengths.sum()) != pixels:
+        raise InvalidMask(
+            f"run lengths: expected {pixels} pixels for shape {tuple(shape)}; these do not add up to that"
+        )
+    is_on = np.arange(len(lengths)) % 2 == 1
+    return np.repeat(is_on, lengths).reshape(shape)
+
+
+def run_lengths(mask: Mask) -> NDArray[np.int64]:
+    """Return the lengths of the runs of `mask` in row-major order, the False run first (maybe 0)."""
+    flat = mask.ravel()
+    changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+    lengths = np.diff(np.concatenate(([0], changes, [flat.size])))
+    return np.concatenate(([0], lengths)) if flat.size and flat[0] else lengths
+
+
+def _pack(lengths: NDArray[np.int64]) -> bytes:
+    sizes = np.ones(len(lengths), dtype=np.int64)
+    for place in range(1, _LONGEST):
+        sizes += lengths >> (7 * place) > 0
+    starts = np.cumsum(sizes) - sizes
+    packed = np.zeros(int(sizes.sum()), dtype=np.uint8)
+    for place in range(int(sizes.max())):
+        here = np.flatnonzero(sizes > place)
+        more = sizes[here] > place + 1
+        packed[starts[here] + place] = (lengths[here] >> (7 * place) & 127) | more << 7
+    return packed.tobytes()
+
+
+def _unpack(data: bytes) -> NDArray[np.int64]:
+    packed: NDArray[Any] = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero(packed < 128)
+    starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
+    sizes = ends - starts + 1
+    if len(packed) and (packed[-1] >= 128 or int(sizes.max()) > _LONGEST):
+        raise InvalidMask(f"run lengths: {len(packed)} bytes that do not end with a whole length; the data is damaged")
+    places = np.arange(len(packed)) - np.repeat(starts, sizes)
+    parts = (packed & 127).astype(np.int64) << 7 * places
+    return np.add.reduceat(parts, starts) if len(starts) else parts

@@ -1,3 +1,82 @@
-"""segarena: judge promptable segmentation the way people use it."""
+"""segarena: judge promptable segmentation the way people use it.
+
+The nouns are in `samples`, `prompts` and `dialogue`, the five roles in `interfaces`. `evaluate` runs a
+benchmark on a segmenter; `sessions` lets your own script hold the loop; `write_report` makes the page.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from segarena.dialogue import Dialogue, Prediction
+    from segarena.engine.evaluate import evaluate
+    from segarena.engine.participant import sessions
+    from segarena.engine.store import RunFolder
+    from segarena.errors import SegarenaError
+    from segarena.interfaces import Benchmark, Dataset, Metric, Segmenter, Statistic, Turn, User
+    from segarena.prompts import Box, Click, MaskPrompt, Scribble, Support
+    from segarena.reports import write_report
+    from segarena.samples import ImageSample, Target, VideoSample, VolumeSample
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Benchmark": "interfaces",
+    "Box": "prompts",
+    "Click": "prompts",
+    "Dataset": "interfaces",
+    "Dialogue": "dialogue",
+    "ImageSample": "samples",
+    "MaskPrompt": "prompts",
+    "Metric": "interfaces",
+    "Prediction": "dialogue",
+    "RunFolder": "engine.store",
+    "Scribble": "prompts",
+    "SegarenaError": "errors",
+    "Segmenter": "interfaces",
+    "Statistic": "interfaces",
+    "Support": "prompts",
+    "Target": "samples",
+    "Turn": "interfaces",
+    "User": "interfaces",
+    "VideoSample": "samples",
+    "VolumeSample": "samples",
+    "evaluate": "engine.evaluate",
+    "sessions": "engine.participant",
+    "write_report": "reports",
+}
+
+__all__ = [
+    "Benchmark",
+    "Box",
+    "Click",
+    "Dataset",
+    "Dialogue",
+    "ImageSample",
+    "MaskPrompt",
+    "Metric",
+    "Prediction",
+    "RunFolder",
+    "Scribble",
+    "SegarenaError",
+    "Segmenter",
+    "Statistic",
+    "Support",
+    "Target",
+    "Turn",
+    "User",
+    "VideoSample",
+    "VolumeSample",
+    "evaluate",
+    "sessions",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `import segarena` costs next to nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'segarena' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"segarena.{_HOMES[name]}"), name)

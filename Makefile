@@ -1,0 +1,55 @@
+# Everything a fresh machine needs is Python >= 3.11, make and a package registry.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test install lint types contract tests docs bench clean help
+
+help:      ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+demo: $(STAMP)      ## judge two segmenters on photographs, write a report, say where it lies
+	$(BIN)/segarena demo
+
+test: $(VENV)/.developed lint types contract tests      ## everything CI runs
+
+lint: $(VENV)/.developed      ## style
+	$(BIN)/ruff check src tests benches examples
+	$(BIN)/ruff format --check src tests benches examples
+
+types: $(VENV)/.developed      ## strict types
+	$(BIN)/basedpyright --pythonpath $(BIN)/python src
+
+contract: $(VENV)/.developed      ## lower folders never import higher ones
+	$(BIN)/lint-imports
+
+tests: $(VENV)/.developed      ## the test suite, with coverage
+	$(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered
+
+bench: $(VENV)/.developed      ## speed, as ratios
+	$(BIN)/python benches/run_all.py
+
+docs: $(VENV)/.documented      ## build the site into site/
+	$(BIN)/mkdocs build --strict
+
+install: $(STAMP)      ## make the environment and install segarena into it
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+# torch is pinned here and only here: a range would fetch gigabytes of GPU libraries on a machine without one.
+$(VENV)/.developed: $(STAMP)
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet -e '.[dev,models]' tests/plugin_package
+	@touch $@
+
+$(VENV)/.documented: $(VENV)/.developed
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	@touch $@
+
+clean:      ## remove the environment and what tools leave
+	rm -rf $(VENV) site build dist .pytest_cache .ruff_cache .coverage

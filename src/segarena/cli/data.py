@@ -1,0 +1,45 @@
+"""`segarena data`: look at datasets before judging anything on them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from segarena.cli.exits import FAILURES, one_line_errors
+
+app = typer.Typer(help="Look at datasets before judging anything on them.", no_args_is_help=True)
+
+
+@app.callback()
+def _data() -> None:
+    """Look at datasets before judging anything on them."""
+
+
+@app.command("check")
+def check(
+    name: Annotated[str, typer.Argument(help="A dataset from `segarena list datasets`, or file.py:Class.")],
+    path: Annotated[str | None, typer.Argument(help="Its folder, if it needs one.")] = None,
+) -> None:
+    """Read every file of a dataset; say what is found, what is odd, and exactly what is missing.
+
+        segarena data check demo
+
+        segarena data check folder photos
+
+    Exit code 0: usable; 1: something is wrong; 2: there is nothing to look at.
+    """
+    from segarena.registry import PluginSpec, build
+
+    with one_line_errors():
+        spec = PluginSpec.parse(name)
+        if path is not None:
+            spec = PluginSpec(spec.reference, {"path": path, **spec.options})
+        dataset = build("dataset", spec)
+        findings = list(dataset.check())
+        for finding in findings:
+            typer.secho(
+                ("error: " if finding.is_error else "") + finding.message, fg="red" if finding.is_error else None
+            )
+    if any(finding.is_error for finding in findings):
+        raise typer.Exit(FAILURES)

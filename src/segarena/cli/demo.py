@@ -1,0 +1,29 @@
+"""`segarena demo`: the main job from end to end on photographs that come with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from segarena.cli.exits import one_line_errors
+
+SEGMENTERS = ("superpixels", "grabcut")
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for runs and report.")] = Path("runs/demo"),
+    rounds: Annotated[int, typer.Option(help="Clicks per target.")] = 20,
+    workers: Annotated[int, typer.Option("--workers", "-w", help="Processes to use.")] = 2,
+) -> None:
+    """Judge two segmenters by clicks on ten photographs, and write a report. Needs no download."""
+    from segarena.cli.run import run_and_show
+    from segarena.reports import write_report
+
+    with one_line_errors("stopped; the same command goes on where it was"):
+        runs = [out / name for name in SEGMENTERS]
+        for name, folder in zip(SEGMENTERS, runs, strict=True):
+            run_and_show("clicks", segmenter=name, dataset="demo", rounds=rounds, workers=workers, out=folder)
+        files = write_report(runs, out / "report")
+        typer.echo(f"\nThe report lies at {files.html.resolve()}\nOpen it in a browser; it works offline.")

@@ -1,0 +1,45 @@
+"""The `segarena` command. Each command is thin: it reads options, calls the library, prints the answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import segarena
+from segarena.cli import data, demo, listing, report, run
+
+app = typer.Typer(
+    name="segarena",
+    help="Judge promptable segmentation the way people use it.\n\n"
+    "Start with `segarena demo`; then `segarena list` for what there is, `segarena run` on your own model, "
+    "`segarena report` to look at runs.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("list")(listing.list_plugins)
+app.command("run")(run.run)
+app.command("report")(report.report)
+app.add_typer(data.app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"segarena {segarena.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Judge promptable segmentation the way people use it."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,34 @@
+"""`segarena report`: tables and a page from runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from segarena.cli.exits import one_line_errors
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders; two or more are compared, paired by target.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the report. [default: RUN/report of the first run]")
+    ] = None,
+) -> None:
+    """Print the summary of runs and write the page, CSV and LaTeX tables.
+
+    The page is one file that works offline: summary with intervals, curves, the gallery of dialogues, the
+    hardest targets. Everything is read from the records; nothing is computed again.
+
+        segarena report runs/grabcut
+
+        segarena report runs/grabcut runs/graph --out comparison
+    """
+    from segarena.reports import terminal_table, write_report
+
+    with one_line_errors():
+        files = write_report(runs, out or runs[0] / "report")
+        Console().print(terminal_table(runs))
+        typer.echo(f"page:   {files.html}\ntables: {files.csv}, {files.latex}")

@@ -1,0 +1,120 @@
+"""`segarena run`: judge a segmenter by a benchmark."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from segarena.cli.exits import FAILURES, one_line_errors
+from segarena.errors import InvalidInput
+
+_INTERRUPTED = "stopped; finished samples are kept, and the same command goes on where it was"
+
+
+def run(
+    benchmark: Annotated[str, typer.Argument(help="Which rules: a name from `segarena list benchmarks`.")] = "clicks",
+    segmenter: Annotated[
+        str | None,
+        typer.Option("--segmenter", "-s", help="NAME, NAME(option=value, ...) or my_model.py:MyClass."),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", "-d", help="Like the segmenter; by default the benchmark's own."),
+    ] = None,
+    user: Annotated[
+        list[str] | None,
+        typer.Option("--user", "-u", help="A simulated user; repeat for several. By default the benchmark's own."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", "-m", help="A further metric; repeat for several.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="The most rounds of a dialogue.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder of the run. If it holds this run already, it goes on there."),
+    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", "-w", help="Processes to use. [default: 1]")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many samples.")] = None,
+    repeats: Annotated[int | None, typer.Option(help="How often each user talks about each target.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of all random choices. [default: 0]")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds that one prediction may take before it counts as failed.")
+    ] = None,
+    retry_failed: Annotated[bool, typer.Option(help="Do samples again in which something failed.")] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="A TOML file with the same options; the command line wins.")
+    ] = None,
+) -> None:
+    """Judge a segmenter by a benchmark, and keep every round as a record.
+
+    The run is a folder. Stop it with Ctrl-C (or lose the machine): the same command goes on where it was.
+
+        segarena run clicks --segmenter grabcut --dataset demo --out runs/grabcut
+
+        segarena run clicks -s my_model.py:MyModel -d "folder(path='photos')" -u centre -u uniform -w 2
+
+    Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid);
+    2: refused, with one line why; 130: interrupted.
+    """
+    given = {
+        "segmenter": segmenter,
+        "dataset": dataset,
+        "users": user,
+        "metrics": metric,
+        "rounds": rounds,
+        "out": out,
+        "workers": workers,
+        "limit": limit,
+        "repeats": repeats,
+        "seed": seed,
+        "time_limit_s": time_limit,
+    }
+    with one_line_errors(_INTERRUPTED):
+        options = {"benchmark": benchmark, **_read_toml(config, given)}
+        options.update({key: value for key, value in given.items() if value is not None})
+        failures = run_and_show(retry_failed=retry_failed, **options)
+    if failures:
+        raise typer.Exit(FAILURES)
+
+
+def run_and_show(benchmark: str, **options: Any) -> int:
+    """Run with a progress bar and print where it lies; return the number of failures."""
+    from segarena.cli.progress import RunProgress
+    from segarena.engine.evaluate import evaluate
+    from segarena.reports import terminal_table
+
+    if "segmenter" not in options:
+        raise InvalidInput("which segmenter? give --segmenter NAME; 'segarena list segmenters' shows what there is")
+    console = Console(stderr=True)
+    options.setdefault("workers", 1)
+    with RunProgress(f"{benchmark} · {options['segmenter']}", console) as progress:
+        folder = evaluate(benchmark, on_progress=progress.update, **options)
+    Console().print(terminal_table([folder.path]))
+    failures = folder.config["counts"]["failures"]
+    if failures:
+        console.print(f"[yellow]{failures} failures are among the records; `segarena report` lists them[/yellow]")
+    console.print(f"run: {folder.path}   look at it: segarena report {folder.path}")
+    return failures
+
+
+def _read_toml(file: Path | None, known: dict[str, Any]) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        options = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"--config {file} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"--config {file} is not valid TOML: {error}") from error
+    names = ["benchmark", *known]
+    for key in options:
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+            raise InvalidInput(f"--config {file}: unknown option {key!r}; {hint}")
+    return options

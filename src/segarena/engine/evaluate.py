@@ -1,0 +1,146 @@
+"""Run a benchmark: the engine's end of the session."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from segarena.engine.plan import Plan, environment, make_plan
+from segarena.engine.store import RunFolder
+from segarena.engine.workers import Done, run_here, run_in_workers
+from segarena.interfaces import Benchmark, Dataset, Segmenter
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """How far a run is; handed to `on_progress` when it starts and after every sample."""
+
+    samples: int
+    done: int = 0
+    resumed: int = 0
+    rounds: int = 0
+    failures: int = 0
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def evaluate(
+    benchmark: str | Benchmark = "clicks",
+    *,
+    segmenter: str | Segmenter,
+    dataset: str | Dataset | None = None,
+    users: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    rounds: int | None = None,
+    out: str | Path | None = None,
+    workers: int = 0,
+    retry_failed: bool = False,
+    on_progress: OnProgress | None = None,
+    **options: Any,
+) -> RunFolder:
+    """Judge `segmenter` by `benchmark`; return the finished run. Called again with the same `out`, it resumes.
+
+    Args:
+        benchmark: name of a benchmark, or one.
+        segmenter: plug-in as written ("grabcut", "my_model.py:MyModel(scale=2)"), or an object.
+        dataset: plug-in as written, or an object; the benchmark's own by default.
+        users: plug-ins as written, instead of the benchmark's.
+        metrics: further metrics.
+        rounds: instead of the benchmark's.
+        out: folder of the run; by default `runs/<benchmark>-<segmenter>-<dataset>`.
+        workers: processes; 0 works in this one. Objects travel to processes by pickling.
+        retry_failed: do samples again in which something failed.
+        on_progress: called with the state of the run.
+        options: seed, repeats, limit, keep_rounds, time_limit_s, name: see `segarena.engine.plan.Plan`.
+
+    Raises:
+        SegarenaError: before anything runs, when something is missing or does not fit; StoreError when the
+            run cannot be written. What a segmenter does wrong becomes a record.
+    """
+    options.setdefault("name", "" if isinstance(segmenter, str) else type(segmenter).__name__)
+    plan = make_plan(
+        benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=segmenter, **options
+    )
+    return run_plan(plan, out=out, workers=workers, retry_failed=retry_failed, on_progress=on_progress)
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    out: str | Path | None = None,
+    workers: int = 0,
+    retry_failed: bool = False,
+    on_progress: OnProgress | None = None,
+) -> RunFolder:
+    """Hold every session of `plan` that is not on disk yet; see `evaluate`."""
+    cast = plan.cast()
+    folder = open_folder(plan, cast.dataset, out)
+    with folder.lock():
+        if retry_failed:
+            folder.discard(folder.failed())
+        pending = folder.pending()
+        resumed = len(folder.samples) - len(pending)
+        progress = Progress(samples=len(folder.samples), done=resumed, resumed=resumed)
+        report = on_progress or _say_nothing
+        report(progress)
+        if not pending:
+            return folder
+        steps = (
+            run_in_workers(plan, cast, folder, pending, workers)
+            if workers
+            else run_here(cast, folder, pending, plan.time_limit_s)
+        )
+        for done in steps:
+            _advance(progress, done)
+            report(progress)
+        finish(folder)
+    return folder
+
+
+def open_folder(plan: Plan, dataset: Dataset, out: str | Path | None) -> RunFolder:
+    """Start or continue the run folder of `plan`."""
+    config = plan.describe(dataset)
+    path = Path(out) if out is not None else _default_path(config)
+    circumstances = {
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "environment": environment(),
+        "command": " ".join(sys.argv),
+    }
+    return RunFolder.create(path, {**config, **circumstances})
+
+
+def finish(folder: RunFolder) -> None:
+    """Write into run.json what the whole run came to."""
+    records, timings = folder.records(), folder.timings()
+    folder.config["finished"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    folder.config["counts"] = {
+        "samples": len(folder.samples),
+        "targets": records.filter(records["target"] != "").select("sample", "target").n_unique(),
+        "rounds": records.filter(records["failure"].is_null()).height,
+        "encodes": timings.filter(timings["round"] == 0).height,
+        "failures": records.filter(records["failure"].is_not_null()).height,
+    }
+    folder.write_config()
+
+
+def _say_nothing(_: Progress) -> None:
+    pass
+
+
+def _advance(progress: Progress, done: Done) -> None:
+    progress.done += 1
+    progress.rounds += done.rounds
+    progress.failures += done.failures
+
+
+def _default_path(config: dict[str, Any]) -> Path:
+    def plain(name: str) -> str:
+        return "".join(letter if letter.isalnum() else "-" for letter in name.rpartition("/")[2].replace(".py:", "-"))
+
+    names = [config["benchmark"]["name"], config["segmenter"]["name"], config["dataset"]["name"]]
+    return Path("runs") / "-".join(plain(name) for name in names)

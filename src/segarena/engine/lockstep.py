@@ -1,0 +1,135 @@
+"""All dialogues of one sample, round by round: one encode, then one batched predict per round.
+
+What goes wrong becomes a record and the others go on. When a batch fails, its dialogues are asked one by one,
+so that the one at fault is found; segmenters keep no state, so asking again changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from segarena.comparison import Reference
+from segarena.dialogue import Dialogue
+from segarena.engine.guard import TimeLimit
+from segarena.engine.rows import Rows, encoder_pass, failed_sample
+from segarena.engine.session import Rules, Session
+from segarena.errors import PredictionInvalid, SegarenaError
+from segarena.interfaces import Dataset, Segmenter, User
+from segarena.samples import Sample, check_sample
+
+ENCODE_LIMITS = 10.0
+"""An encode may take this many times the limit of one prediction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """Who takes part in a run: the built plug-ins and the rules.
+
+    Attributes:
+        users: by the name they have in the records.
+        repeats: how often each user talks about each target.
+    """
+
+    dataset: Dataset
+    segmenter: Segmenter
+    users: dict[str, User]
+    rules: Rules
+    repeats: int = 1
+
+
+def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
+    """Hold every dialogue about one sample; never raises for what a plug-in or the data does wrong."""
+    try:
+        sample = cast.dataset.load(sample_id)
+        check_sample(sample)
+        sessions = open_sessions(cast, sample)
+    except Exception as error:
+        rules = cast.rules
+        return Rows([failed_sample(rules.benchmark, rules.dataset, sample_id, _describe("loading", error))])
+    rows = Rows()
+    try:
+        started = time.perf_counter()
+        with limit.watch(f"encoding {sample_id}", times=ENCODE_LIMITS):
+            encoded = cast.segmenter.encode(sample)
+        rows.timings.append(encoder_pass(sample_id, time.perf_counter() - started))
+    except Exception as error:
+        for session in sessions:
+            session.fail(_describe("encode", error))
+    else:
+        _hold_dialogues(cast.segmenter, encoded, sessions, limit)
+    for session in sessions:
+        rows.extend(session.rows())
+    return rows
+
+
+def open_sessions(cast: Cast, sample: Sample) -> list[Session]:
+    """Return one session per target, user and repeat, in this order."""
+    references = [(target, Reference.of(target)) for target in sample.targets]
+    return [
+        Session(
+            rules=cast.rules,
+            sample=sample,
+            target=target,
+            reference=reference,
+            user=user,
+            user_name=name,
+            repeat=repeat,
+        )
+        for target, reference in references
+        for name, user in cast.users.items()
+        for repeat in range(cast.repeats)
+    ]
+
+
+def _hold_dialogues(segmenter: Segmenter, encoded: Any, sessions: list[Session], limit: TimeLimit) -> None:
+    active = sessions
+    while active:
+        asked = [(session, dialogue) for session in active if (dialogue := _ask(session)) is not None]
+        answers = _predict(segmenter, encoded, [dialogue for _, dialogue in asked], limit)
+        for (session, _), (answer, seconds) in zip(asked, answers, strict=True):
+            _take(session, answer, seconds)
+        active = [session for session, _ in asked if not session.is_over]
+
+
+def _ask(session: Session) -> Dialogue | None:
+    try:
+        return session.next()
+    except Exception as error:
+        session.fail(_describe(f"user {session.user_name}", error))
+        return None
+
+
+def _take(session: Session, answer: Any, seconds: float) -> None:
+    try:
+        if isinstance(answer, Exception):
+            raise answer
+        session.submit(answer, seconds)
+    except Exception as error:
+        session.fail(_describe("predict", error))
+
+
+def _predict(
+    segmenter: Segmenter, encoded: Any, dialogues: Sequence[Dialogue], limit: TimeLimit
+) -> list[tuple[Any, float]]:
+    """Return (answer or exception, seconds) for each dialogue."""
+    if not dialogues:
+        return []
+    started = time.perf_counter()
+    try:
+        with limit.watch(f"predicting {len(dialogues)} dialogues", times=len(dialogues)):
+            answers = list(segmenter.predict(encoded, dialogues))
+        if len(answers) != len(dialogues):
+            raise PredictionInvalid(f"expected {len(dialogues)} predictions, got {len(answers)}")
+    except Exception as error:
+        if len(dialogues) == 1:
+            return [(error, time.perf_counter() - started)]
+        return [_predict(segmenter, encoded, [dialogue], limit)[0] for dialogue in dialogues]
+    share_s = (time.perf_counter() - started) / len(dialogues)
+    return [(answer, share_s) for answer in answers]
+
+
+def _describe(where: str, error: Exception) -> str:
+    return f"{where}: {error}" if isinstance(error, SegarenaError) else f"{where}: {type(error).__name__}: {error}"

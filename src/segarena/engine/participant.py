@@ -1,0 +1,72 @@
+"""The participant's end of the session: your own script holds the loop and asks for the next prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from segarena.engine.evaluate import finish, open_folder
+from segarena.engine.lockstep import open_sessions
+from segarena.engine.plan import make_plan
+from segarena.engine.rows import Rows, failed_sample
+from segarena.engine.session import Session
+from segarena.errors import DatasetError, InvalidInput
+from segarena.interfaces import Benchmark, Dataset
+from segarena.samples import check_sample
+
+
+def sessions(
+    benchmark: str | Benchmark = "clicks",
+    *,
+    name: str,
+    dataset: str | Dataset | None = None,
+    users: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    rounds: int | None = None,
+    out: str | Path | None = None,
+    **options: Any,
+) -> Iterator[Session]:
+    """Yield the sessions of a run one by one; your script answers them with its own model.
+
+        for session in segarena.sessions("clicks", name="mine", dataset="demo"):
+            while (dialogue := session.next()) is not None:
+                session.submit(my_model(session.sample.image, dialogue.clicks))
+
+    The same prompts, rules and records as `segarena.evaluate`. Sessions about one sample come one after the
+    other and are written when the last of them is over; a script that is started again skips finished samples.
+    A session left before its end is recorded as failed.
+
+    Args:
+        benchmark: as in `segarena.evaluate`, like all that is not named here.
+        name: what your model is called in tables.
+        dataset: plug-in as written, or an object.
+        users: plug-ins as written.
+        metrics: further metrics.
+        rounds: instead of the benchmark's.
+        out: folder of the run.
+        options: further fields of `segarena.engine.plan.Plan`.
+    """
+    plan = make_plan(
+        benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=None, name=name, **options
+    )
+    cast = plan.cast()
+    folder = open_folder(plan, cast.dataset, out)
+    with folder.lock():
+        for index in folder.pending():
+            rows = Rows()
+            try:
+                sample = cast.dataset.load(folder.samples[index])
+                check_sample(sample)
+                opened = open_sessions(cast, sample)
+            except (DatasetError, InvalidInput) as error:
+                rules = cast.rules
+                rows.records.append(failed_sample(rules.benchmark, rules.dataset, folder.samples[index], str(error)))
+                opened = []
+            for session in opened:
+                yield session
+                if not session.is_over:
+                    session.fail(f"left by the participant after {session.answered} answered rounds")
+                rows.extend(session.rows())
+            folder.write(index, rows)
+        finish(folder)

@@ -1,0 +1,189 @@
+"""What a run is: the plug-ins by name, the rules, and the description that goes into run.json.
+
+A plan is small and made of names, so that every worker process can build the same cast from it.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+import segarena
+from segarena.engine.lockstep import Cast
+from segarena.engine.session import Rules
+from segarena.errors import InvalidInput, PluginInvalid
+from segarena.interfaces import Benchmark, Dataset, Metric, Segmenter, User
+from segarena.registry import build, describe
+
+GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
+"""After these rounds (and the last) masks are kept unless the plan says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run before it starts.
+
+    Attributes:
+        benchmark: the rules; `segarena.engine.plan.make_plan` applies changes to them.
+        segmenter: plug-in as written, an object with the segmenter's methods, or None when the participant's
+            own script answers.
+        dataset: plug-in as written, or an object.
+        seed: of all random streams.
+        repeats: how often each user talks about each target.
+        limit: only the first so many samples; None takes all.
+        keep_rounds: after which rounds masks are kept.
+        time_limit_s: of one prediction.
+        name: what the segmenter is called in tables when it is not a plug-in.
+    """
+
+    benchmark: Benchmark
+    segmenter: str | Segmenter | None
+    dataset: str | Dataset
+    seed: int = 0
+    repeats: int = 1
+    limit: int | None = None
+    keep_rounds: tuple[int, ...] = GALLERY_ROUNDS
+    time_limit_s: float = 60.0
+    name: str = ""
+
+    def cast(self) -> Cast:
+        """Build the plug-ins.
+
+        Raises:
+            PluginError, DatasetError: something cannot be found or built.
+        """
+        rules = self.benchmark
+        metrics = tuple(build("metric", name) for name in rules.metrics)
+        _check_columns(rules, metrics)
+        users: dict[str, User] = {name: build("user", name) for name in rules.users}
+        segmenter: Any = build("segmenter", self.segmenter) if isinstance(self.segmenter, str) else self.segmenter
+        _check_prompt_kinds(users, segmenter)
+        dataset: Dataset = build("dataset", self.dataset) if isinstance(self.dataset, str) else self.dataset
+        return Cast(
+            dataset=dataset,
+            segmenter=segmenter,
+            users=users,
+            rules=Rules(
+                benchmark=rules.name,
+                dataset=dataset.name,
+                metrics=metrics,
+                rounds=rules.rounds,
+                stop_at=rules.stop_at,
+                seed=self.seed,
+                keep_rounds=self.keep_rounds,
+            ),
+            repeats=self.repeats,
+        )
+
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what run.json says of this plan, circumstances apart."""
+        rules = self.benchmark
+        samples = list(dataset.sample_ids)[: self.limit]
+        if not samples:
+            raise InvalidInput(f"dataset {dataset.name} has no samples to run")
+        return {
+            "version": segarena.__version__,
+            "benchmark": _describe_benchmark(rules),
+            "segmenter": self._describe("segmenter", self.segmenter),
+            "dataset": {
+                **self._describe("dataset", self.dataset),
+                "fingerprint": dataset.fingerprint,
+                "samples": samples,
+            },
+            "users": [{**describe("user", name), "written": name} for name in rules.users],
+            "metrics": [describe("metric", name) for name in rules.metrics],
+            "rounds": rules.rounds,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "keep_rounds": list(self.keep_rounds),
+            "time_limit_s": self.time_limit_s,
+        }
+
+    def _describe(self, kind: str, plugin: Any) -> dict[str, Any]:
+        if isinstance(plugin, str):
+            return describe(kind, plugin)
+        fallback = "participant" if plugin is None else type(plugin).__name__
+        return {"kind": kind, "name": (self.name if kind == "segmenter" else "") or fallback, "options": {}}
+
+
+def make_plan(
+    benchmark: str | Benchmark,
+    *,
+    dataset: str | Dataset | None = None,
+    users: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    rounds: int | None = None,
+    **options: Any,
+) -> Plan:
+    """Return the plan of `benchmark` with the given changes.
+
+    Args:
+        benchmark: name of a benchmark, or one.
+        dataset: instead of the benchmark's default.
+        users: instead of the benchmark's users.
+        metrics: in addition to the benchmark's metrics.
+        rounds: instead of the benchmark's rounds.
+        options: further fields of `Plan`.
+
+    Raises:
+        UnknownPlugin: no such benchmark.
+        InvalidInput: rounds, repeats or limit below 1, or a user named twice.
+    """
+    rules: Benchmark = build("benchmark", benchmark) if isinstance(benchmark, str) else benchmark
+    rules = replace(
+        rules,
+        users=tuple(users) if users else rules.users,
+        metrics=tuple(dict.fromkeys([*rules.metrics, *(metrics or ())])),
+        rounds=rules.rounds if rounds is None else rounds,
+    )
+    plan = Plan(benchmark=rules, dataset=rules.dataset if dataset is None else dataset, **options)
+    for name, number in (("rounds", rules.rounds), ("repeats", plan.repeats), ("limit", plan.limit or 1)):
+        if number < 1:
+            raise InvalidInput(f"{name} must be at least 1, got {number}")
+    if len(set(rules.users)) != len(rules.users):
+        raise InvalidInput(f"each user may be named once, got {', '.join(rules.users)}")
+    return plan
+
+
+def environment() -> dict[str, str]:
+    """Return the versions that could matter to someone who repeats a run."""
+    packages = ("numpy", "scipy", "opencv-python-headless", "scikit-image", "polars")
+    return {"python": platform.python_version(), "machine": platform.machine(), **{p: version(p) for p in packages}}
+
+
+def _describe_benchmark(rules: Benchmark) -> dict[str, Any]:
+    return {
+        "name": rules.name,
+        "protocol": rules.protocol,
+        "paper": rules.paper,
+        "stop_at": None if rules.stop_at is None else list(rules.stop_at),
+        "options": dict(rules.options),
+        "summary": [
+            {field: getattr(statistic, field) for field in statistic.__dataclass_fields__}
+            for statistic in rules.summary
+        ],
+    }
+
+
+def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
+    columns = [column for metric in metrics for column in metric.columns]
+    if rules.stop_at is not None and rules.stop_at[0] not in columns:
+        raise InvalidInput(f"stop_at names {rules.stop_at[0]!r}; the metrics give {', '.join(columns)}")
+    for name, metric in zip(rules.metrics, metrics, strict=True):
+        twice = [column for column in metric.columns if columns.count(column) > 1]
+        if twice:
+            raise InvalidInput(f"metric {name} gives the column {twice[0]!r}, and so does another metric of this run")
+
+
+def _check_prompt_kinds(users: dict[str, User], segmenter: Any) -> None:
+    understood = getattr(segmenter, "prompt_kinds", None)
+    for name, user in users.items():
+        given = getattr(user, "prompt_kinds", None)
+        if understood is not None and given is not None and not set(given) <= set(understood):
+            raise PluginInvalid(
+                f"user {name} gives {', '.join(sorted(given))}; "
+                f"{type(segmenter).__name__} understands {', '.join(sorted(understood))}"
+            )

@@ -1,0 +1,61 @@
+"""The rows that dialogues leave behind, table by table, before they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of the three tables of a run (see `segarena.engine.store`)."""
+
+    records: list[Row] = field(default_factory=list[Row])
+    timings: list[Row] = field(default_factory=list[Row])
+    masks: list[Row] = field(default_factory=list[Row])
+
+    def extend(self, other: Rows) -> None:
+        """Append all rows of `other`."""
+        self.records.extend(other.records)
+        self.timings.extend(other.timings)
+        self.masks.extend(other.masks)
+
+    @property
+    def failures(self) -> int:
+        """Dialogues that went wrong; a sample that could not be used counts once."""
+        return sum(row["failure"] is not None for row in self.records)
+
+    @property
+    def encodes(self) -> int:
+        """Encoder passes."""
+        return sum(row["round"] == 0 for row in self.timings)
+
+    @property
+    def rounds(self) -> int:
+        """Answered rounds."""
+        return sum(row["failure"] is None for row in self.records)
+
+
+def encoder_pass(sample_id: str, seconds: float) -> Row:
+    """Return the timing of one encoder pass: round 0, target and user empty."""
+    return {"sample": sample_id, "target": "", "user": "", "repeat": 0, "round": 0, "predict_s": seconds}
+
+
+def failed_sample(benchmark: str, dataset: str, sample_id: str, message: str) -> Row:
+    """Return the record of a sample of which no dialogue could be held; its target and user are empty."""
+    return {
+        "benchmark": benchmark,
+        "dataset": dataset,
+        "sample": sample_id,
+        "target": "",
+        "user": "",
+        "repeat": 0,
+        "label": "",
+        "attributes": "{}",
+        "round": 0,
+        "effort": 0.0,
+        "prompts": "[]",
+        "failure": " ".join(message.split()),
+    }

@@ -1,0 +1,229 @@
+"""A session: the rounds of one dialogue, and the only place where its rules are written.
+
+Either end may hold the loop. The engine takes `next()`, asks a segmenter and calls `submit()`; a participant's
+own script does the same with its own model; later a server and a browser do. All of them leave the same
+records.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from segarena.comparison import Comparison, Reference
+from segarena.dialogue import Dialogue, as_prediction
+from segarena.engine.rows import Row, Rows
+from segarena.engine.seeds import stream
+from segarena.errors import PluginError, ProtocolViolation
+from segarena.geometry.rle import encode_rle
+from segarena.interfaces import Metric, Turn, User
+from segarena.prompts import Prompt, check_prompt, prompt_to_json
+from segarena.samples import Sample, Target, as_mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What all sessions of a run have in common.
+
+    Attributes:
+        benchmark: its name; part of every random stream.
+        dataset: its name.
+        metrics: what is measured after each round.
+        rounds: the most rounds a dialogue may have.
+        stop_at: (column, value): the dialogue ends as soon as the column reaches the value; None goes on.
+        seed: of all random streams.
+        keep_rounds: after which rounds masks are kept; the last of a dialogue always is.
+    """
+
+    benchmark: str
+    dataset: str
+    metrics: tuple[Metric, ...]
+    rounds: int
+    stop_at: tuple[str, float] | None = None
+    seed: int = 0
+    keep_rounds: tuple[int, ...] = ()
+
+
+class Session:
+    """The rounds of one dialogue between a user and whoever answers.
+
+    Args:
+        rules: of the run.
+        sample: what is looked at.
+        target: what is to be segmented.
+        reference: the target's memory; shared by all sessions about it.
+        user: who gives the prompts.
+        user_name: as it appears in the records.
+        repeat: number of this repetition, from 0.
+        clock: seconds since some fixed moment; measures the time to answer when nobody else does.
+
+    Attributes:
+        dialogue: all prompts so far and the last answer.
+        answered: rounds that have been answered.
+        is_over: no further prompts will come.
+    """
+
+    def __init__(
+        self,
+        *,
+        rules: Rules,
+        sample: Sample,
+        target: Target,
+        reference: Reference,
+        user: User,
+        user_name: str,
+        repeat: int = 0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.rules = rules
+        self.sample = sample
+        self.target = target
+        self.user_name = user_name
+        self.repeat = repeat
+        self.dialogue = Dialogue()
+        self.is_over = False
+        self.answered = 0
+        self._rows = Rows()
+        self._reference = reference
+        self._user = user
+        self._is_asked = False
+        self._asked_at = 0.0
+        self._clock = clock
+        self._comparison = reference.remember("nothing predicted", lambda: _nothing_predicted(reference))
+
+    @property
+    def key(self) -> dict[str, str | int]:
+        """The columns that name this dialogue in the records."""
+        return {
+            "benchmark": self.rules.benchmark,
+            "dataset": self.rules.dataset,
+            "sample": self.sample.id,
+            "target": self.target.id,
+            "user": self.user_name,
+            "repeat": self.repeat,
+        }
+
+    def next(self) -> Dialogue | None:
+        """Ask the user for the prompts of the next round; return the dialogue to answer, None at the end.
+
+        Raises:
+            ProtocolViolation: the round before has not been answered.
+            InvalidPrompt: the user gave a prompt outside the sample.
+        """
+        if self._is_asked:
+            raise ProtocolViolation(f"round {len(self.dialogue.rounds)} is not answered yet; call submit() first")
+        prompts = None if self.is_over else self._user.next(self._turn())
+        if not prompts:
+            self.is_over = True
+            return None
+        for prompt in prompts:
+            check_prompt(prompt, self.sample.shape)
+        self.dialogue = self.dialogue.ask(tuple(prompts))
+        self._is_asked = True
+        self._asked_at = self._clock()
+        return self.dialogue
+
+    def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
+        """Take the answer to the last prompts, judge it, and return the measured values.
+
+        Args:
+            answer: a `Prediction` or a bare mask of the sample's shape.
+            seconds: what answering took; by default the time since `next()` returned.
+
+        Raises:
+            ProtocolViolation: no prompts are waiting for an answer.
+            PredictionInvalid: the answer has the wrong shape, type or content. The round stays open.
+        """
+        if not self._is_asked:
+            raise ProtocolViolation("there are no prompts to answer; call next() first")
+        elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
+        name = f"answer for sample {self.sample.id}, target {self.target.id}"
+        prediction = as_prediction(answer, self.sample.shape, objects=self.target.objects, name=name)
+        comparison = Comparison(as_mask(prediction.mask), self._reference)
+        values = measure(self.rules.metrics, comparison)
+        self._comparison = comparison
+        self.dialogue = self.dialogue.answer(prediction)
+        self.answered += 1
+        self._is_asked = False
+        self.is_over = self.answered >= self.rules.rounds or self._has_reached(values)
+        self._record(values)
+        self._rows.timings.append({**self._round_key(), "predict_s": elapsed_s})
+        if self.answered in self.rules.keep_rounds:
+            self._rows.masks.append(self._mask_row())
+        return values
+
+    def fail(self, message: str) -> None:
+        """Record that this dialogue went wrong, and end it."""
+        if not self._is_asked:  # the prompts themselves could not be had
+            self.dialogue = self.dialogue.ask(())
+        self._record({}, failure=" ".join(message.split()))
+        self._is_asked = False
+        self.is_over = True
+
+    def rows(self) -> Rows:
+        """Return what this dialogue leaves; the mask of the last answered round is always among it."""
+        rows = Rows([*self._rows.records], [*self._rows.timings], [*self._rows.masks])
+        if self.answered and self.answered not in self.rules.keep_rounds:
+            rows.masks.append(self._mask_row())
+        return rows
+
+    def _round_key(self) -> dict[str, str | int]:
+        key = {name: self.key[name] for name in ("sample", "target", "user", "repeat")}
+        return {**key, "round": self.answered}
+
+    def _mask_row(self) -> Row:
+        mask = as_mask(self.dialogue.previous_mask(self.sample.shape))
+        return {**self._round_key(), "rle": encode_rle(mask), "shape": list(mask.shape)}
+
+    def _turn(self) -> Turn:
+        round_ = len(self.dialogue.rounds) + 1
+        return Turn(
+            sample=self.sample,
+            target=self.target,
+            dialogue=self.dialogue,
+            comparison=self._comparison,
+            rng=stream(self.rules.seed, *self.key.values(), round_),
+        )
+
+    def _has_reached(self, values: Mapping[str, float]) -> bool:
+        return self.rules.stop_at is not None and values[self.rules.stop_at[0]] >= self.rules.stop_at[1]
+
+    def _record(self, values: Mapping[str, float], failure: str | None = None) -> None:
+        prompts: Sequence[Prompt] = self.dialogue.rounds[-1]
+        self._rows.records.append(
+            {
+                **self.key,
+                "label": self.target.label,
+                "attributes": json.dumps(dict(self.target.attributes), sort_keys=True),
+                "round": len(self.dialogue.rounds),
+                "effort": self.dialogue.effort,
+                "prompts": json.dumps([prompt_to_json(prompt) for prompt in prompts]),
+                **values,
+                "failure": failure,
+            }
+        )
+
+
+def measure(metrics: Sequence[Metric], comparison: Comparison) -> dict[str, float]:
+    """Return the values of all `metrics` for one comparison, by column.
+
+    Raises:
+        PluginError: a metric gives other columns than it names.
+    """
+    values: dict[str, float] = {}
+    for metric in metrics:
+        value = metric(comparison)
+        named = dict(value) if isinstance(value, Mapping) else {metric.columns[0]: value}
+        if set(named) != set(metric.columns):
+            raise PluginError(f"metric {type(metric).__name__} names columns {metric.columns}, gave {tuple(named)}")
+        values.update({column: float(number) for column, number in named.items()})
+    return values
+
+
+def _nothing_predicted(reference: Reference) -> Comparison:
+    return Comparison(np.zeros(reference.shape, dtype=np.bool_), reference)

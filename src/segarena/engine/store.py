@@ -1,0 +1,263 @@
+"""A run on disk: `run.json`, and one Parquet file per sample and table.
+
+    runs/x/
+      run.json                everything needed to repeat the run
+      records/000012.parquet  one row per round: keys, effort, prompts, metrics and their counts, failure
+      timings/000012.parquet  seconds per round; round 0 is the encoder pass of the sample
+      masks/000012.parquet    predictions after chosen rounds, as run lengths
+
+Files are numbered by the sample's place in run.json. Each is written under another name, flushed to disk and
+then renamed, records last: a sample whose records exist is done, whatever happened to the process. Seconds
+live apart from the records, so equal runs have equal record files, byte for byte.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from segarena.engine.rows import Row, Rows
+from segarena.errors import RunConflict, RunMissing, StoreError
+
+TABLES = ("masks", "timings", "records")
+"""In the order of writing."""
+
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "records": {
+        "benchmark": pl.String,
+        "dataset": pl.String,
+        "sample": pl.String,
+        "target": pl.String,
+        "label": pl.String,
+        "attributes": pl.String,
+        "user": pl.String,
+        "repeat": pl.Int32,
+        "round": pl.Int32,
+        "effort": pl.Float64,
+        "prompts": pl.String,
+        "failure": pl.String,
+    },
+    "timings": {
+        "sample": pl.String,
+        "target": pl.String,
+        "user": pl.String,
+        "repeat": pl.Int32,
+        "round": pl.Int32,
+        "predict_s": pl.Float64,
+    },
+    "masks": {
+        "sample": pl.String,
+        "target": pl.String,
+        "user": pl.String,
+        "repeat": pl.Int32,
+        "round": pl.Int32,
+        "rle": pl.Binary,
+        "shape": pl.List(pl.Int32),
+    },
+}
+
+_DESCRIPTIVE = ("created", "finished", "environment", "command", "counts")
+"""What run.json tells about the circumstances; may differ when a run is continued."""
+
+
+class RunFolder:
+    """One run on disk. `open` reads an existing one, `create` starts or continues one."""
+
+    def __init__(self, path: Path, config: dict[str, Any]) -> None:
+        self.path = path
+        self.config = config
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunFolder:
+        """Open an existing run.
+
+        Raises:
+            RunMissing: there is no run.json, or it is not one of ours.
+        """
+        file = Path(path) / "run.json"
+        if not file.is_file():
+            raise RunMissing(f"{path}: expected a run folder with a run.json in it; make one with 'segarena run'")
+        try:
+            config = json.loads(file.read_text(encoding="utf-8"))
+            config["dataset"]["samples"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunMissing(f"{file} is damaged or not a run of segarena: {error}") from error
+        return cls(Path(path), config)
+
+    @classmethod
+    def create(cls, path: str | Path, config: Mapping[str, Any]) -> RunFolder:
+        """Start the run `config` in `path`, or continue it if it was started there.
+
+        Raises:
+            RunConflict: the folder holds another run (the first difference is named) or other files.
+            StoreError: the folder cannot be written.
+        """
+        folder = Path(path)
+        if (folder / "run.json").is_file():
+            existing = cls.open(folder)
+            _refuse_other(folder, existing.config, dict(config))
+            return existing
+        if folder.is_dir() and any(folder.iterdir()):
+            raise RunConflict(f"{folder} holds other files and no run.json; choose an empty or new folder with --out")
+        run = cls(folder, dict(config))
+        try:
+            for table in TABLES:
+                (folder / table).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be written: {error.strerror}; choose another --out") from error
+        run.write_config()
+        return run
+
+    @property
+    def samples(self) -> list[str]:
+        """All sample ids of the run, in order."""
+        return self.config["dataset"]["samples"]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sample is done."""
+        return not self.pending()
+
+    def pending(self) -> list[int]:
+        """Return the places of the samples that are not done."""
+        done = {file.stem for file in (self.path / "records").glob("*.parquet")}
+        return [index for index in range(len(self.samples)) if _shard(index) not in done]
+
+    @contextmanager
+    def lock(self) -> Generator[None]:
+        """Hold the run for this process; the lock dies with it.
+
+        Raises:
+            RunConflict: another process works on this run.
+        """
+        self._clear_leftovers()
+        with (self.path / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise RunConflict(f"{self.path} is in use by another process; wait for it or choose --out") from error
+            yield
+
+    def write(self, index: int, rows: Rows) -> None:
+        """Write the tables of sample `index`; after that it is done.
+
+        Raises:
+            StoreError: the disk is full or cannot be written. What was written before stays.
+        """
+        for table in TABLES:
+            buffer = BytesIO()
+            _frame(table, getattr(rows, table)).write_parquet(buffer, compression="zstd", statistics=False)
+            write_atomically(self.path / table / f"{_shard(index)}.parquet", buffer.getvalue())
+
+    def discard(self, indices: Sequence[int]) -> None:
+        """Forget samples, so that the next run does them again."""
+        for index in indices:
+            for table in reversed(TABLES):
+                (self.path / table / f"{_shard(index)}.parquet").unlink(missing_ok=True)
+
+    def failed(self) -> list[int]:
+        """Return the places of the samples in which something failed."""
+        records = self.records()
+        bad = set(records.filter(pl.col("failure").is_not_null())["sample"].to_list())
+        return [index for index, sample in enumerate(self.samples) if sample in bad]
+
+    def write_config(self) -> None:
+        """Write run.json."""
+        text = json.dumps(self.config, indent=2, ensure_ascii=False)
+        write_atomically(self.path / "run.json", text.encode())
+
+    def records(self) -> pl.DataFrame:
+        """Return all records, in the order of the samples."""
+        return self._read("records")
+
+    def timings(self) -> pl.DataFrame:
+        """Return all timings, in the order of the samples."""
+        return self._read("timings")
+
+    def masks(self) -> pl.DataFrame:
+        """Return all kept masks, in the order of the samples."""
+        return self._read("masks")
+
+    def _read(self, table: str) -> pl.DataFrame:
+        done = sorted((self.path / "records").glob("*.parquet"))
+        files = [self.path / table / file.name for file in done]
+        if not files:
+            return _frame(table, [])
+        try:
+            return pl.concat([pl.read_parquet(file) for file in files], how="diagonal")
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise StoreError(f"{self.path / table}: a file is damaged ({error}); delete it and run again") from error
+
+    def _clear_leftovers(self) -> None:
+        for file in self.path.glob("*/.*.part"):
+            file.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write `data` to `path` so that the file is either whole or absent, even when the machine stops.
+
+    Raises:
+        StoreError: the disk is full or cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        why = "the disk is full" if error.errno == errno.ENOSPC else str(error.strerror)
+        raise StoreError(f"{path} cannot be written: {why}. Finished samples are kept; the same command goes on") from (
+            error
+        )
+
+
+def _shard(index: int) -> str:
+    return f"{index:06d}"
+
+
+def _frame(table: str, rows: Sequence[Row]) -> pl.DataFrame:
+    """Return rows as a typed frame; columns that only metrics know are floats, between the keys and `failure`."""
+    known = _COLUMNS[table]
+    extra = {name: pl.Float64 for row in rows for name in row if name not in known}
+    last = {name: known[name] for name in known if name == "failure"}
+    schema = {**{name: kind for name, kind in known.items() if name not in last}, **extra, **last}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _refuse_other(folder: Path, existing: dict[str, Any], asked: dict[str, Any]) -> None:
+    for key in (*asked, *(key for key in existing if key not in asked)):
+        if key not in _DESCRIPTIVE and existing.get(key) != _as_json(asked.get(key)):
+            where, has, wants = _first_difference(key, existing.get(key), _as_json(asked.get(key)))
+            raise RunConflict(
+                f"{folder} holds a run with {where} = {has}, this one has {wants}; "
+                "choose another --out, or repeat the options of that run"
+            )
+
+
+def _first_difference(where: str, has: Any, wants: Any) -> tuple[str, str, str]:
+    if isinstance(has, dict) and isinstance(wants, dict):
+        for key in {**has, **wants}:
+            if has.get(key) != wants.get(key):
+                return _first_difference(f"{where}.{key}", has.get(key), wants.get(key))
+    if isinstance(has, list) and isinstance(wants, list):
+        for index, (old, new) in enumerate(zip(has, wants, strict=False)):
+            if old != new:
+                return _first_difference(f"{where}[{index}]", old, new)
+        return where, f"{len(has)} entries", f"{len(wants)} entries"
+    return where, json.dumps(has)[:80], json.dumps(wants)[:80]
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))

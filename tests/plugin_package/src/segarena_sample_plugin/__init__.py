@@ -1,0 +1,76 @@
+"""Four plug-ins in one module; importing it registers them."""
+
+import numpy as np
+
+from segarena import Click, ImageSample, Target
+from segarena.registry import dataset, metric, segmenter, user
+
+
+@segmenter("sample-disc")
+class Disc:
+    """A disc around each positive click."""
+
+    prompt_kinds = frozenset({"click"})
+
+    def __init__(self, *, radius_px=10):
+        self.radius_px = radius_px
+
+    def encode(self, sample):
+        return np.indices(sample.shape)
+
+    def predict(self, encoded, dialogues):
+        return [self._discs(encoded, dialogue) for dialogue in dialogues]
+
+    def _discs(self, grid, dialogue):
+        mask = np.zeros(grid.shape[1:], dtype=bool)
+        for click in dialogue.clicks:
+            near = (grid[0] - click.position[0]) ** 2 + (grid[1] - click.position[1]) ** 2 <= self.radius_px**2
+            mask[near] = click.is_positive
+        return mask
+
+
+@user("sample-first-pixel")
+class FirstPixel:
+    """Clicks the first wrong pixel in reading order."""
+
+    prompt_kinds = frozenset({"click"})
+
+    def next(self, turn):
+        wrong = turn.comparison.prediction != turn.comparison.target
+        where = np.argwhere(wrong)
+        if not len(where):
+            return None
+        row, column = map(int, where[0])
+        return [Click((row, column), bool(turn.comparison.target[row, column]))]
+
+
+@metric("sample-area-error")
+class AreaError:
+    """Predicted minus true area, in pixels."""
+
+    columns = ("area_error_px",)
+
+    def __call__(self, comparison):
+        return comparison.prediction_area - comparison.target_area
+
+
+@dataset("sample-squares")
+class Squares:
+    """Grey squares on black."""
+
+    name = "sample-squares"
+    fingerprint = "1"
+
+    def __init__(self, *, count=3, side=32):
+        self.sample_ids = [f"square-{index}" for index in range(count)]
+        self.side = side
+
+    def load(self, sample_id):
+        offset = 4 + 2 * self.sample_ids.index(sample_id)
+        mask = np.zeros((self.side, self.side), dtype=bool)
+        mask[offset : offset + 12, 6:20] = True
+        image = np.where(mask[:, :, None], np.uint8(200), np.uint8(10)).repeat(3, axis=2)
+        return ImageSample(id=sample_id, image=image, targets=(Target(id="object", mask=mask, label="square"),))
+
+    def check(self):
+        return []

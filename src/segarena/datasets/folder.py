@@ -1,0 +1,171 @@
+"""Your own photographs and masks: two folders and a declared encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from segarena.datasets.encodings import Colour, Encoding, Objects, to_targets
+from segarena.datasets.files import check_same_shape, list_files, read_image
+from segarena.datasets.listing import Files, ListedDataset, Tally, existing_folder, some
+from segarena.errors import DatasetError, DatasetMissing, InvalidImage, InvalidMask, PluginInvalid
+from segarena.interfaces import Finding
+from segarena.registry import dataset
+from segarena.samples import ImageSample, Mask
+
+LAYOUT = "PATH/images/NAME.jpg with PATH/masks/NAME.png, PATH/masks/NAME__OBJECT.png or PATH/masks/NAME/OBJECT.png"
+
+
+@dataclass(slots=True)
+class _Pair:
+    image: Path | None = None
+    masks: list[tuple[str, Path]] = field(default_factory=list[tuple[str, Path]])
+
+    @property
+    def files(self) -> Files:
+        return (*((self.image,) if self.image else ()), *(mask for _, mask in self.masks))
+
+    @property
+    def is_complete(self) -> bool:
+        return self.image is not None and bool(self.masks)
+
+
+@dataset("folder")
+class Folder(ListedDataset):
+    """Images in one folder, masks of the same names in another; nested folders are mirrored.
+
+    The masks of image `city/01.jpg` are `city/01.png`, or one file per object: `city/01__dog.png` or
+    `city/01/dog.png`. A target is called after its object ("dog"), its value ("3") or colour ("#ff0000") in the
+    file, both ("dog/3"), or "object" when there is neither.
+
+    Args:
+        path: the folder that holds both.
+        images: folder of the images in `path`.
+        masks: folder of the masks in `path`.
+        encoding: "binary", "index" or "colour"; see `segarena.datasets.encodings.Encoding`.
+        ignore_value: value, or colour as "#rrggbb", of the pixels that nobody is judged on.
+        threshold: with "binary", values from here on are the object; by default a third value is an error.
+        min_area_px: objects of fewer pixels are no targets.
+        unpaired: "error" makes an image without mask, or a mask without image, a sample that fails to load;
+            "skip" leaves it out. `check` names them all either way.
+        name: as it appears in records; by default the name of the folder at `path`.
+
+    Raises:
+        DatasetMissing: a folder is not there, or holds no image.
+        DatasetError: two images differ only in their ending.
+        PluginInvalid: options that do not go together.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        images: str = "images",
+        masks: str = "masks",
+        encoding: str = "binary",
+        ignore_value: Colour | None = None,
+        threshold: int | None = None,
+        min_area_px: int = 1,
+        unpaired: str = "error",
+        name: str | None = None,
+    ) -> None:
+        if unpaired not in ("error", "skip"):
+            raise PluginInvalid(f"unpaired={unpaired!r}: expected 'error' or 'skip'")
+        self._encoding = Encoding(kind=encoding, ignore_value=ignore_value, threshold=threshold)
+        self._min_area_px = min_area_px
+        root = Path(path).expanduser()
+        self._masks_folder = (
+            existing_folder(root / masks, "masks", LAYOUT) if (root / images).is_dir() else root / masks
+        )
+        pairs = _pair(existing_folder(root / images, "images", LAYOUT), self._masks_folder)
+        self._unpaired = [pair.files[0] for pair in pairs.values() if not pair.is_complete]
+        self._is_skipping = unpaired == "skip"
+        self._pairs = {key: pair for key, pair in pairs.items() if pair.is_complete or not self._is_skipping}
+        rules = {"encoding": encoding, "ignore_value": ignore_value, "threshold": threshold, "min_area_px": min_area_px}
+        files = {key: pair.files for key, pair in self._pairs.items()}
+        super().__init__(name or root.resolve().name, files, rules)
+
+    def _read(self, sample_id: str, files: Files) -> ImageSample:
+        del files
+        pair = self._pairs[sample_id]
+        if pair.image is None:
+            raise InvalidImage(f"{pair.files[0]}: {self._what_lacks(pair)}")
+        if not pair.masks:
+            raise InvalidMask(f"{pair.image}: {self._what_lacks(pair)}")
+        image = read_image(pair.image)
+        objects = self._objects(pair, pair.image, image)
+        return ImageSample(id=sample_id, image=image, targets=to_targets(objects))
+
+    def _objects(
+        self, pair: _Pair, image_path: Path, image: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+    ) -> Objects:
+        masks: dict[str, Mask] = {}
+        ignores: list[Mask] = []
+        for name, path in pair.masks:
+            found = self._encoding.read(path)
+            check_same_shape(next(iter(found.masks.values())), path, image, image_path)
+            for inner, mask in found.masks.items():
+                key = "/".join(part for part in (name, inner) if part)
+                if key in masks:
+                    raise InvalidMask(f"{path}: object {key or 'object'!r} has a mask in another file too; keep one")
+                masks[key] = mask
+            ignores.extend([] if found.ignore is None else [found.ignore])
+        large = {key: mask for key, mask in masks.items() if np.count_nonzero(mask) >= self._min_area_px}
+        return Objects(large, np.logical_or.reduce(ignores) if ignores else None)
+
+    def _what_lacks(self, pair: _Pair) -> str:
+        if pair.image is None:
+            return "mask without image; expected an image of the same name, add it or set unpaired='skip'"
+        return f"image without mask; expected one in {self._masks_folder}, add it or set unpaired='skip'"
+
+    def _oddities(self) -> Iterable[Finding]:
+        if self._is_skipping and self._unpaired:
+            names = some([str(path) for path in self._unpaired], 20)
+            message = f"{len(self._unpaired)} files have no partner and are skipped: {names}"
+            yield Finding(is_error=False, message=message)
+
+    def _verdict(self, tally: Tally) -> Iterable[Finding]:
+        if not tally.targets:
+            yield Finding(
+                is_error=True, message=f"{self.name}: no target at all; expected at least one object to segment"
+            )
+
+
+def _pair(images: Path, masks: Path) -> Mapping[str, _Pair]:
+    """Return images with their masks, by image path without ending; what has no partner comes last."""
+    pairs: dict[str, _Pair] = {}
+    for image in list_files(images):
+        key = _key(image, images)
+        if key in pairs:
+            raise DatasetError(f"{image} and {pairs[key].image}: expected one image of this name, got two; rename one")
+        pairs[key] = _Pair(image)
+    if not pairs:
+        raise DatasetMissing(f"{images}: expected image files (png, jpg, tif, ...), found none; the layout is {LAYOUT}")
+    known = frozenset(pairs)
+    for mask in list_files(masks):
+        key, name = _owner(_key(mask, masks), known)
+        pairs.setdefault(key, _Pair()).masks.append((name, mask))
+    return pairs
+
+
+def _owner(key: str, known: frozenset[str]) -> tuple[str, str]:
+    """Return the image a mask belongs to and the object it shows; itself when there is no such image."""
+    if key in known:
+        return key, ""
+    folder, _, last = key.rpartition("/")
+    if folder in known:
+        return folder, last
+    head, separator, tail = key.rpartition("__")
+    while separator:
+        if head in known:
+            return head, key[len(head) + 2 :]
+        head, separator, tail = head.rpartition("__")
+    del tail
+    return key, ""
+
+
+def _key(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).with_suffix("").as_posix()

@@ -103,12 +103,13 @@ def _ask(session: Session) -> Dialogue | None:
 
 
 def _take(session: Session, answer: Any, seconds: float) -> None:
+    if isinstance(answer, Exception):
+        session.fail(_describe("predict", answer))
+        return
     try:
-        if isinstance(answer, Exception):
-            raise answer
         session.submit(answer, seconds)
     except Exception as error:
-        session.fail(_describe("predict", error))
+        session.fail(_describe("judging", error))
 
 
 def _predict(

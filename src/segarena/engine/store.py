@@ -65,7 +65,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     },
 }
 
-_DESCRIPTIVE = ("created", "finished", "environment", "command", "counts")
+_DESCRIPTIVE = ("created", "finished", "environment", "command", "counts", "time_limit_s")
 """What run.json tells about the circumstances; may differ when a run is continued."""
 
 
@@ -139,12 +139,12 @@ class RunFolder:
         Raises:
             RunConflict: another process works on this run.
         """
-        self._clear_leftovers()
         with (self.path / ".lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise RunConflict(f"{self.path} is in use by another process; wait for it or choose --out") from error
+            self._clear_leftovers()
             yield
 
     def write(self, index: int, rows: Rows) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
@@ -181,6 +182,7 @@ def _one_thread_each() -> Generator[None]:
 def _work(plan: Plan, path: str, pipe: Connection, deadline: Any) -> None:
     """Live in a worker process: build the cast, then hold samples until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_die_with_parent, daemon=True).start()
     _single_thread_opencv()
     try:
         cast, folder = plan.cast(), RunFolder.open(path)
@@ -191,6 +193,13 @@ def _work(plan: Plan, path: str, pipe: Connection, deadline: Any) -> None:
         return
     except SegarenaError as error:
         pipe.send(error if isinstance(error, StoreError) else type(error)(str(error)))
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _single_thread_opencv() -> None:

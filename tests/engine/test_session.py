@@ -1,0 +1,167 @@
+import numpy as np
+import pytest
+
+from segarena import Click, ImageSample, Target
+from segarena.comparison import Reference
+from segarena.engine.session import Rules, Session
+from segarena.errors import InvalidPrompt, PluginError, PredictionInvalid, ProtocolViolation
+from segarena.metrics.overlap import Iou
+
+
+class Script:
+    """Gives prompts from a list; remembers the turns."""
+
+    def __init__(self, *rounds):
+        self.rounds = rounds
+        self.turns = []
+
+    def next(self, turn):
+        self.turns.append(turn)
+        return self.rounds[turn.round - 1] if turn.round <= len(self.rounds) else None
+
+
+def make_session(user, *, rounds=3, metrics=(Iou(),), clock=None, **rules):
+    mask = np.zeros((6, 8), dtype=bool)
+    mask[1:4, 2:5] = True
+    target = Target(id="object", mask=mask)
+    sample = ImageSample(id="s", image=np.zeros((6, 8, 3), dtype=np.uint8), targets=(target,))
+    return Session(
+        rules=Rules(benchmark="b", dataset="d", metrics=metrics, rounds=rounds, **rules),
+        sample=sample,
+        target=target,
+        reference=Reference.of(target),
+        user=user,
+        user_name="script",
+        **({} if clock is None else {"clock": clock}),
+    )
+
+
+CLICK = (Click((2, 3)),)
+
+
+def test_rounds_alternate_until_the_limit():
+    session = make_session(Script(CLICK, CLICK, CLICK, CLICK), rounds=2)
+    for round_ in (1, 2):
+        dialogue = session.next()
+        assert len(dialogue.rounds) == round_
+        session.submit(session.target.mask)
+    assert session.is_over
+    assert session.next() is None
+    assert [row["round"] for row in session.rows().records] == [1, 2]
+
+
+def test_a_user_with_nothing_to_say_ends_the_dialogue():
+    session = make_session(Script(CLICK))
+    session.next()
+    session.submit(session.target.mask)
+    assert not session.is_over
+    assert session.next() is None
+    assert session.is_over
+
+
+def test_stop_at_ends_as_soon_as_the_value_is_reached():
+    session = make_session(Script(CLICK, CLICK, CLICK), stop_at=("iou", 1.0))
+    session.next()
+    values = session.submit(session.target.mask)
+    assert values["iou"] == 1.0
+    assert session.is_over
+
+
+def test_asking_twice_or_answering_twice_is_a_violation():
+    session = make_session(Script(CLICK, CLICK))
+    with pytest.raises(ProtocolViolation, match=r"call next\(\) first"):
+        session.submit(session.target.mask)
+    session.next()
+    with pytest.raises(ProtocolViolation, match="round 1 is not answered"):
+        session.next()
+
+
+def test_a_bad_answer_leaves_the_round_open():
+    session = make_session(Script(CLICK))
+    session.next()
+    with pytest.raises(PredictionInvalid, match=r"expected a mask of shape \(6, 8\), got \(5, 8\)"):
+        session.submit(np.zeros((5, 8), dtype=bool))
+    session.submit(session.target.mask)
+    assert session.answered == 1
+
+
+def test_prompts_outside_the_sample_are_refused():
+    session = make_session(Script((Click((6, 0)),)))
+    with pytest.raises(InvalidPrompt, match=r"outside a sample of shape \(6, 8\)"):
+        session.next()
+
+
+def test_the_turn_shows_the_last_prediction_and_never_leaks_the_target_into_the_dialogue():
+    user = Script(CLICK, CLICK)
+    session = make_session(user)
+    session.next()
+    half = session.target.mask.copy()
+    half[2:] = False
+    session.submit(half)
+    session.next()
+    assert user.turns[0].comparison.prediction_area == 0
+    assert user.turns[1].comparison.prediction_area == 3
+    assert user.turns[1].dialogue.previous.mask is half
+    assert not any(value is session.target.mask for value in vars(type(session.dialogue)).values())
+
+
+def test_each_round_has_its_own_random_stream_whatever_was_drawn_before():
+    def draws(greedy):
+        user = Script(CLICK, CLICK)
+        session = make_session(user)
+        numbers = []
+        while session.next() is not None:
+            if greedy:
+                user.turns[-1].rng.random(1000)
+            numbers.append(user.turns[-1])
+            session.submit(session.target.mask)
+        return numbers[1].rng.random()
+
+    assert draws(greedy=False) != draws(greedy=True)  # the same stream, further along
+    first, second = Script(CLICK, CLICK), Script(CLICK, CLICK)
+    for user in (first, second):
+        session = make_session(user)
+        session.next()
+        session.submit(session.target.mask)
+        session.next()
+    assert first.turns[1].rng.random() == second.turns[1].rng.random()
+    assert first.turns[0].rng.random() != first.turns[1].rng.random()
+
+
+def test_the_clock_measures_from_next_to_submit():
+    ticks = iter([10.0, 12.5])
+    session = make_session(Script(CLICK), clock=lambda: next(ticks))
+    session.next()
+    session.submit(session.target.mask)
+    assert session.rows().timings[0]["predict_s"] == 2.5
+
+
+def test_masks_are_kept_after_chosen_rounds_and_after_the_last():
+    session = make_session(Script(CLICK, CLICK, CLICK), keep_rounds=(1,))
+    for _ in range(3):
+        session.next()
+        session.submit(session.target.mask)
+    assert [row["round"] for row in session.rows().masks] == [1, 3]
+
+
+def test_a_failure_is_the_last_record():
+    session = make_session(Script(CLICK))
+    session.next()
+    session.fail("out of\nmemory")
+    (row,) = session.rows().records
+    assert row["failure"] == "out of memory"
+    assert row["round"] == 1
+    assert session.is_over
+
+
+def test_a_metric_that_gives_other_columns_than_it_names_is_an_error():
+    class Liar:
+        columns = ("a",)
+
+        def __call__(self, comparison):
+            return {"b": 1.0}
+
+    session = make_session(Script(CLICK), metrics=(Liar(),))
+    session.next()
+    with pytest.raises(PluginError, match=r"names columns \('a',\), gave \('b',\)"):
+        session.submit(session.target.mask)

@@ -23,6 +23,9 @@ T = TypeVar("T")
 class Reference:
     """What can be known of a one-object target before any prediction: its window, its area, and a memory.
 
+    `mask` has no ignored pixels. `given` is the target as drawn: what asks for its outline reads this one, so that
+    the edge of an ignored region is not taken for an edge of the target.
+
     Args:
         mask: bool, any number of axes.
         ignore: bool, same shape, True where nobody is judged; None when every pixel counts.
@@ -33,8 +36,8 @@ class Reference:
 
     def __init__(self, mask: Any, ignore: Any = None) -> None:
         self.ignore: Mask | None = None if ignore is None else as_mask(ignore, np.shape(mask), name="ignore")
-        target = as_mask(mask, name="target")
-        self.mask: Mask = target if self.ignore is None else target & ~self.ignore
+        self.given: Mask = as_mask(mask, name="target")
+        self.mask: Mask = _judged(self.given, self.ignore)
         self._memory: dict[Hashable, Any] = {}
 
     @classmethod
@@ -67,7 +70,7 @@ class Reference:
 class Comparison:
     """One prediction against one reference; everything is computed when first asked for.
 
-    Ignored pixels count nowhere: they are False in both masks here.
+    Ignored pixels count nowhere: they are False in `prediction` and `target`. `given` is the prediction with them.
 
     Args:
         prediction: bool, shape of the reference.
@@ -81,13 +84,21 @@ class Comparison:
         if prediction.shape != reference.shape:
             raise InvalidMask(f"prediction has shape {prediction.shape}, the target {reference.shape}")
         self.reference = reference
-        self._given = prediction
+        self.given = prediction
+
+    @classmethod
+    def of(cls, prediction: Any, target: Any, ignore: Any = None) -> Comparison:
+        """Return the comparison of bare masks.
+
+        Raises:
+            InvalidMask: the shapes differ, or values are not 0 and 1.
+        """
+        return cls(as_mask(prediction, name="prediction"), Reference(target, ignore))
 
     @cached_property
     def prediction(self) -> Mask:
         """The prediction, full frame, ignored pixels False."""
-        ignore = self.reference.ignore
-        return self._given if ignore is None else self._given & ~ignore
+        return _judged(self.given, self.reference.ignore)
 
     @property
     def target(self) -> Mask:
@@ -143,9 +154,14 @@ class Comparison:
     @cached_property
     def missing(self) -> Mask:
         """False negatives, on `window` only."""
-        return self.target[self.window] & ~self.prediction[self.window]
+        return np.greater(self.target[self.window], self.prediction[self.window])
 
     @cached_property
     def surplus(self) -> Mask:
         """False positives, on `window` only."""
-        return self.prediction[self.window] & ~self.target[self.window]
+        return np.greater(self.prediction[self.window], self.target[self.window])
+
+
+def _judged(mask: Mask, ignore: Mask | None) -> Mask:
+    """Return `mask` without ignored pixels; on bool masks a > b is a & ~b in one pass instead of two."""
+    return mask if ignore is None else np.greater(mask, ignore)

@@ -42,6 +42,17 @@ def join_windows(first: Window, second: Window) -> Window:
     return tuple(slice(min(a.start, b.start), max(a.stop, b.stop)) for a, b in pairs)
 
 
+def intersect_windows(first: Window, second: Window) -> Window:
+    """Return the window of the pixels in both; an empty one (see `is_empty`) when there are none."""
+    pairs = zip(first, second, strict=True)
+    return tuple(slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in pairs)
+
+
+def within_window(window: Window, outer: Window) -> Window:
+    """Return `window`, which lies in `outer`, in coordinates of a crop to `outer`."""
+    return tuple(slice(w.start - o.start, w.stop - o.start) for w, o in zip(window, outer, strict=True))
+
+
 def grow_window(window: Window, margin: int, shape: tuple[int, ...]) -> Window:
     """Return `window` with `margin` pixels more on every side, cut at the frame."""
     return tuple(slice(max(0, s.start - margin), min(n, s.stop + margin)) for s, n in zip(window, shape, strict=True))

@@ -1,0 +1,69 @@
+"""A user who clicks the centre of the largest error: the usual simulated click."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from segarena.comparison import Comparison
+from segarena.errors import InvalidInput
+from segarena.geometry.distance import deepest_pixel
+from segarena.interfaces import Turn
+from segarena.prompts import Click
+from segarena.registry import user
+
+WhenSolved = Literal["stop", "published"]
+
+
+@user("centre")
+class CentreClicker:
+    """Clicks the pixel that lies deepest in what is missing or in what is too much, whichever is deeper.
+
+    Depth is the Euclidean distance to the nearest pixel that is not an error of that kind; the frame's border
+    counts as one. The click is positive only if the missing part is strictly deeper. Among equally deep pixels it is
+    the first in row-major order; pixels clicked before are passed over. Ignored pixels are no errors.
+
+    Source: the baseline clicker of RITM and RClicks. Depths are compared as exact integers here; the published code
+    compares float32 values, whose last digit varies between runs and decides ties.
+
+    Args:
+        when_solved: "stop" ends the dialogue when no error pixel is left to click. "published" gives a negative
+            click in the first pixel of the frame then, again and again, as the published code does.
+    """
+
+    def __init__(self, *, when_solved: WhenSolved = "stop") -> None:
+        if when_solved not in ("stop", "published"):
+            raise InvalidInput(f'when_solved: expected "stop" or "published", got {when_solved!r}')
+        self._when_solved = when_solved
+
+    def next(self, turn: Turn) -> Sequence[Click] | None:
+        """Return one click, or None when nothing is left to correct."""
+        click = self.click(turn)
+        return None if click is None else (click,)
+
+    def click(self, turn: Turn) -> Click | None:
+        """Return the click itself, or None when nothing is left to correct."""
+        click = deepest_error(turn.comparison, [click.position for click in turn.dialogue.clicks])
+        if click is None and self._when_solved == "published":
+            return Click((0,) * len(turn.sample.shape), is_positive=False)
+        return click
+
+
+def deepest_error(comparison: Comparison, clicked: Sequence[tuple[int, ...]] = ()) -> Click | None:
+    """Return the click in the deepest error pixel outside `clicked`; None when there is no such pixel.
+
+    A tie between missing and surplus gives a negative click.
+    """
+    start = tuple(s.start for s in comparison.window)
+    forbidden = [tuple(i - offset for i, offset in zip(position, start, strict=True)) for position in clicked]
+    # The larger error first: its depth often shows at a glance that the other one is not as deep.
+    surplus_first = comparison.surplus_area > comparison.missing_area
+    masks = (comparison.surplus, comparison.missing) if surplus_first else (comparison.missing, comparison.surplus)
+    first = deepest_pixel(masks[0], forbidden=forbidden)
+    to_win = 1 if first is None else first.squared_distance + surplus_first
+    second = deepest_pixel(masks[1], forbidden=forbidden, at_least=to_win)
+    deepest = first if second is None else second
+    if deepest is None:
+        return None
+    position = tuple(i + offset for i, offset in zip(deepest.position, start, strict=True))
+    return Click(position, is_positive=surplus_first != (deepest is first))

@@ -1,1 +1,8 @@
-"""Tables, figures and pages, all read from records."""
+"""Tables, figures and pages, all read from records: `write_report` and `terminal_table`."""
+
+from __future__ import annotations
+
+from segarena.reports.files import ReportFiles, write_report
+from segarena.reports.terminal import terminal_table
+
+__all__ = ["ReportFiles", "terminal_table", "write_report"]

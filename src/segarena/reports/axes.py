@@ -1,0 +1,130 @@
+"""Axes of an SVG chart: nice ticks, scales, and the frame that a chart draws into."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+CHARACTER_PX = 6.6
+"""Mean width of one character of a 12 px label; browsers are not asked, so that output stays the same everywhere."""
+
+
+def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
+    """Return about `count` round numbers (1, 2, 2.5 or 5 times a power of ten) inside [low, high].
+
+    Equal or reversed ends give `low` alone.
+    """
+    if not high > low:
+        return (low,)
+    raw = (high - low) / max(1, count)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = min((factor * power for factor in (1, 2, 2.5, 5, 10)), key=lambda size: abs(math.log(size / raw)))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return tuple(float(f"{index * step:.12g}") for index in range(first, last + 1))
+
+
+def log_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Return the numbers 1, 2, 5 times powers of ten inside [low, high], fewer when the range is long."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1, 2, 5) if len(powers) <= 3 else (1,)
+    return tuple(t for p in powers for f in factors if low <= (t := float(f"{f * 10.0**p:.12g}")) <= high)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Maps values in [low, high] to pixels in [start_px, stop_px]; logarithmic when asked."""
+
+    low: float
+    high: float
+    start_px: float
+    stop_px: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Return the pixel of `value`; the middle of the range when it has no length."""
+        low, high, at = (math.log10(v) if self.is_log else v for v in (self.low, self.high, value))
+        share = (at - low) / (high - low) if high > low else 0.5
+        return self.start_px + share * (self.stop_px - self.start_px)
+
+    def ticks(self, count: int) -> tuple[float, ...]:
+        """Return where to put about `count` ticks."""
+        return log_ticks(self.low, self.high) if self.is_log else nice_ticks(self.low, self.high, count)
+
+
+def number(value: float) -> str:
+    """Return a coordinate or tick without needless digits."""
+    return f"{value:.10g}" if abs(value) >= 1e-4 or value == 0 else f"{value:.1e}"
+
+
+def px(value: float) -> str:
+    """Return a pixel coordinate to a tenth."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+@dataclass(slots=True)
+class Frame:
+    """An SVG under construction: a plot area with margins, and the elements drawn so far.
+
+    Attributes:
+        width_px, height_px: of the whole chart; charts scale with the page.
+        left, right, top, bottom: margins in px.
+        title: what a screen reader says.
+    """
+
+    width_px: float
+    height_px: float
+    title: str
+    left: float = 46
+    right: float = 14
+    top: float = 10
+    bottom: float = 40
+    elements: list[str] = field(default_factory=list[str])
+
+    def x_scale(self, low: float, high: float, *, is_log: bool = False) -> Scale:
+        """Return the horizontal scale over the plot area."""
+        return Scale(low, high, self.left, self.width_px - self.right, is_log)
+
+    def y_scale(self, low: float, high: float) -> Scale:
+        """Return the vertical scale over the plot area; high values are on top."""
+        return Scale(low, high, self.height_px - self.bottom, self.top)
+
+    def draw(self, element: str) -> None:
+        """Add an SVG element."""
+        self.elements.append(element)
+
+    def text(self, x: float, y: float, text: str, *, css: str = "", anchor: str = "start") -> None:
+        """Add a line of text; `text` is escaped here."""
+        self.draw(f'<text x="{px(x)}" y="{px(y)}" class="{css}" text-anchor="{anchor}">{escape(text)}</text>')
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, css: str) -> None:
+        """Add a straight line."""
+        self.draw(f'<line x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}" class="{css}"/>')
+
+    def x_axis(self, scale: Scale, label: str, ticks: Sequence[float] | None = None) -> None:
+        """Draw the base line, ticks and label below the plot."""
+        base = self.height_px - self.bottom
+        self.line(self.left, base, self.width_px - self.right, base, "axis")
+        for tick in scale.ticks(6) if ticks is None else ticks:
+            self.line(scale(tick), base, scale(tick), base + 4, "axis")
+            self.text(scale(tick), base + 17, number(tick), css="tick", anchor="middle")
+        self.text((self.left + self.width_px - self.right) / 2, self.height_px - 5, label, css="label", anchor="middle")
+
+    def y_axis(self, scale: Scale, label: str) -> None:
+        """Draw horizontal grid lines with their values, and the label along the left side."""
+        for tick in scale.ticks(5):
+            self.line(self.left, scale(tick), self.width_px - self.right, scale(tick), "grid")
+            self.text(self.left - 7, scale(tick) + 4, number(tick), css="tick", anchor="end")
+        middle = (self.top + self.height_px - self.bottom) / 2
+        self.draw(
+            f'<text transform="translate(11 {px(middle)}) rotate(-90)" class="label" text-anchor="middle">'
+            f"{escape(label)}</text>"
+        )
+
+    def svg(self) -> str:
+        """Return the finished chart."""
+        size = f"0 0 {px(self.width_px)} {px(self.height_px)}"
+        style = f"max-width:{px(self.width_px * 1.25)}px"
+        head = f'<svg class="chart" viewBox="{size}" style="{style}" role="img" aria-label="{escape(self.title)}">'
+        return head + "".join(self.elements) + "</svg>"

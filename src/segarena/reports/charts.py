@@ -1,0 +1,237 @@
+"""The charts of a report, as SVG text: curves with bands, bars, scatter, and dots with intervals.
+
+Colours are CSS classes `c0` to `c6`, so that the page chooses them for light and dark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from segarena.reports.axes import CHARACTER_PX, Frame, Scale, number, px
+
+COLOURS = 7
+"""How many colours the page has; series beyond them start again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A line of y over x with a band from `low` to `high`; NaN points are left out."""
+
+    label: str
+    colour: int
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars:
+    """One height per category."""
+
+    label: str
+    colour: int
+    heights: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """A cloud; `names` show when the pointer rests on a point."""
+
+    label: str
+    colour: int
+    x: Sequence[float]
+    y: Sequence[float]
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """One row of an interval chart: a dot with a whisker."""
+
+    label: str
+    colour: int
+    value: float
+    low: float
+    high: float
+    note: str = ""
+
+
+def legend(entries: Sequence[tuple[str, int]]) -> str:
+    """Return an HTML legend: a swatch and a label for each (label, colour)."""
+    items = "".join(f'<li class="c{colour % COLOURS}"><i></i>{escape(label)}</li>' for label, colour in entries)
+    return f'<ul class="legend">{items}</ul>' if entries else ""
+
+
+def line_chart(
+    curves: Sequence[Curve],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    y_range: tuple[float, float] = (0.0, 1.0),
+    marks: Sequence[float] = (),
+    size_px: tuple[float, float] = (640, 360),
+) -> str:
+    """Return curves with their bands, each named at its right end; `marks` are heights of dashed lines."""
+    labels = [_shorten(curve.label) for curve in curves]
+    room = max((len(label) for label in labels), default=0) * CHARACTER_PX + 18
+    frame = Frame(*size_px, title, right=room)
+    xs = [x for curve in curves for x in curve.x] or [0.0, 1.0]
+    x_scale, y_scale = frame.x_scale(min(xs), max(xs)), frame.y_scale(*y_range)
+    frame.y_axis(y_scale, y_label)
+    frame.x_axis(x_scale, x_label, _whole_ticks(min(xs), max(xs)))
+    for mark in marks:
+        frame.line(frame.left, y_scale(mark), frame.width_px - frame.right, y_scale(mark), "mark")
+    for curve in curves:
+        frame.draw(_band(curve, x_scale, y_scale))
+    for curve in curves:
+        frame.draw(_stroke(curve, x_scale, y_scale))
+    _end_labels(frame, curves, labels, y_scale)
+    return frame.svg()
+
+
+def bar_chart(
+    series: Sequence[Bars],
+    categories: Sequence[str],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    highest: float | None = None,
+    size_px: tuple[float, float] = (340, 220),
+) -> str:
+    """Return grouped bars over `categories`; neighbouring charts share an axis up to `highest`."""
+    frame = Frame(*size_px, title)
+    top = max([h for bars in series for h in bars.heights] or [0.0]) if highest is None else highest
+    y_scale = frame.y_scale(0.0, (top or 1.0) * 1.04)
+    frame.y_axis(y_scale, y_label)
+    frame.x_axis(frame.x_scale(0, 1), x_label, ())
+    slot = (frame.width_px - frame.left - frame.right) / max(1, len(categories))
+    bar = slot * 0.84 / max(1, len(series))
+    for order, bars in enumerate(series):
+        for index, height in enumerate(bars.heights):
+            left = frame.left + index * slot + slot * 0.08 + order * bar
+            what = escape(f"{bars.label}: {categories[index]}: {number(round(height, 4))}")
+            y = y_scale(height)
+            frame.draw(
+                f'<rect x="{px(left)}" y="{px(y)}" width="{bar:.2f}" height="{px(y_scale(0) - y)}" '
+                f'class="bar c{bars.colour % COLOURS}"><title>{what}</title></rect>'
+            )
+    for index in _shown(categories, slot):
+        middle = frame.left + (index + 0.5) * slot
+        frame.text(middle, frame.height_px - frame.bottom + 17, categories[index], css="tick", anchor="middle")
+    return frame.svg()
+
+
+def scatter_chart(
+    clouds: Sequence[Points],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    y_range: tuple[float, float] = (0.0, 1.0),
+    size_px: tuple[float, float] = (640, 320),
+) -> str:
+    """Return clouds of points; x is logarithmic when it is positive and spans more than a factor 20."""
+    frame = Frame(*size_px, title)
+    xs = [x for cloud in clouds for x in cloud.x] or [0.0, 1.0]
+    low, high = min(xs), max(xs)
+    is_log = low > 0 and high / low > 20
+    pad = 1.1 if is_log else (high - low) * 0.03
+    x_scale = frame.x_scale(low / pad if is_log else low - pad, high * pad if is_log else high + pad, is_log=is_log)
+    y_scale = frame.y_scale(*y_range)
+    frame.y_axis(y_scale, y_label)
+    frame.x_axis(x_scale, x_label)
+    for cloud in clouds:
+        names = cloud.names or [""] * len(cloud.x)
+        for x, y, name in zip(cloud.x, cloud.y, names, strict=True):
+            frame.draw(
+                f'<circle cx="{px(x_scale(x))}" cy="{px(y_scale(y))}" r="3" class="point c{cloud.colour % COLOURS}">'
+                f"<title>{escape(name)}</title></circle>"
+            )
+    return frame.svg()
+
+
+def interval_chart(rows: Sequence[Interval], *, title: str, x_label: str, x_range: tuple[float, float]) -> str:
+    """Return one line per row: its label, a whisker from low to high, a dot at the value, and a note."""
+    room = max((len(_shorten(row.label)) for row in rows), default=0) * CHARACTER_PX + 14
+    note = max((len(row.note) for row in rows), default=0) * CHARACTER_PX + 14
+    frame = Frame(640, 48 + 24 * len(rows), title, left=room, right=note)
+    x_scale = frame.x_scale(*x_range)
+    frame.x_axis(x_scale, x_label)
+    for index, row in enumerate(rows):
+        y = frame.top + 12 + 24 * index
+        css = f"c{row.colour % COLOURS}"
+        frame.text(room - 10, y + 4, _shorten(row.label), css="name", anchor="end")
+        frame.line(x_scale(row.low), y, x_scale(row.high), y, f"whisker {css}")
+        frame.draw(f'<circle cx="{px(x_scale(row.value))}" cy="{px(y)}" r="4.5" class="dot {css}"/>')
+        frame.text(frame.width_px - note + 10, y + 4, row.note, css="tick")
+    return frame.svg()
+
+
+def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: str) -> str:
+    """Return a small curve of values in 0..1 over the rounds, without axes."""
+    frame = Frame(180, 44, title, left=4, right=6, top=4, bottom=4)
+    x_scale, y_scale = frame.x_scale(1, max(2, len(values))), frame.y_scale(0, 1)
+    frame.line(4, 40, 174, 40, "axis")
+    for mark in marks:
+        frame.line(4, y_scale(mark), 174, y_scale(mark), "mark")
+    places = [(x_scale(r), y_scale(v)) for r, v in enumerate(values, 1) if math.isfinite(v)]
+    frame.draw(f'<path d="{_path(places)}" class="curve c0"/>')
+    if places:
+        frame.draw(f'<circle cx="{px(places[-1][0])}" cy="{px(places[-1][1])}" r="2.5" class="dot c0"/>')
+    return frame.svg()
+
+
+def _shorten(label: str, longest: int = 26) -> str:
+    return label if len(label) <= longest else label[: longest - 1] + "…"
+
+
+def _whole_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Return ticks for rounds: the first, then every fifth (or so) up to the last."""
+    length = high - low
+    step = 1 if length <= 10 else 5 * math.ceil(length / 40)
+    return (low, *(t for t in range(step, math.floor(high) + 1, step) if t > low))
+
+
+def _shown(categories: Sequence[str], slot_px: float) -> range:
+    """Return which categories have room for their name."""
+    longest = max((len(c) for c in categories), default=1)
+    return range(0, len(categories), max(1, math.ceil(longest * CHARACTER_PX / max(slot_px, 0.1))))
+
+
+def _path(places: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{px(x)} {px(y)}" for x, y in places) if places else ""
+
+
+def _finite(curve: Curve) -> list[int]:
+    return [i for i, y in enumerate(curve.y) if math.isfinite(y)]
+
+
+def _band(curve: Curve, x_scale: Scale, y_scale: Scale) -> str:
+    inside = [i for i in _finite(curve) if math.isfinite(curve.low[i]) and math.isfinite(curve.high[i])]
+    upper = [(x_scale(curve.x[i]), y_scale(curve.high[i])) for i in inside]
+    lower = [(x_scale(curve.x[i]), y_scale(curve.low[i])) for i in reversed(inside)]
+    return f'<path d="{_path(upper + lower)}" class="band c{curve.colour % COLOURS}"/>' if inside else ""
+
+
+def _stroke(curve: Curve, x_scale: Scale, y_scale: Scale) -> str:
+    places = [(x_scale(curve.x[i]), y_scale(curve.y[i])) for i in _finite(curve)]
+    return f'<path d="{_path(places)}" class="curve c{curve.colour % COLOURS}"/>'
+
+
+def _end_labels(frame: Frame, curves: Sequence[Curve], labels: Sequence[str], y_scale: Scale) -> None:
+    """Write each curve's name at its end, pushed apart so that none covers another."""
+    ends = sorted(
+        (y_scale(curve.y[finite[-1]]), curve.colour, label)
+        for curve, label in zip(curves, labels, strict=True)
+        if (finite := _finite(curve))
+    )
+    free = -math.inf
+    for y, colour, label in ends:
+        free = max(y + 4, free + 15)
+        frame.text(frame.width_px - frame.right + 8, free, label, css=f"end c{colour % COLOURS}")

@@ -1,0 +1,67 @@
+"""A report as files in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from segarena.engine.store import write_atomically
+from segarena.errors import StoreError
+from segarena.reports.export import paired_csv, summary_csv, timings_csv
+from segarena.reports.latex import summary_tex
+from segarena.reports.page import page
+from segarena.reports.reading import read_runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFiles:
+    """Where the parts of a report are.
+
+    Attributes:
+        html: the page, complete in one file.
+        csv: the summary; equal records give equal bytes.
+        latex: the same for booktabs, with the paired differences; equal bytes likewise.
+        timings: seconds, which differ from run to run.
+        paired: differences to the first run; None with one run.
+    """
+
+    html: Path
+    csv: Path
+    latex: Path
+    timings: Path
+    paired: Path | None
+
+
+def write_report(runs: Sequence[str | Path], out: str | Path) -> ReportFiles:
+    """Write the report of run folders into the folder `out`, which is made if need be.
+
+    With several runs they stand side by side, and differences are to the first one.
+
+    Raises:
+        RunMissing: a folder holds no run.
+        RunConflict: the runs followed different rules.
+        StoreError: records are damaged, or `out` cannot be written.
+    """
+    read = read_runs(runs)
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made a folder: {error.strerror}; choose another place") from error
+    texts = {
+        "report.html": page(read),
+        "summary.csv": summary_csv(read),
+        "summary.tex": summary_tex(read),
+        "timings.csv": timings_csv(read),
+        **({"paired.csv": paired_csv(read)} if len(read) > 1 else {}),
+    }
+    for name, text in texts.items():
+        write_atomically(folder / name, text.encode())
+    return ReportFiles(
+        html=folder / "report.html",
+        csv=folder / "summary.csv",
+        latex=folder / "summary.tex",
+        timings=folder / "timings.csv",
+        paired=folder / "paired.csv" if len(read) > 1 else None,
+    )

@@ -1,0 +1,95 @@
+"""Figures about groups of targets: by what the dataset says of them, above all their size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from segarena.reports.charts import Interval, Points, interval_chart, scatter_chart
+from segarena.reports.reading import Run
+from segarena.reports.series import Figure, area_statistic, figure, run_colours, series_by_user
+from segarena.reports.tables import TargetKey, mean_over_targets, mean_over_users, target_values
+
+MOST_GROUPS = 8
+"""An attribute with more different words than this is not a grouping."""
+
+SIZE_WORDS = ("area", "size")
+"""A numeric attribute is taken for the object's size when its name has one of these in it."""
+
+SIZES = ("tiny", "small", "medium", "large", "huge")
+"""The order of groups that are named so."""
+
+
+def group_figures(runs: Sequence[Run]) -> list[Figure]:
+    """Return AuC by each attribute that groups the targets, and against their size when it is a number."""
+    attributes = {(d.sample, d.target): d.attributes for run in runs for d in run.finished()}
+    made: list[Figure | None] = []
+    for name in sorted({name for given in attributes.values() for name in given}):
+        values = {key: given[name] for key, given in attributes.items() if name in given}
+        if all(isinstance(value, str) for value in values.values()):
+            if 2 <= len(set(values.values())) <= MOST_GROUPS:
+                made.append(_by_group(runs, name, values))
+        elif any(word in name for word in SIZE_WORDS) and len(set(values.values())) > 3:
+            sizes = {k: float(v) for k, v in values.items() if isinstance(v, (int, float)) and math.isfinite(v)}
+            made += [_by_group(runs, name, _thirds(sizes)), _by_size(runs, name, sizes)]
+    return [one for one in made if one is not None]
+
+
+def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -> Figure | None:
+    statistic, rows = area_statistic(runs[0]), list[Interval]()
+    series = [s for _, group in series_by_user(runs) for s in group]
+    found = [(s, target_values(s.run, s.user, statistic)) for s in series]
+    for group in _group_order(groups):
+        for s, values in found:
+            inside = {key: value for key, value in values.items() if groups.get(key) == group}
+            if not inside:
+                continue
+            mean = mean_over_targets(inside)
+            label = f"{group} · {s.user}" if len(runs) == 1 else f"{group} · {s.user} · {s.label}"
+            low, high = (mean.mean if math.isnan(end) else end for end in (mean.low, mean.high))
+            note = f"{mean.mean:.3f}  n = {mean.n}"
+            rows.append(Interval(label=label, colour=s.colour, value=mean.mean, low=low, high=high, note=note))
+    title = f"{statistic.name} by {name.replace('_', ' ')}"
+    chart = interval_chart(rows, title=title, x_label=statistic.name, x_range=_value_range(rows))
+    caption = f"Mean {statistic.name} of the targets of each group, with its 95 % interval; n: targets."
+    return figure(title, caption, [("", chart)]) if rows else None
+
+
+def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -> Figure | None:
+    statistic, clouds = area_statistic(runs[0]), list[Points]()
+    for order, run in enumerate(runs):
+        values = mean_over_users(run, statistic)
+        keys = [key for key in sizes if key in values]
+        clouds.append(
+            Points(
+                label=run.label,
+                colour=order,
+                x=[sizes[key] for key in keys],
+                y=[values[key] for key in keys],
+                names=[" / ".join(key) for key in keys],
+            )
+        )
+    word = name.replace("_", " ")
+    title = f"{statistic.name} of each target against its {word}"
+    chart = scatter_chart(clouds, title=title, x_label=word, y_label=statistic.name)
+    return figure(title, "One dot per target, the mean over users and repeats.", [("", chart)], run_colours(runs))
+
+
+def _thirds(sizes: Mapping[TargetKey, float]) -> dict[TargetKey, str]:
+    low, high = (float(np.quantile(list(sizes.values()), share)) for share in (1 / 3, 2 / 3))
+    names = (f"small (≤ {low:.3g})", "medium", f"large (> {high:.3g})")
+    return {key: names[int(size > low) + int(size > high)] for key, size in sizes.items()}
+
+
+def _group_order(groups: Mapping[TargetKey, str]) -> list[str]:
+    """Return the groups from small to large where their names say so, by name otherwise."""
+    place = {name: index for index, name in enumerate(SIZES)}
+    return sorted(set(groups.values()), key=lambda group: (place.get(group.split(" ")[0].lower(), len(SIZES)), group))
+
+
+def _value_range(rows: Sequence[Interval]) -> tuple[float, float]:
+    low, high = min((r.low for r in rows), default=0.0), max((r.high for r in rows), default=1.0)
+    pad = (high - low) * 0.06 or 0.05
+    return low - pad, high + pad

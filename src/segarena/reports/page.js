@@ -1,0 +1,85 @@
+"use strict";
+// Sorting, filtering and enlarging. Everything on the page can be read without this script.
+
+for (const table of document.querySelectorAll("table")) {
+  table.querySelectorAll("th").forEach((th, column) => {
+    const button = document.createElement("button");
+    button.textContent = th.textContent;
+    button.title = "sort";
+    th.replaceChildren(button);
+    button.addEventListener("click", () => sortBy(table, th, column));
+  });
+}
+
+function sortBy(table, th, column) {
+  const descending = th.getAttribute("aria-sort") === "ascending";
+  table.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
+  th.setAttribute("aria-sort", descending ? "descending" : "ascending");
+  const isNumber = th.classList.contains("num");
+  const value = (row) => {
+    const cell = row.cells[column];
+    if (!isNumber) return cell.textContent;
+    return cell.dataset.value === "" ? Infinity : Number(cell.dataset.value);
+  };
+  const compare = (a, b) => (isNumber ? value(a) - value(b) : value(a).localeCompare(value(b), undefined, { numeric: true }));
+  const rows = [...table.tBodies[0].rows].sort((a, b) => (descending ? compare(b, a) : compare(a, b)));
+  table.tBodies[0].append(...rows);
+}
+
+const controls = document.querySelector(".controls");
+if (controls) {
+  const cards = [...document.querySelectorAll(".card")];
+  const { user, words } = controls.elements;
+  for (const name of new Set(cards.map((card) => card.dataset.user))) user.add(new Option(name, name));
+  const filter = () => {
+    const text = words.value.trim().toLowerCase();
+    for (const card of cards) {
+      card.hidden = (user.value && card.dataset.user !== user.value) || !card.dataset.words.includes(text);
+    }
+    controls.querySelector("output").value = `${cards.filter((card) => !card.hidden).length} of ${cards.length}`;
+  };
+  controls.addEventListener("input", filter);
+  controls.addEventListener("submit", (event) => event.preventDefault());
+  controls.hidden = false;
+  filter();
+  // A link from the table must find its card even when the filter hides it.
+  window.addEventListener("hashchange", () => {
+    const card = document.getElementById(location.hash.slice(1));
+    if (card && card.hidden) {
+      controls.reset();
+      filter();
+      card.scrollIntoView();
+    }
+  });
+}
+
+const dialog = document.createElement("dialog");
+const slider = Object.assign(document.createElement("input"), { type: "range", min: 0, ariaLabel: "round" });
+let pictures = [];
+
+function show(index) {
+  const figure = pictures[index].cloneNode(true);
+  const chart = figure.querySelector("figcaption .chart");
+  if (chart) chart.remove();
+  slider.value = index;
+  figure.querySelector("figcaption span").after(slider);
+  dialog.replaceChildren(figure);
+  slider.focus();
+}
+
+document.body.append(dialog);
+slider.addEventListener("input", () => show(Number(slider.value)));
+dialog.addEventListener("click", (event) => {
+  if (event.target !== slider) dialog.close();
+});
+for (const strip of document.querySelectorAll(".strip")) {
+  strip.classList.add("zoomable");
+  strip.addEventListener("click", (event) => {
+    const figure = event.target.closest("figure");
+    if (!figure) return;
+    pictures = [...strip.querySelectorAll("figure")];
+    slider.max = pictures.length - 1;
+    dialog.showModal();
+    show(pictures.indexOf(figure));
+  });
+}

@@ -1,0 +1,196 @@
+"""The page: one HTML file that needs nothing else, on any machine, without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from segarena.registry import PluginSpec
+from segarena.reports.figures import figures
+from segarena.reports.gallery import gallery
+from segarena.reports.ranking import gallery_keys, ranked_targets
+from segarena.reports.reading import Run
+from segarena.reports.sections import MOST_HARD, failures_section, hardest_table, paired_table, summary_table
+from segarena.reports.series import round_word
+from segarena.reports.wording import (
+    FAILURES,
+    HELD,
+    INTERVALS,
+    PAIRED,
+    count_text,
+    definition,
+    empty_text,
+    pairing_text,
+    partial_text,
+    protocol_text,
+)
+
+GALLERY_STRIPS = 36
+"""Dialogues with pictures, counted over all runs."""
+
+
+def page(runs: Sequence[Run]) -> str:
+    """Return the report of `runs` as one self-contained HTML document."""
+    targets = ranked_targets(runs)
+    others = max(0, GALLERY_STRIPS // len(runs) - MOST_HARD)
+    pictures = gallery(runs, gallery_keys(targets, hardest=MOST_HARD, others=others))
+    numbered = _Numbered()
+    sections = [
+        ("summary", "Summary", numbered.table("Means over targets.", summary_table(runs)) + _summary_notes(runs)),
+        ("differences", "Paired differences", _differences(runs, numbered)),
+        ("figures", "Figures", "".join(numbered.figure(f.title, f.caption, f.html) for f in figures(runs))),
+        (
+            "hardest",
+            "Hardest targets",
+            numbered.table(
+                "Lowest area under the curve over all users, repeats and runs. Rows lead to the worst dialogue.",
+                hardest_table(runs, targets, pictures.shown),
+            )
+            if targets
+            else "",
+        ),
+        ("gallery", "Dialogues", _gallery_section(pictures.html, pictures.notes, round_word(runs))),
+        ("failures", "Failures", failures_section(runs)),
+        ("notes", "What the numbers are", _definitions(runs)),
+    ]
+    kept = [(anchor, title, html) for anchor, title, html in sections if html]
+    links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in kept)
+    body = "".join(f'<section id="{anchor}"><h2>{title}</h2>{html}</section>' for anchor, title, html in kept)
+    return _document(_title(runs), f"{_header(runs)}<nav>{links}</nav>{body}{_footer(runs)}")
+
+
+class _Numbered:
+    """Counts tables and figures."""
+
+    def __init__(self) -> None:
+        self._counts = {"Table": 0, "Figure": 0}
+
+    def table(self, caption: str, html: str) -> str:
+        return f'<div class="float">{self._caption("Table", "", caption)}{html}</div>'
+
+    def figure(self, title: str, caption: str, html: str) -> str:
+        return f'<div class="float">{html}{self._caption("Figure", title, caption)}</div>'
+
+    def _caption(self, kind: str, title: str, caption: str) -> str:
+        self._counts[kind] += 1
+        strong = f" {escape(title)}." if title else ""
+        return f'<p class="caption"><b>{kind} {self._counts[kind]}.{strong}</b> {escape(caption)}</p>'
+
+
+def _title(runs: Sequence[Run]) -> str:
+    names = ", ".join(run.label for run in runs)
+    return f"{names} on {runs[0].dataset}"
+
+
+def _header(runs: Sequence[Run]) -> str:
+    config = runs[0].config
+    rules = config["benchmark"]
+    banners = [text for run in runs for text in (partial_text(run), empty_text(run)) if text]
+    alarms = "".join(f'<p class="banner">{escape(text)}</p>' for text in banners)
+    targets = len({(r.dataset, d.sample, d.target) for r in runs for d in r.finished()})
+    stop = rules["stop_at"]
+    facts = [
+        ("Benchmark", rules["name"] + (f" ({rules['paper']})" if rules["paper"] else "")),
+        ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),
+        ("Targets", str(targets)),
+        ("Users", ", ".join(dict.fromkeys(user for run in runs for user in run.users))),
+        ("Rounds", f"at most {config['rounds']}" + (f", until {stop[0]} is at least {stop[1]:g}" if stop else "")),
+        ("Rules", ", ".join(f"{key}: {value}" for key, value in rules["options"].items())),
+    ]
+    listed = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts if text)
+    runs_told = "".join(_run_details(run) for run in runs)
+    return (
+        f'<header class="top"><p class="kicker">{escape(rules["name"])} · interactive segmentation report</p>'
+        f'<h1>{escape(_title(runs))}</h1><p class="mode">{escape(protocol_text(runs[0]))}</p>'
+        f'{alarms}<dl class="facts">{listed}</dl>{runs_told}</header>'
+    )
+
+
+def _dataset_text(run: Run) -> str:
+    dataset = run.config["dataset"]
+    name = str(PluginSpec(dataset["name"], dataset["options"]))
+    return f"{name}, {count_text(len(run.samples), 'sample')}, fingerprint {dataset['fingerprint']}"
+
+
+def _run_details(run: Run) -> str:
+    config = run.config
+    segmenter = config["segmenter"]
+    rows = [
+        ("Segmenter", str(PluginSpec(segmenter["name"], segmenter["options"]))),
+        ("File", f"sha256 {segmenter['sha256']}" if "sha256" in segmenter else ""),
+        ("Metrics", ", ".join(str(PluginSpec(m["name"], m["options"])) for m in map(_as_plugin, config["metrics"]))),
+        ("Repeats, seed", f"{config['repeats']}, {config['seed']}"),
+        ("Made", f"{config.get('created', '')} with segarena {config['version']}"),
+        ("Environment", ", ".join(f"{key} {value}" for key, value in config.get("environment", {}).items())),
+        ("Counts", ", ".join(f"{value} {key}" for key, value in config.get("counts", {}).items())),
+    ]
+    listed = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in rows if text)
+    command = config.get("command", "")
+    shown = f"<pre><code>{escape(command)}</code></pre>" if command else ""
+    return (
+        f'<details class="run"><summary>{escape(run.label)}: how it was run</summary>{shown}<dl>{listed}</dl></details>'
+    )
+
+
+def _as_plugin(described: Any) -> dict[str, Any]:
+    return described if isinstance(described, dict) else {"name": str(described), "options": {}}
+
+
+def _summary_notes(runs: Sequence[Run]) -> str:
+    left_out = [f"Left out, for want of rounds: {', '.join(runs[0].left_out)}."] if runs[0].left_out else []
+    return f'<p class="note">{escape(" ".join([INTERVALS, *left_out]))}</p>'
+
+
+def _differences(runs: Sequence[Run], numbered: _Numbered) -> str:
+    if len(runs) < 2:
+        return ""
+    caption = f"Each run minus {runs[0].label}, on the same targets with the same users."
+    note = " ".join(filter(None, [PAIRED, pairing_text(runs)]))
+    return numbered.table(caption, paired_table(runs)) + f'<p class="note">{escape(note)}</p>'
+
+
+def _gallery_section(cards: str, notes: Sequence[str], word: str) -> str:
+    told = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    if not cards:
+        return told
+    lead = (
+        f'<p class="lead">The hardest targets first, then others from hard to easy. Left: the target (<i class="key '
+        f'truth"></i>) and all {word}s in order, on the object (<i class="key pos"></i>) or off it (<i class="key neg">'
+        f'</i>). Right: the prediction (<i class="key guess"></i>) after some of the {word}s, the newest one large.</p>'
+    )
+    controls = (
+        '<form class="controls" hidden><label>User <select name="user"><option value="">all</option></select></label>'
+        '<label>Name <input name="words" type="search"></label><output></output></form>'
+    )
+    return f'{told}{lead}{controls}<div class="cards">{cards}</div>'
+
+
+def _definitions(runs: Sequence[Run]) -> str:
+    texts = [*(definition(statistic, runs[0]) for statistic in runs[0].summary), HELD, INTERVALS]
+    texts += [*([PAIRED] if len(runs) > 1 else []), FAILURES]
+    return f'<ol class="definitions">{"".join(f"<li>{escape(text)}</li>" for text in texts)}</ol>'
+
+
+def _footer(runs: Sequence[Run]) -> str:
+    versions = ", ".join(dict.fromkeys(str(run.config["version"]) for run in runs))
+    return f"<footer>Made by segarena from the records of segarena {escape(versions)}; nothing was recomputed.</footer>"
+
+
+def _document(title: str, body: str) -> str:
+    folder = files("segarena.reports")
+    style = (folder / "page.css").read_text(encoding="utf-8")
+    script = (folder / "page.js").read_text(encoding="utf-8")
+    # Only this script may run: a name that slipped through unescaped could still do nothing.
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style></head>\n"
+        f"<body><main>{body}</main>\n<script>{script}</script></body></html>\n"
+    )

@@ -1,0 +1,245 @@
+"""What the reports know of a run: its dialogues, read once from the run folder.
+
+This is the only module here that knows how records, timings and masks are laid out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from segarena.engine.store import RunFolder
+from segarena.errors import InvalidInput, RunConflict
+from segarena.geometry.rle import decode_rle
+from segarena.interfaces import Statistic
+from segarena.registry import PluginSpec
+from segarena.samples import Mask
+
+_KEYS = {"benchmark", "dataset", "sample", "target", "label", "attributes", "user", "repeat", "round"}
+_NOT_METRICS = _KEYS | {"effort", "prompts", "failure"}
+_ORDER = ["user", "repeat", "round"]
+
+Key: TypeAlias = tuple[str, str, str, int]
+"""Sample, target, user, repeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DialogueRecord:
+    """One dialogue as the records tell it.
+
+    Attributes:
+        key: sample, target, user, repeat.
+        label: of the target.
+        attributes: of the target.
+        values: by metric column, one float per finished round; NaN where the metric was not defined.
+        prompts: JSON text of the prompts of each finished round.
+        kinds: which kinds of prompts were given.
+        failure: why it ended early, None when it did not.
+    """
+
+    key: Key
+    label: str
+    attributes: Mapping[str, Any]
+    values: Mapping[str, tuple[float, ...]]
+    prompts: tuple[str, ...]
+    kinds: frozenset[str]
+    failure: str | None = None
+
+    @property
+    def sample(self) -> str:
+        """Sample id."""
+        return self.key[0]
+
+    @property
+    def target(self) -> str:
+        """Target id; empty when the whole sample failed."""
+        return self.key[1]
+
+    @property
+    def user(self) -> str:
+        """Name of the user; empty when the whole sample failed."""
+        return self.key[2]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """One run, ready to be counted.
+
+    Attributes:
+        label: what tables call it, different for each run of a report.
+        config: run.json.
+        is_complete: whether every sample is done.
+        done: how many samples are done.
+        dialogues: all dialogues, failed ones too, in the order of samples, targets, users and repeats.
+    """
+
+    label: str
+    config: Mapping[str, Any]
+    is_complete: bool
+    done: int
+    dialogues: tuple[DialogueRecord, ...]
+    folder: RunFolder = field(repr=False)
+
+    @property
+    def rounds(self) -> int:
+        """The most rounds a dialogue may have."""
+        return int(self.config["rounds"])
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset plug-in."""
+        return str(self.config["dataset"]["name"])
+
+    @property
+    def samples(self) -> Sequence[str]:
+        """All sample ids, done or not."""
+        return self.config["dataset"]["samples"]
+
+    @cached_property
+    def users(self) -> tuple[str, ...]:
+        """Names of the users, in the order of the configuration."""
+        return tuple(str(user.get("written", user["name"])) for user in self.config["users"])
+
+    @cached_property
+    def summary(self) -> tuple[Statistic, ...]:
+        """The statistics of the benchmark's summary that this run has rounds for."""
+        every = [Statistic(**fields) for fields in self.config["benchmark"]["summary"]]
+        return tuple(s for s in every if s.kind != "at_round" or s.round <= self.rounds)
+
+    @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of the statistics that need more rounds than this run has."""
+        kept = {statistic.name for statistic in self.summary}
+        return tuple(s["name"] for s in self.config["benchmark"]["summary"] if s["name"] not in kept)
+
+    @property
+    def failures(self) -> tuple[DialogueRecord, ...]:
+        """Dialogues (or whole samples, with an empty target) that went wrong."""
+        return tuple(dialogue for dialogue in self.dialogues if dialogue.failure is not None)
+
+    def finished(self, user: str | None = None) -> tuple[DialogueRecord, ...]:
+        """Return the dialogues that did not fail, of one user or of all."""
+        return tuple(d for d in self.dialogues if d.failure is None and d.values and user in (None, d.user))
+
+    @cached_property
+    def timings(self) -> pl.DataFrame:
+        """Seconds per round; the encoder passes have round 0."""
+        return self.folder.timings().sort("sample", "target", *_ORDER)
+
+    def seconds_per_round(self, user: str) -> NDArray[np.float64]:
+        """Return the seconds of each round with `user`, ascending."""
+        rows = self.timings.filter((pl.col("round") > 0) & (pl.col("user") == user))
+        return np.sort(rows["predict_s"].to_numpy().astype(np.float64))
+
+    def encode_seconds(self) -> NDArray[np.float64]:
+        """Return the seconds of each encoder pass, ascending."""
+        return np.sort(self.timings.filter(pl.col("round") == 0)["predict_s"].to_numpy().astype(np.float64))
+
+    @cached_property
+    def _masks(self) -> pl.DataFrame:
+        return self.folder.masks()
+
+    def masks(self, key: Key) -> dict[int, Mask]:
+        """Return the kept predictions of one dialogue, by round."""
+        sample, target, user, repeat = key
+        rows = self._masks.filter(sample=sample, target=target, user=user, repeat=repeat).sort("round")
+        return {row["round"]: decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)}
+
+
+def read_runs(paths: Sequence[str | Path]) -> tuple[Run, ...]:
+    """Read run folders that belong in one report.
+
+    Raises:
+        InvalidInput: no folder was named.
+        RunMissing: a folder holds no run.
+        RunConflict: the runs followed different rules, so their numbers cannot stand side by side.
+    """
+    if not paths:
+        raise InvalidInput("expected at least one run folder, got none")
+    folders = [RunFolder.open(path) for path in paths]
+    for folder in folders[1:]:
+        _refuse_other_rules(folders[0], folder)
+    return tuple(_read_run(folder, label) for folder, label in zip(folders, _labels(folders), strict=True))
+
+
+def _read_run(folder: RunFolder, label: str) -> Run:
+    records = folder.records()
+    return Run(
+        label=label,
+        config=folder.config,
+        is_complete=folder.is_complete,
+        done=len(folder.samples) - len(folder.pending()),
+        dialogues=tuple(_dialogues(records, folder.config)),
+        folder=folder,
+    )
+
+
+def _dialogues(records: pl.DataFrame, config: Mapping[str, Any]) -> Iterator[DialogueRecord]:
+    metrics = [column for column in records.columns if column not in _NOT_METRICS]
+    sample_order = {name: index for index, name in enumerate(config["dataset"]["samples"])}
+    user_order = {str(user.get("written", user["name"])): index for index, user in enumerate(config["users"])}
+
+    def place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return (
+            sample_order.get(row["sample"], len(sample_order)),
+            row["sample"],
+            row["target"],
+            user_order.get(row["user"], len(user_order)),
+            row["repeat"],
+            row["round"],
+        )
+
+    rows = sorted(records.iter_rows(named=True), key=place)
+    for key, group in groupby(rows, key=lambda row: (row["sample"], row["target"], row["user"], row["repeat"])):
+        yield _dialogue(key, list(group), metrics)
+
+
+def _dialogue(key: Key, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> DialogueRecord:
+    good = [row for row in rows if row["failure"] is None]
+    return DialogueRecord(
+        key=key,
+        label=rows[0]["label"] or "",
+        attributes=json.loads(rows[0]["attributes"] or "{}"),
+        values={m: tuple(math.nan if row[m] is None else row[m] for row in good) for m in metrics} if good else {},
+        prompts=tuple(row["prompts"] for row in good),
+        kinds=frozenset(prompt["kind"] for row in good for prompt in json.loads(row["prompts"])),
+        failure=next((row["failure"] for row in rows if row["failure"] is not None), None),
+    )
+
+
+def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:
+    rules = [{**folder.config["benchmark"], "rounds": folder.config["rounds"]} for folder in (first, other)]
+    for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
+        has, wants = rules[0].get(name), rules[1].get(name)
+        if has != wants:
+            raise RunConflict(
+                f"{first.path} and {other.path} cannot share a report: benchmark {name} is {json.dumps(has)[:80]} "
+                f"in the first, {json.dumps(wants)[:80]} in the second; report on them apart"
+            )
+
+
+def _labels(folders: Sequence[RunFolder]) -> list[str]:
+    """Return one name per run: the segmenter, with the options in which it differs from its namesakes."""
+    plugins = [folder.config["segmenter"] for folder in folders]
+    names = [_short(plugin["name"]) for plugin in plugins]
+    labels: list[str] = []
+    for name, plugin in zip(names, plugins, strict=True):
+        same = [other["options"] for other, its in zip(plugins, names, strict=True) if its == name]
+        own = {k: v for k, v in plugin["options"].items() if any(options.get(k) != v for options in same)}
+        labels.append(str(PluginSpec(name, own)))
+    return [f"{x} #{labels[: i + 1].count(x)}" if labels.count(x) > 1 else x for i, x in enumerate(labels)]
+
+
+def _short(name: str) -> str:
+    """Return the class of a `path/file.py:Name`; other names as they are."""
+    return name.rpartition(":")[2] if ".py:" in name else name

@@ -1,0 +1,82 @@
+"""What the figures have in common: who is drawn in which colour, and how charts stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from segarena.interfaces import Statistic
+from segarena.reports.charts import legend
+from segarena.reports.reading import Run
+from segarena.reports.tables import metrics_of, user_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A finished figure: a title, a caption, and the HTML of its charts."""
+
+    title: str
+    caption: str
+    html: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One run with one user, and the colour that it has in every figure."""
+
+    label: str
+    colour: int
+    run: Run
+    user: str
+
+
+def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
+    """Return (user, its series): one series per run that has this user and finished something.
+
+    With one run the colour tells the user, with several it tells the run.
+    """
+    panels = [
+        (
+            user,
+            [
+                Series(user if len(runs) == 1 else run.label, place if len(runs) == 1 else order, run, user)
+                for order, run in enumerate(runs)
+                if run.finished(user)
+            ],
+        )
+        for place, user in enumerate(user_names(runs))
+    ]
+    return [(user, series) for user, series in panels if series]
+
+
+def run_colours(runs: Sequence[Run]) -> list[tuple[str, int]]:
+    """Return the legend of figures that show runs; nothing to tell apart with one."""
+    return [(run.label, order) for order, run in enumerate(runs)] if len(runs) > 1 else []
+
+
+def round_word(runs: Sequence[Run]) -> str:
+    """Return "click" where nothing else was given, "round" otherwise."""
+    return "click" if all(d.kinds <= {"click"} for run in runs for d in run.finished()) else "round"
+
+
+def area_statistic(run: Run) -> Statistic:
+    """Return the AuC that targets are ranked by: the summary's, or that of its first metric."""
+    metric = metrics_of(run)[0]
+    found = (s for s in run.summary if s.kind == "auc" and s.metric == metric)
+    return next(found, Statistic(name="AuC", kind="auc", metric=metric))
+
+
+def figure(
+    title: str, caption: str, charts: Sequence[tuple[str, str]], colours: Sequence[tuple[str, int]] = ()
+) -> Figure | None:
+    """Return (heading, chart) pairs side by side; None when no chart has anything in it."""
+    shown = [(heading, chart) for heading, chart in charts if chart]
+    if not shown:
+        return None
+    panels = "".join(
+        f'<div class="panel">{f"<h4>{escape(heading)}</h4>" if heading else ""}{chart}</div>'
+        for heading, chart in shown
+    )
+    width = "wide" if len(shown) == 1 else "several"
+    return Figure(title=title, caption=caption, html=f'{legend(colours)}<div class="panels {width}">{panels}</div>')

@@ -1,0 +1,241 @@
+"""The numbers of a report: summaries with intervals, paired differences, timings. No formatting here."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.interfaces import Statistic
+from segarena.metrics.curves import SolvedAtLast, hold_last, statistic_values
+from segarena.metrics.intervals import Interval, PairedDifference, bootstrap_mean, paired_difference
+from segarena.reports.reading import DialogueRecord, Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryRow:
+    """One segmenter with one user.
+
+    Attributes:
+        run: position of the run in the report.
+        label: of the run.
+        user: name of the user.
+        cells: by statistic name, the mean over targets with its 95 % interval.
+        targets: how many targets have a finished dialogue.
+        dialogues: how many dialogues finished.
+        failures: how many dialogues went wrong, whole samples that failed included.
+    """
+
+    run: int
+    label: str
+    user: str
+    cells: Mapping[str, Interval]
+    targets: int
+    dialogues: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedRow:
+    """One run minus the first run, with one user, on the targets both finished.
+
+    Attributes:
+        label, baseline: of the two runs.
+        user: name of the user.
+        cells: by statistic name.
+        matched: targets that both have.
+        unmatched: targets that only one of them has.
+    """
+
+    run: int
+    label: str
+    baseline: str
+    user: str
+    cells: Mapping[str, PairedDifference]
+    matched: int
+    unmatched: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingRow:
+    """Seconds of one segmenter with one user; NaN where nothing was timed."""
+
+    label: str
+    user: str
+    rounds: int
+    median_s: float
+    p95_s: float
+    encodes: int
+    encode_median_s: float
+
+
+TargetKey = tuple[str, str]
+"""Sample, target."""
+
+
+def target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, float]:
+    """Return `statistic` of each target, the mean over its repeats, in the order of the run.
+
+    Dialogues that failed, or in which the metric was not defined in some round, are left out.
+    """
+    dialogues = [d for d in run.finished(user) if _is_defined(d, statistic.metric)]
+    if not dialogues:
+        return {}
+    curves = hold_last([d.values[statistic.metric] for d in dialogues], run.rounds)
+    values = statistic_values(statistic, curves, solved_at_last=_solved_at_last(run))
+    groups: defaultdict[TargetKey, list[float]] = defaultdict(list)
+    for dialogue, value in zip(dialogues, values.tolist(), strict=True):
+        groups[(dialogue.sample, dialogue.target)].append(value)
+    return {key: math.fsum(group) / len(group) for key, group in groups.items()}
+
+
+def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
+    """Return `statistic` of each target, the mean over the users who finished with it."""
+    tables = [target_values(run, user, statistic) for user in run.users]
+    keys = dict.fromkeys(key for table in tables for key in table)
+    return {key: math.fsum(found) / len(found) for key in keys if (found := [t[key] for t in tables if key in t])}
+
+
+def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
+    """Return the mean with its 95 % interval; images are resampled, so targets of one image stay together."""
+    return bootstrap_mean(list(values.values()), _clusters(list(values)))
+
+
+def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
+    """Return one row per user and run, the runs of one user together."""
+    return tuple(
+        _summary_row(position, run, user)
+        for user in user_names(runs)
+        for position, run in enumerate(runs)
+        if user in run.users
+    )
+
+
+def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
+    """Return every later run minus the first one, for each user that both have."""
+    return tuple(
+        _paired_row(position, run, runs[0], user)
+        for user in user_names(runs)
+        for position, run in enumerate(runs)
+        if position and user in run.users and user in runs[0].users
+    )
+
+
+def timing_rows(runs: Sequence[Run]) -> tuple[TimingRow, ...]:
+    """Return one row per user and run."""
+    return tuple(_timing_row(run, user) for user in user_names(runs) for run in runs if user in run.users)
+
+
+def user_names(runs: Sequence[Run]) -> tuple[str, ...]:
+    """Return the users of all runs, each once, in the order of the runs."""
+    return tuple(dict.fromkeys(user for run in runs for user in run.users))
+
+
+def curve_intervals(run: Run, user: str, metric: str) -> list[Interval]:
+    """Return the mean of `metric` over targets after each round, ended dialogues holding their last value."""
+    at = (Statistic(name="", kind="at_round", metric=metric, round=k) for k in range(1, run.rounds + 1))
+    return [mean_over_targets(target_values(run, user, statistic)) for statistic in at]
+
+
+def noc_counts(run: Run, user: str, statistic: Statistic) -> tuple[NDArray[np.int64], int]:
+    """Return how many dialogues needed 1, 2, ... rounds, and how many never got there."""
+    dialogues = [d for d in run.finished(user) if _is_defined(d, statistic.metric)]
+    counts = np.zeros(run.rounds, dtype=np.int64)
+    if not dialogues:
+        return counts, 0
+    curves = hold_last([d.values[statistic.metric] for d in dialogues], run.rounds)
+    solved = (curves >= statistic.threshold).any(axis=1)
+    needed = statistic_values(statistic, curves)[solved].astype(np.int64)
+    return counts + np.bincount(needed - 1, minlength=run.rounds), int((~solved).sum())
+
+
+def metrics_of(run: Run) -> tuple[str, ...]:
+    """Return the metrics that the summary reads, each once; the first one is what figures show."""
+    return tuple(dict.fromkeys(statistic.metric for statistic in run.summary)) or ("iou",)
+
+
+def thresholds_of(run: Run, metric: str) -> tuple[float, ...]:
+    """Return the thresholds of the summary for `metric`, ascending."""
+    found = {s.threshold for s in run.summary if s.kind in ("noc", "nof") and s.metric == metric}
+    return tuple(sorted(found))
+
+
+def direction(difference: PairedDifference, statistic: Statistic) -> Literal["better", "worse", "unclear"]:
+    """Tell what a difference says: "unclear" unless its interval leaves out zero."""
+    if not (difference.low > 0 or difference.high < 0):
+        return "unclear"
+    return "better" if (difference.difference > 0) == statistic.higher_is_better else "worse"
+
+
+def _summary_row(position: int, run: Run, user: str) -> SummaryRow:
+    finished = run.finished(user)
+    return SummaryRow(
+        run=position,
+        label=run.label,
+        user=user,
+        cells={s.name: mean_over_targets(target_values(run, user, s)) for s in run.summary},
+        targets=len({(d.sample, d.target) for d in finished}),
+        dialogues=len(finished),
+        failures=sum(d.user in (user, "") for d in run.failures),
+    )
+
+
+def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
+    cells: dict[str, PairedDifference] = {}
+    for statistic in run.summary:
+        ours, theirs = (target_values(r, user, statistic) for r in (run, baseline))
+        both = [key for key in theirs if key in ours] if run.dataset == baseline.dataset else []
+        cells[statistic.name] = paired_difference(
+            [ours[key] for key in both],
+            [theirs[key] for key in both],
+            _clusters(both),
+            higher_is_better=statistic.higher_is_better,
+        )
+    keys = [{(r.dataset, d.sample, d.target) for d in r.finished(user)} for r in (run, baseline)]
+    return PairedRow(
+        run=position,
+        label=run.label,
+        baseline=baseline.label,
+        user=user,
+        cells=cells,
+        matched=len(keys[0] & keys[1]),
+        unmatched=len(keys[0] ^ keys[1]),
+    )
+
+
+def _timing_row(run: Run, user: str) -> TimingRow:
+    seconds, encodes = run.seconds_per_round(user), run.encode_seconds()
+    return TimingRow(
+        label=run.label,
+        user=user,
+        rounds=len(seconds),
+        median_s=_quantile(seconds, 0.5),
+        p95_s=_quantile(seconds, 0.95),
+        encodes=len(encodes),
+        encode_median_s=_quantile(encodes, 0.5),
+    )
+
+
+def _clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
+    """Return the number of each target's image: order of appearance, so that names never decide an interval."""
+    places = {sample: place for place, sample in enumerate(dict.fromkeys(sample for sample, _ in keys))}
+    return np.array([places[sample] for sample, _ in keys], dtype=np.int64)
+
+
+def _quantile(values: NDArray[np.float64], share: float) -> float:
+    return float(np.quantile(values, share)) if len(values) else math.nan
+
+
+def _is_defined(dialogue: DialogueRecord, metric: str) -> bool:
+    values = dialogue.values.get(metric, ())
+    return bool(values) and all(map(math.isfinite, values))
+
+
+def _solved_at_last(run: Run) -> SolvedAtLast:
+    """Return what the benchmark's options say of targets solved in the very last round."""
+    return "failure" if run.config["benchmark"]["options"].get("solved_at_last") == "failure" else "solved"

@@ -1,0 +1,93 @@
+"""The summary in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from segarena.reports.reading import Run, read_runs
+from segarena.reports.tables import direction, paired_rows, summary_rows, timing_rows
+from segarena.reports.wording import (
+    bounds_text,
+    difference_bounds_text,
+    difference_text,
+    empty_text,
+    pairing_text,
+    partial_text,
+    protocol_text,
+    seconds_text,
+    value_text,
+)
+
+FEW_ROWS = 4
+"""Up to so many segmenters x users stand side by side as columns."""
+
+
+def terminal_table(runs: Sequence[str | Path]) -> RenderableType:
+    """Return the summary of run folders, with paired differences to the first when there are several.
+
+    Raises:
+        RunMissing, RunConflict: see `segarena.reports.reading.read_runs`.
+    """
+    read = read_runs(runs)
+    parts: list[RenderableType] = [Text(f"{read[0].config['benchmark']['name']}, {protocol_text(read[0])}")]
+    parts += [Text(text, style="bold yellow") for run in read for text in (partial_text(run), empty_text(run)) if text]
+    parts.append(_summary(read))
+    if len(read) > 1:
+        parts += [Text(text, style="yellow") for text in [pairing_text(read)] if text]
+        parts.append(_paired(read))
+    parts.append(Text("[low, high]: 95 % interval over targets, images resampled", style="dim"))
+    return Group(*parts)
+
+
+def _summary(runs: Sequence[Run]) -> Table:
+    statistics = runs[0].summary
+    grid = [_texts("segmenter", "user", *(s.name for s in statistics), "time/round", "targets", "failures", "encodes")]
+    for row, timing in zip(summary_rows(runs), timing_rows(runs), strict=True):
+        cells = [
+            Text.assemble(value_text(s, c.mean), "\n", (bounds_text(s, c.low, c.high), "dim"))
+            for s in statistics
+            for c in [row.cells[s.name]]
+        ]
+        failures = Text(str(row.failures), style="bold red" if row.failures else "")
+        ends = [*_texts(seconds_text(timing.median_s), str(row.targets)), failures, Text(str(timing.encodes))]
+        grid.append([*_texts(row.label, row.user), *cells, *ends])
+    return _table(grid)
+
+
+def _paired(runs: Sequence[Run]) -> Table:
+    statistics = runs[0].summary
+    grid = [_texts("difference", "user", *(s.name for s in statistics), "matched", "unmatched")]
+    colours = {"better": "green", "worse": "red", "unclear": ""}
+    for row in paired_rows(runs):
+        cells = [
+            Text.assemble(
+                (difference_text(s, c), colours[direction(c, s)]), "\n", (difference_bounds_text(s, c), "dim")
+            )
+            for s in statistics
+            for c in [row.cells[s.name]]
+        ]
+        names = _texts(f"{row.label} − {row.baseline}", row.user)
+        grid.append([*names, *cells, *_texts(str(row.matched), str(row.unmatched))])
+    return _table(grid)
+
+
+def _texts(*words: str) -> list[Text]:
+    return [Text(word) for word in words]
+
+
+def _table(grid: list[list[Text]]) -> Table:
+    """Return the grid as a table; few rows become columns, so that it fits a narrow terminal."""
+    names = 2
+    if len(grid) <= FEW_ROWS + 1:
+        grid, names = [list(column) for column in zip(*grid, strict=True)], 1
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, title in enumerate(grid[0]):
+        table.add_column(title, justify="left" if place < names else "right")
+    for row in grid[1:]:
+        table.add_row(*row)
+    return table

@@ -20,7 +20,7 @@ from segarena.errors import InvalidImage, InvalidInput, InvalidMask
 IMAGE_SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 """Files with other endings are not taken for images or masks."""
 
-LOSSY_SUFFIXES = frozenset({".jpeg", ".jpg", ".webp"})
+LOSSY_SUFFIXES = frozenset({".jpeg", ".jpg"})
 
 _EIGHT_BIT_MODES = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr"})
 # What pillow's decoders are seen to raise on damaged files, besides its own errors (which are OSErrors).
@@ -52,7 +52,7 @@ def read_image(path: Path) -> NDArray[np.uint8]:
     image, _ = _decode(path, InvalidImage)
     if image.mode not in _EIGHT_BIT_MODES:
         raise InvalidImage(
-            f"{path}: expected 8 bits per channel, got {_describe(image)}; scale it to 0..255 and save it as 8-bit PNG"
+            f"{path}: expected 8 bits per channel, got pillow mode {image.mode}; scale it to 0..255 and save it as 8-bit PNG"
         )
     if image.mode == "P" and "transparency" in image.info:
         image = image.convert("RGBA")
@@ -86,7 +86,7 @@ def read_values(path: Path, *, palette_must_agree: bool = False) -> NDArray[np.i
     if image.mode in ("RGB", "RGBA", "RGBX") and not has_16_bits:
         return _equal_channel(np.asarray(image.convert("RGB")), path)
     bits = "16-bit " if has_16_bits else ""
-    raise InvalidMask(f"{path}: expected a grey or palette mask, got {bits}{_describe(image)}; save it as grey PNG")
+    raise InvalidMask(f"{path}: expected a grey or palette mask, got {bits}pillow mode {image.mode}; save it as grey PNG")
 
 
 def read_colours(path: Path) -> NDArray[np.uint8]:
@@ -98,7 +98,7 @@ def read_colours(path: Path) -> NDArray[np.uint8]:
     image, has_16_bits = _decode(path, InvalidMask)
     if has_16_bits or image.mode not in _EIGHT_BIT_MODES:
         raise InvalidMask(
-            f"{path}: expected 8 bits per channel, got a 16-bit or floating mask ({_describe(image)}); "
+            f"{path}: expected 8 bits per channel, got a 16-bit or floating mask (pillow mode {image.mode}); "
             "save it with 8 bits, or use encoding='index' for 16-bit object numbers"
         )
     _check_opaque(image, path)
@@ -173,10 +173,6 @@ def _equal_channel(pixels: NDArray[np.uint8], path: Path) -> NDArray[np.int32]:
     if not (pixels == pixels[:, :, :1]).all():
         raise InvalidMask(f"{path}: expected a grey mask, got colours; use encoding='colour', or save it as grey PNG")
     return pixels[:, :, 0].astype(np.int32)
-
-
-def _describe(image: Image.Image) -> str:
-    return f"{image.format or 'image'} of mode {image.mode}"
 
 
 def _is_hidden(relative: Path) -> bool:

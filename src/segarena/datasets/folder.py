@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segarena.datasets.encodings import Colour, Encoding, Objects, to_targets
 from segarena.datasets.files import check_same_shape, list_files, read_image
@@ -99,9 +100,7 @@ class Folder(ListedDataset):
         objects = self._objects(pair, pair.image, image)
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects))
 
-    def _objects(
-        self, pair: _Pair, image_path: Path, image: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
-    ) -> Objects:
+    def _objects(self, pair: _Pair, image_path: Path, image: NDArray[np.uint8]) -> Objects:
         masks: dict[str, Mask] = {}
         ignores: list[Mask] = []
         for name, path in pair.masks:
@@ -158,12 +157,11 @@ def _owner(key: str, known: frozenset[str]) -> tuple[str, str]:
     folder, _, last = key.rpartition("/")
     if folder in known:
         return folder, last
-    head, separator, tail = key.rpartition("__")
-    while separator:
+    parts = key.split("__")
+    for length in range(len(parts) - 1, 0, -1):
+        head = "__".join(parts[:length])
         if head in known:
-            return head, key[len(head) + 2 :]
-        head, separator, tail = head.rpartition("__")
-    del tail
+            return head, "__".join(parts[length:])
     return key, ""
 
 

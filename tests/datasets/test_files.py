@@ -79,7 +79,9 @@ def test_sixteen_bit_colour_keeps_the_high_byte(tmp_path):
 @pytest.mark.parametrize(("dtype", "name"), [(np.uint16, "a.png"), (np.float32, "a.tif"), (np.int32, "b.tif")])
 def test_deep_grey_image_is_refused(tmp_path, dtype, name):
     path = save(tmp_path / name, np.arange(12, dtype=dtype).reshape(3, 4))
-    with pytest.raises(InvalidImage, match=rf"{name}: expected 8 bits per channel, got pillow mode .*scale it to 0..255"):
+    with pytest.raises(
+        InvalidImage, match=rf"{name}: expected 8 bits per channel, got pillow mode .*scale it to 0..255"
+    ):
         read_image(path)
 
 

@@ -118,7 +118,8 @@ def read_compact(path: Path) -> list[NDArray[np.int32]]:
         InvalidMask: missing, damaged, or without `labels` (annotators, H, W).
     """
     try:
-        with np.load(path) as archive:
+        # An open file: numpy leaves it open when it is given a name and the archive is cut off.
+        with path.open("rb") as file, np.load(file) as archive:
             labels = np.asarray(archive["labels"]).astype(np.int32)
     except FileNotFoundError as error:
         raise InvalidMask(f"{path}: expected a segmentation file here, got none; restore it") from error

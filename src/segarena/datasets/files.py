@@ -86,7 +86,9 @@ def read_values(path: Path, *, palette_must_agree: bool = False) -> NDArray[np.i
     if image.mode in ("RGB", "RGBA", "RGBX") and not has_16_bits:
         return _equal_channel(np.asarray(image.convert("RGB")), path)
     bits = "16-bit " if has_16_bits else ""
-    raise InvalidMask(f"{path}: expected a grey or palette mask, got {bits}pillow mode {image.mode}; save it as grey PNG")
+    raise InvalidMask(
+        f"{path}: expected a grey or palette mask, got {bits}pillow mode {image.mode}; save it as grey PNG"
+    )
 
 
 def read_colours(path: Path) -> NDArray[np.uint8]:

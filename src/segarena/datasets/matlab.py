@@ -24,7 +24,8 @@ def read_matlab(path: Path, variable: str) -> NDArray[Any]:
     from scipy.io.matlab import MatReadError
 
     try:
-        content: dict[str, Any] = loadmat(path)
+        with path.open("rb") as file:
+            content: dict[str, Any] = loadmat(file)
     except FileNotFoundError as error:
         raise InvalidMask(
             f"{path}: expected a MATLAB file here, got none; restore it or leave the sample out"

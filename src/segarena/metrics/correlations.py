@@ -29,7 +29,8 @@ class CorrelationTable:
 def correlation_table(datasets: Sequence[Mapping[str, ArrayLike]], *, absolute: bool = True) -> CorrelationTable:
     """Return how statistics correlate over segmenters, mean over datasets.
 
-    A pair that has no correlation on a dataset, because one statistic is constant there, is averaged over the others.
+    A pair that has no correlation on a dataset, because one statistic is constant there, is averaged over the other
+    datasets; the published code counts it as 0 on its first dataset and as undefined altogether on the others.
 
     Args:
         datasets: for each dataset the values of each statistic, one per segmenter in the same order; at least two

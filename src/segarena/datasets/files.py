@@ -52,7 +52,8 @@ def read_image(path: Path) -> NDArray[np.uint8]:
     image, _ = _decode(path, InvalidImage)
     if image.mode not in _EIGHT_BIT_MODES:
         raise InvalidImage(
-            f"{path}: expected 8 bits per channel, got pillow mode {image.mode}; scale it to 0..255 and save it as 8-bit PNG"
+            f"{path}: expected 8 bits per channel, got pillow mode {image.mode}; "
+            "scale it to 0..255 and save it as 8-bit PNG"
         )
     if image.mode == "P" and "transparency" in image.info:
         image = image.convert("RGBA")

@@ -23,13 +23,10 @@ def read_matlab(path: Path, variable: str) -> NDArray[Any]:
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
+    if not path.is_file():
+        raise InvalidMask(f"{path}: expected a MATLAB file here, got none; restore it or leave the sample out")
     try:
-        with path.open("rb") as file:
-            content: dict[str, Any] = loadmat(file)
-    except FileNotFoundError as error:
-        raise InvalidMask(
-            f"{path}: expected a MATLAB file here, got none; restore it or leave the sample out"
-        ) from error
+        content: dict[str, Any] = loadmat(path)
     except (*_DAMAGE, MatReadError) as error:
         raise InvalidMask(f"{path}: expected a readable MATLAB file, got: {error}; download it again") from error
     if variable not in content:

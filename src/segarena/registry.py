@@ -109,10 +109,12 @@ class PluginSpec:
         reference, arguments = match.group(1), match.group(2) or ""
         try:
             call = ast.parse(f"f({arguments})", mode="eval").body
-            assert isinstance(call, ast.Call)  # noqa: S101  it is: we wrote the parentheses
-            if call.args or any(keyword.arg is None for keyword in call.keywords):
+            # Text after a closing parenthesis, as in `a(b=1)(c=2)`, makes it another expression than our own call.
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
                 raise ValueError("options are written option=value")
-            options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+            options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
+            if len(options) != len(call.keywords):
+                raise ValueError("each option is written once, as option=value")
         except (SyntaxError, ValueError) as error:
             raise PluginInvalid(f"{text!r}: expected NAME(option=value, ...) with plain values; {error}") from error
         return cls(reference, options)

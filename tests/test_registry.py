@@ -1,0 +1,195 @@
+"""Finding plug-ins: built in, in an installed package, in a file; and what is said when there is none."""
+
+import hashlib
+import subprocess
+import sys
+
+import pytest
+
+from segarena import registry
+from segarena.errors import PluginError, PluginInvalid, UnknownPlugin
+from segarena.registry import PluginSpec, build, describe, find, names
+
+SEGMENTER = """
+class Blank:
+    def __init__(self, *, size, colour="red", levels=(1, 2)):
+        self.size, self.colour = size, colour
+
+class Fails:
+    def __init__(self):
+        raise OSError("weights.pth is not there")
+
+number = 3
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(SEGMENTER, encoding="utf-8")
+    return path
+
+
+def run_python(code, folder):
+    """Run code in a fresh process that sees the packages in `folder`."""
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r})\n{code}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "options"),
+    [
+        ("grabcut", "grabcut", {}),
+        (" grabcut ( ) ", "grabcut", {}),
+        ("grabcut(iterations=2)", "grabcut", {"iterations": 2}),
+        ("a/b.py:My(x=-0.5, y='(', z=[1, {'k': None}])", "a/b.py:My", {"x": -0.5, "y": "(", "z": [1, {"k": None}]}),
+        ("folder(\n  path='my photos',\n)", "folder", {"path": "my photos"}),
+    ],
+)
+def test_a_plugin_is_written_as_a_name_and_options(text, reference, options):
+    spec = PluginSpec.parse(text)
+    assert (spec.reference, spec.options) == (reference, options)
+    assert PluginSpec.parse(str(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "(a=1)",
+        "grabcut(",
+        "grabcut)",
+        "grabcut(2)",
+        "grabcut(**{'a': 1})",
+        "grabcut(a=b)",
+        "g(a=1)(b=2)",
+        "g(a=1)+(b)",
+        "g(a=1, a=2)",
+    ],
+)
+def test_what_is_not_a_plugin_is_refused_in_one_line(text):
+    with pytest.raises(PluginInvalid, match="expected NAME") as caught:
+        PluginSpec.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_are_read_and_never_run(tmp_path):
+    flag = tmp_path / "flag"
+    with pytest.raises(PluginInvalid):
+        PluginSpec.parse(f"grabcut(a=open({str(flag)!r}, 'w'))")
+    assert not flag.exists()
+
+
+def test_built_in_plugins_of_every_kind_are_found_in_alphabetical_order():
+    expected = {"user": "centre", "metric": "iou", "dataset": "demo", "benchmark": "clicks"}
+    for kind, name in expected.items():
+        assert name in names(kind)
+    assert all(list(names(kind)) == sorted(names(kind)) for kind in registry.KINDS)
+    assert names("segmenter")
+
+
+def test_plugins_of_an_installed_package_are_found_by_name():
+    assert find("segmenter", "sample-disc").__module__ == "segarena_sample_plugin"
+    assert build("segmenter", "sample-disc(radius_px=4)").radius_px == 4
+    assert {"sample-squares", "demo"} <= set(names("dataset"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "hint"),
+    [
+        ("segmenter", "sample-dics", "did you mean 'sample-disc'"),
+        ("user", "center", "did you mean 'centre'"),
+        ("metric", "IoU2", "A file works too: my_file.py:MyClass"),
+        ("benchmark", "click", "did you mean 'clicks'"),
+        ("benchmark", "zzzzzz", "known: clicks"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_near_ones(kind, name, hint):
+    with pytest.raises(UnknownPlugin, match=f"no {kind} is called '{name}'") as caught:
+        build(kind, name)
+    assert hint in str(caught.value)
+
+
+def test_a_plugin_is_found_by_path(file):
+    plugin = build("segmenter", f"{file}:Blank(size=3)")
+    assert (plugin.size, plugin.colour) == (3, "red")
+    assert type(plugin) is type(build("segmenter", f"{file}:Blank(size=4)"))
+
+
+def test_a_path_may_be_relative(file, monkeypatch):
+    monkeypatch.chdir(file.parent)
+    assert build("segmenter", "mine.py:Blank(size=3)").size == 3
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("{folder}/absent.py:Blank", "there is no file"),
+        ("{file}:Blink", "has no 'Blink'; it defines Blank, Fails"),
+        ("{file}:number", "has no 'number'; it defines Blank, Fails"),
+        ("{file}:Fails", "cannot be built: OSError: weights.pth is not there"),
+        ("{file}:Blank", "missing a required .*'size'; it takes size, colour='red'"),
+        ("{file}:Blank(size=1, sise=2)", "'sise'; it takes size, colour='red'"),
+        ("{folder}/broken.py:Blank", "broken.py cannot be imported: ModuleNotFoundError: No module named 'no_such"),
+        ("{folder}/typo.py:Blank", "typo.py cannot be imported: SyntaxError"),
+    ],
+)
+def test_a_file_that_does_not_work_is_named_with_the_reason(file, written, message):
+    (file.parent / "broken.py").write_text("import no_such_package\n", encoding="utf-8")
+    (file.parent / "typo.py").write_text("class Blank(:\n", encoding="utf-8")
+    with pytest.raises(PluginInvalid, match=message):
+        build("segmenter", written.format(file=file, folder=file.parent))
+
+
+def test_a_run_records_all_options_resolved_and_the_hash_of_the_file(file):
+    assert describe("segmenter", f"{file}:Blank(size=3)") == {
+        "kind": "segmenter",
+        "name": f"{file}:Blank",
+        "options": {"size": 3, "colour": "red", "levels": [1, 2]},
+        "sha256": hashlib.sha256(SEGMENTER.encode()).hexdigest(),
+    }
+    assert describe("segmenter", "sample-disc")["options"] == {"radius_px": 10}
+
+
+def test_two_plugins_of_one_name_are_refused(monkeypatch):
+    monkeypatch.setitem(registry._factories, "metric", {})
+
+    def make(module):
+        return type("Twice", (), {"__module__": module})
+
+    registry.metric("twice")(make("one"))
+    with pytest.raises(PluginError, match=r"metric 'twice' is registered twice: one\.Twice and two\.Twice"):
+        registry.metric("twice")(make("two"))
+
+
+def test_a_module_imported_twice_registers_once(monkeypatch):
+    monkeypatch.setitem(registry._factories, "metric", {})
+    for _ in range(2):
+        registry.metric("again")(type("Again", (), {"__module__": "one"}))
+    assert list(registry._factories["metric"]) == ["again"]
+
+
+def broken_package(folder):
+    info = folder / "broken_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-package\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[segarena.plugins]\nbroken = broken_package\n", encoding="utf-8")
+    (folder / "broken_package.py").write_text("raise RuntimeError('no GPU here')\n", encoding="utf-8")
+
+
+def test_a_broken_third_party_package_stops_nobody_else(tmp_path):
+    broken_package(tmp_path)
+    done = run_python(
+        "from segarena.registry import build; print(build('segmenter', 'sample-disc').radius_px)", tmp_path
+    )
+    assert (done.stdout, done.returncode) == ("10\n", 0)
+
+
+def test_a_broken_third_party_package_is_named_when_a_plugin_is_not_found(tmp_path):
+    broken_package(tmp_path)
+    done = run_python("from segarena.registry import build; build('segmenter', 'zzzzzz')", tmp_path)
+    assert "plug-in package broken_package failed to import: RuntimeError: no GPU here" in done.stderr

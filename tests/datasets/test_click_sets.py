@@ -215,6 +215,11 @@ def test_tetris_images_are_limited_to_2048_pixels(tmp_path):
     assert sample.targets[0].mask.shape == (20, 2048)
 
 
+def test_a_thread_of_an_image_keeps_one_pixel(tmp_path):
+    found = make(tmp_path, "tetris", "a.png", "a.png", np.full((1, 5000, 3), 9))
+    assert found.load("a").shape == (1, 2048)
+
+
 @pytest.mark.parametrize("text", ["b\na\n", "b\na", "b\n\na\n"])
 def test_a_split_keeps_its_names_whether_or_not_its_last_line_ends(tmp_path, text):
     for name in "abc":

@@ -145,10 +145,9 @@ def scale_down(image: NDArray[np.uint8], objects: Objects, long_side_px: int) ->
     """
     height, width = image.shape[:2]
     long_px = min(max(height, width), long_side_px)
-    if height > width:
-        size = (int(width / height * long_px + 0.5), long_px)
-    else:
-        size = (long_px, int(height / width * long_px + 0.5))
+    # At least one pixel: the published reader fails on a thread of an image.
+    short_px = max(1, int(min(height, width) / max(height, width) * long_px + 0.5))
+    size = (short_px, long_px) if height > width else (long_px, short_px)
     small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
     labels = np.zeros(small.shape[:2], dtype=np.int32)
     for label, mask in enumerate(objects.masks.values(), start=1):

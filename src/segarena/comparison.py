@@ -20,6 +20,19 @@ from segarena.samples import Mask, Target, as_mask
 T = TypeVar("T")
 
 
+class Memory:
+    """Values computed the first time they are asked for."""
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, Any] = {}
+
+    def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the value kept under `key`, computing it the first time it is asked for."""
+        if key not in self._values:
+            self._values[key] = compute()
+        return self._values[key]
+
+
 class Reference:
     """What can be known of a one-object target before any prediction: its window, its area, and a memory.
 
@@ -38,7 +51,7 @@ class Reference:
         self.ignore: Mask | None = None if ignore is None else as_mask(ignore, np.shape(mask), name="ignore")
         self.given: Mask = as_mask(mask, name="target")
         self.mask: Mask = _judged(self.given, self.ignore)
-        self._memory: dict[Hashable, Any] = {}
+        self._memory = Memory()
 
     @classmethod
     def of(cls, target: Target) -> Reference:
@@ -61,10 +74,8 @@ class Reference:
         return int(np.count_nonzero(self.mask[self.window]))
 
     def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value kept under `key`, computing it the first time it is asked for."""
-        if key not in self._memory:
-            self._memory[key] = compute()
-        return self._memory[key]
+        """Return the value kept under `key` for this target, computing it the first time it is asked for."""
+        return self._memory.remember(key, compute)
 
 
 class Comparison:
@@ -85,6 +96,7 @@ class Comparison:
             raise InvalidMask(f"prediction has shape {prediction.shape}, the target {reference.shape}")
         self.reference = reference
         self.given = prediction
+        self._memory = Memory()
 
     @classmethod
     def of(cls, prediction: Any, target: Any, ignore: Any = None) -> Comparison:
@@ -160,6 +172,14 @@ class Comparison:
     def surplus(self) -> Mask:
         """False positives, on `window` only."""
         return np.greater(self.prediction[self.window], self.target[self.window])
+
+    def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the value kept under `key` for this prediction, computing it the first time it is asked for.
+
+        All dialogues about a target start from one comparison, the empty prediction's: what a user computes there
+        serves the first round of all.
+        """
+        return self._memory.remember(key, compute)
 
 
 def _judged(mask: Mask, ignore: Mask | None) -> Mask:

@@ -51,6 +51,7 @@ class Turn:
         target: the ground truth.
         dialogue: prompts so far, and the last prediction.
         comparison: the last prediction against the target; the empty prediction in the first round.
+        repeat: the number of this dialogue among the user's dialogues about the target, from 0.
         rng: this round's own random generator. It depends only on seed, benchmark, sample, target, user,
             repeat and round, never on what ran before.
     """
@@ -60,6 +61,7 @@ class Turn:
     dialogue: Dialogue
     comparison: Comparison
     rng: np.random.Generator
+    repeat: int = 0
 
     @property
     def round(self) -> int:
@@ -72,6 +74,14 @@ class User(Protocol):
     """A simulated user: looks at the last prediction and gives the next prompts.
 
     Must be pure: the same turn gives the same prompts; randomness only from `turn.rng`.
+
+    Optional attributes:
+        prompt_kinds: the kinds of prompts given, e.g. `{"click"}`; checked against the segmenter's.
+        repeats: `repeats(sample, target) -> int`, how often this user talks about a target (a user who stands
+            for the people who clicked there); by default as often as the run says.
+        shared: an object that several users share, with `prepare(turns)`. It is called once per round
+            with the turns of all of them, before anyone is asked, so that work common to many (a network's
+            forward pass) is done in one batch.
     """
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:

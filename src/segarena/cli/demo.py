@@ -9,7 +9,7 @@ import typer
 
 from segarena.cli.exits import one_line_errors
 
-SEGMENTERS = ("superpixels", "grabcut")
+SEGMENTERS = ("graph", "grabcut")
 
 
 def demo(

@@ -12,6 +12,7 @@ from typing import Any
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.store import RunFolder
 from segarena.engine.workers import Done, run_here, run_in_workers
+from segarena.errors import InvalidInput
 from segarena.interfaces import Benchmark, Dataset, Segmenter
 
 
@@ -78,6 +79,8 @@ def run_plan(
     on_progress: OnProgress | None = None,
 ) -> RunFolder:
     """Hold every session of `plan` that is not on disk yet; see `evaluate`."""
+    if workers < 0:
+        raise InvalidInput(f"workers must be 0 or more, got {workers}")
     cast = plan.cast()
     folder = open_folder(plan, cast.dataset, out)
     with folder.lock():

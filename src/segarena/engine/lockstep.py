@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from segarena.engine.rows import Rows, encoder_pass, failed_sample
 from segarena.engine.session import Rules, Session
 from segarena.errors import PredictionInvalid, SegarenaError
 from segarena.interfaces import Dataset, Segmenter, User
-from segarena.samples import Sample, check_sample
+from segarena.samples import Sample, Target, check_sample
 
 ENCODE_LIMITS = 10.0
 """An encode may take this many times the limit of one prediction."""
@@ -80,18 +81,32 @@ def open_sessions(cast: Cast, sample: Sample) -> list[Session]:
         )
         for target, reference in references
         for name, user in cast.users.items()
-        for repeat in range(cast.repeats)
+        for repeat in range(_repeats(user, sample, target, cast.repeats))
     ]
+
+
+def _repeats(user: User, sample: Sample, target: Target, otherwise: int) -> int:
+    own = getattr(user, "repeats", None)
+    return otherwise if own is None else own(sample, target)
 
 
 def _hold_dialogues(segmenter: Segmenter, encoded: Any, sessions: list[Session], limit: TimeLimit) -> None:
     active = sessions
     while active:
+        _prepare(active)
         asked = [(session, dialogue) for session in active if (dialogue := _ask(session)) is not None]
         answers = _predict(segmenter, encoded, [dialogue for _, dialogue in asked], limit)
         for (session, _), (answer, seconds) in zip(asked, answers, strict=True):
             _take(session, answer, seconds)
         active = [session for session, _ in asked if not session.is_over]
+
+
+def _prepare(sessions: Sequence[Session]) -> None:
+    """Let what users share work for all of them at once; when that fails, each is asked without it."""
+    shared = {id(thing): thing for session in sessions if (thing := getattr(session.user, "shared", None)) is not None}
+    for key, thing in shared.items():
+        with suppress(Exception):
+            thing.prepare([session.turn() for session in sessions if id(getattr(session.user, "shared", None)) == key])
 
 
 def _ask(session: Session) -> Dialogue | None:

@@ -130,8 +130,12 @@ def make_plan(
 
     Raises:
         UnknownPlugin: no such benchmark.
-        InvalidInput: rounds, repeats or limit below 1, or a user named twice.
+        InvalidInput: rounds, repeats or limit below 1, no time at all, a text in place of a list of plug-ins, or a
+            user named twice.
     """
+    for name, given in (("users", users), ("metrics", metrics)):
+        if isinstance(given, str):
+            raise InvalidInput(f"{name} must be a list like [{given!r}], got the text {given!r}")
     rules: Benchmark = build("benchmark", benchmark) if isinstance(benchmark, str) else benchmark
     rules = replace(
         rules,
@@ -140,9 +144,11 @@ def make_plan(
         rounds=rules.rounds if rounds is None else rounds,
     )
     plan = Plan(benchmark=rules, dataset=rules.dataset if dataset is None else dataset, **options)
-    for name, number in (("rounds", rules.rounds), ("repeats", plan.repeats), ("limit", plan.limit or 1)):
-        if number < 1:
+    for name, number in (("rounds", rules.rounds), ("repeats", plan.repeats), ("limit", plan.limit)):
+        if number is not None and number < 1:
             raise InvalidInput(f"{name} must be at least 1, got {number}")
+    if not plan.time_limit_s > 0:
+        raise InvalidInput(f"the time limit must be above 0 seconds, got {plan.time_limit_s:g}")
     if len(set(rules.users)) != len(rules.users):
         raise InvalidInput(f"each user may be named once, got {', '.join(rules.users)}")
     return plan

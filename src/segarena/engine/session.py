@@ -63,6 +63,7 @@ class Session:
         clock: seconds since some fixed moment; measures the time to answer when nobody else does.
 
     Attributes:
+        user: who gives the prompts.
         dialogue: all prompts so far and the last answer.
         answered: rounds that have been answered.
         is_over: no further prompts will come.
@@ -90,9 +91,10 @@ class Session:
         self.answered = 0
         self._rows = Rows()
         self._reference = reference
-        self._user = user
+        self.user = user
         self._is_asked = False
         self._asked_at = 0.0
+        self._turn: Turn | None = None
         self._clock = clock
         self._comparison = reference.remember("nothing predicted", lambda: _nothing_predicted(reference))
 
@@ -108,6 +110,20 @@ class Session:
             "repeat": self.repeat,
         }
 
+    def turn(self) -> Turn:
+        """Return what the user looks at when asked for the prompts of the next round."""
+        if self._turn is None:
+            round_ = len(self.dialogue.rounds) + 1
+            self._turn = Turn(
+                sample=self.sample,
+                target=self.target,
+                dialogue=self.dialogue,
+                comparison=self._comparison,
+                repeat=self.repeat,
+                rng=stream(self.rules.seed, *self.key.values(), round_),
+            )
+        return self._turn
+
     def next(self) -> Dialogue | None:
         """Ask the user for the prompts of the next round; return the dialogue to answer, None at the end.
 
@@ -117,7 +133,7 @@ class Session:
         """
         if self._is_asked:
             raise ProtocolViolation(f"round {len(self.dialogue.rounds)} is not answered yet; call submit() first")
-        prompts = None if self.is_over else self._user.next(self._turn())
+        prompts = None if self.is_over else self.user.next(self.turn())
         if not prompts:
             self.is_over = True
             return None
@@ -146,7 +162,7 @@ class Session:
         prediction = as_prediction(answer, self.sample.shape, objects=self.target.objects, name=name)
         comparison = Comparison(as_mask(prediction.mask), self._reference)
         values = measure(self.rules.metrics, comparison)
-        self._comparison = comparison
+        self._comparison, self._turn = comparison, None
         self.dialogue = self.dialogue.answer(prediction)
         self.answered += 1
         self._is_asked = False
@@ -179,16 +195,6 @@ class Session:
     def _mask_row(self) -> Row:
         mask = as_mask(self.dialogue.previous_mask(self.sample.shape))
         return {**self._round_key(), "rle": encode_rle(mask), "shape": list(mask.shape)}
-
-    def _turn(self) -> Turn:
-        round_ = len(self.dialogue.rounds) + 1
-        return Turn(
-            sample=self.sample,
-            target=self.target,
-            dialogue=self.dialogue,
-            comparison=self._comparison,
-            rng=stream(self.rules.seed, *self.key.values(), round_),
-        )
 
     def _has_reached(self, values: Mapping[str, float]) -> bool:
         return self.rules.stop_at is not None and values[self.rules.stop_at[0]] >= self.rules.stop_at[1]

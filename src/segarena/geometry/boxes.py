@@ -18,6 +18,11 @@ def bounding_window(mask: Mask) -> Window:
     Args:
         mask: bool, any number of axes.
     """
+    if mask.ndim == 2 and mask.size:
+        import cv2  # here, so that the nouns can be imported without it
+
+        column, row, width, height = cv2.boundingRect(mask.view(np.uint8))
+        return slice(row, row + height), slice(column, column + width)
     slices: list[slice] = []
     rest: Mask = mask
     for axis in range(mask.ndim):

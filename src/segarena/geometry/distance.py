@@ -25,6 +25,8 @@ _FAST_MAX_SIDE = 16000
 # Up to this side, border included, OpenCV's float32 transform is exact once rounded: sums of squares stay below 2**24,
 # and where two parabolas cross is off by less than the 1 / (2 side) that it lies from a whole column at least.
 _PRECISE_MAX_SIDE = 2050
+# Below this many pixels the full transform takes less time than any search.
+_SMALL = 4096
 
 
 class DeepestPixel(NamedTuple):
@@ -48,21 +50,24 @@ def squared_distance(mask: Mask) -> NDArray[np.int64]:
     window = bounding_window(mask)
     if is_empty(window):
         return squared
-    padded = np.pad(mask[window], 1)
-    inner = (slice(1, -1),) * mask.ndim
-    if mask.ndim == 2 and max(padded.shape) <= _PRECISE_MAX_SIDE:
+    squared[window] = _squares_in(np.pad(mask[window], 1))
+    return squared
+
+
+def _squares_in(padded: Mask) -> NDArray[Any]:
+    """Return whole squared distances in a mask with a border that is False, without the border."""
+    inner = (slice(1, -1),) * padded.ndim
+    if padded.ndim == 2 and max(padded.shape) <= _PRECISE_MAX_SIDE:
         distance = cv2.distanceTransform(padded.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-        squared[window] = np.rint(np.square(distance[inner], dtype=np.float64))
-        return squared
+        return np.rint(np.square(distance[inner], dtype=np.float64))
     from scipy.ndimage import distance_transform_edt
 
     nearest: Any = distance_transform_edt(padded, return_distances=False, return_indices=True)
-    total = np.zeros(padded.shape, dtype=np.int64)
+    squared = np.zeros(padded.shape, dtype=np.int64)
     for axis, size in enumerate(padded.shape):
-        own = np.arange(size).reshape([-1 if other == axis else 1 for other in range(mask.ndim)])
-        total += np.square(nearest[axis] - own, dtype=np.int64)
-    squared[window] = total[inner]
-    return squared
+        own = np.arange(size).reshape([-1 if other == axis else 1 for other in range(padded.ndim)])
+        squared += np.square(nearest[axis] - own, dtype=np.int64)
+    return squared[inner]
 
 
 def deepest_pixel(mask: Mask, *, forbidden: Iterable[tuple[int, ...]] = (), at_least: int = 1) -> DeepestPixel | None:
@@ -79,19 +84,22 @@ def deepest_pixel(mask: Mask, *, forbidden: Iterable[tuple[int, ...]] = (), at_l
     Returns:
         None when no allowed pixel of `mask` has a squared distance of `at_least` or more.
     """
-    window = bounding_window(mask)
+    window = tuple(slice(0, n) for n in mask.shape) if mask.size <= _SMALL else bounding_window(mask)
     if is_empty(window):
         return None
     crop = mask[window]
-    start = tuple(s.start for s in window)
+    padded = np.zeros([n + 2 for n in crop.shape], dtype=np.bool_)
+    padded[(slice(1, -1),) * mask.ndim] = crop
     taken = _inside(forbidden, window)
-    if mask.ndim == 2 and min(crop.shape) <= _FAST_MAX_SIDE:
-        found = _deepest_in_image(crop, taken, at_least)
-    else:
-        found = _deepest_by_full_transform(crop, taken, at_least)
+    at_least = max(at_least, 1)
+    found = None
+    if mask.ndim == 2 and mask.size > _SMALL and min(crop.shape) <= _FAST_MAX_SIDE:
+        found = _deepest_by_search(padded.view(np.uint8), taken, at_least)
     if found is None:
+        found = _deepest_by_full_transform(padded, taken)
+    if found.squared_distance < at_least:
         return None
-    position = tuple(int(i) + offset for i, offset in zip(found.position, start, strict=True))
+    position = tuple(i + s.start for i, s in zip(found.position, window, strict=True))
     return DeepestPixel(position, found.squared_distance)
 
 
@@ -104,36 +112,29 @@ def _inside(positions: Iterable[tuple[int, ...]], window: Window) -> list[tuple[
     ]
 
 
-def _deepest_by_full_transform(mask: Mask, taken: list[tuple[int, ...]], at_least: int) -> DeepestPixel | None:
-    squared = squared_distance(mask)
+def _deepest_by_full_transform(padded: Mask, taken: list[tuple[int, ...]]) -> DeepestPixel:
+    squared = _squares_in(padded)
     for position in taken:
         squared[position] = 0
-    best = int(squared.argmax())
-    depth = int(squared.flat[best])
-    if depth < max(at_least, 1):
-        return None
-    return DeepestPixel(tuple(map(int, np.unravel_index(best, mask.shape))), depth)
+    best = np.unravel_index(squared.argmax(), squared.shape)
+    return DeepestPixel(tuple(map(int, best)), int(squared[best]))
 
 
-def _deepest_in_image(mask: Mask, taken: list[tuple[int, ...]], at_least: int) -> DeepestPixel | None:
-    padded = np.zeros((mask.shape[0] + 2, mask.shape[1] + 2), dtype=np.uint8)
-    padded[1:-1, 1:-1] = mask
+def _deepest_by_search(padded: NDArray[np.uint8], taken: list[tuple[int, ...]], at_least: int) -> DeepestPixel | None:
+    """Return the deepest pixel, or any that is less deep than `at_least` if they all are; None to give up."""
     fast = np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5), dtype=np.float32)
     for row, column in taken:
         fast[row + 1, column + 1] = 0
     highest = float(fast.max())
-    if highest == 0 or (highest / _FAST_LOWEST) ** 2 < at_least:
-        return None
+    if (highest / _FAST_LOWEST) ** 2 < at_least:
+        return DeepestPixel((0, 0), 0)
     # No pixel below this can be as deep as the one with the highest fast distance.
     candidates = np.flatnonzero(fast >= highest * (_FAST_LOWEST / _FAST_HIGHEST))
     found = _search(padded, candidates, fast.ravel()[candidates], at_least)
     if found is None:
-        return _deepest_by_full_transform(mask, taken, at_least)
-    index, depth = found
-    if depth < at_least:
         return None
-    row, column = divmod(index, padded.shape[1])
-    return DeepestPixel((row - 1, column - 1), depth)
+    row, column = divmod(found[0], padded.shape[1])
+    return DeepestPixel((row - 1, column - 1), found[1])
 
 
 def _search(
@@ -165,8 +166,8 @@ def _search(
             if measured == depth:
                 stays |= candidates < best  # as deep, but earlier
             candidates, fast = candidates[stays], fast[stays]
-        work += (2 * reach + 1) ** 2 + 8 * len(candidates)
-        if work > 2 * padded.size and len(candidates):
+        work += min((2 * reach + 1) ** 2, padded.size) + 8 * len(candidates)
+        if work > 6 * padded.size and len(candidates):
             return None
     return best, depth
 
@@ -175,11 +176,17 @@ def _nearest_edge(padded: NDArray[np.uint8], index: int, reach: int) -> tuple[in
     """Return the offset (rows, columns) from the pixel to its nearest zero, which lies within `reach`."""
     row, column = divmod(index, padded.shape[1])
     top, left = max(0, row - reach), max(0, column - reach)
-    rows, columns = np.nonzero(padded[top : row + reach + 1, left : column + reach + 1] == 0)
-    rows += top - row
-    columns += left - column
-    nearest = int((rows**2 + columns**2).argmin())
-    return int(rows[nearest]), int(columns[nearest])
+    zero = padded[top : row + reach + 1, left : column + reach + 1] == 0
+    rows = np.arange(len(zero)) + top - row
+    best = (0, 0, 2 * reach**2 + 1)
+    for sign, side in ((1, zero[:, column - left :]), (-1, zero[:, column - left :: -1])):
+        # The first zero of a row, going out from the pixel's own column, is the nearest one on that side.
+        columns = side.argmax(axis=1)
+        squared = np.where(side[:, 0] | (columns > 0), rows**2 + columns**2, best[2])
+        nearest = int(squared.argmin())
+        if squared[nearest] < best[2]:
+            best = (int(rows[nearest]), sign * int(columns[nearest]), int(squared[nearest]))
+    return best[0], best[1]
 
 
 def _mirrored(rows: int, columns: int, width: int) -> set[int]:

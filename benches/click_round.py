@@ -1,0 +1,246 @@
+"""One round of a click benchmark, ours against the plain way: next click, IoU, boundary IoU.
+
+    python benches/click_round.py [--repeats 15] [--quick]
+
+The plain way is what published click benchmarks do: two exact distance transforms of the padded full frame, counts on
+the full frame, and two boundary bands on the full frame. Ours gets a fresh `Comparison` in every repeat; only what
+depends on the target alone (its window, area and boundary band) is kept in the `Reference`, as over the rounds of a
+dialogue, and is not part of a round's time. Both take turns in one process, on one thread, and what is counted is the
+time that thread had on a core, so that the ratios of the medians hold on a busy machine too.
+
+Bars: at most 0.35 at 480 x 854 when at most a quarter of the image is wrong; at most 1.0 on any input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from statistics import median
+
+import cv2
+import numpy as np
+
+from segarena.comparison import Comparison, Reference
+from segarena.metrics.boundary import BoundaryIou
+from segarena.metrics.overlap import Iou
+from segarena.users.centre import deepest_error
+
+TYPICAL = (480, 854)
+LARGE = (2048, 2048)
+TYPICAL_BAR, ANY_BAR = 0.35, 1.0
+
+
+def plain_round(prediction, target, ignore, clicked):
+    """Return click, IoU and boundary IoU, every step on the full frame."""
+    judged = ~ignore
+    wrong = (target & ~prediction & judged, ~target & prediction & judged)
+    free = np.ones(target.shape, dtype=bool)
+    for position in clicked:
+        free[position] = False
+    depths = [_plain_depth(mask) * free for mask in wrong]
+    highest = [depth.max() for depth in depths]
+    is_positive = highest[0] > highest[1]
+    chosen = depths[0] if is_positive else depths[1]
+    rows, columns = np.where(chosen == chosen.max())
+    click = ((int(rows[0]), int(columns[0])), bool(is_positive))
+    iterations = max(1, round(0.02 * float(np.hypot(*target.shape))))
+    bands = [_plain_band(mask, iterations) for mask in (prediction, target)]
+    return click, _plain_iou(prediction, target, judged), _plain_iou(bands[0], bands[1], judged)
+
+
+def _plain_depth(mask):
+    padded = np.pad(mask, 1).astype(np.uint8)
+    return cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)[1:-1, 1:-1]
+
+
+def _plain_band(mask, iterations):
+    whole = mask.astype(np.uint8)
+    framed = cv2.copyMakeBorder(whole, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
+    return (whole - cv2.erode(framed, np.ones((3, 3), dtype=np.uint8), iterations=iterations)[1:-1, 1:-1]).astype(bool)
+
+
+def _plain_iou(prediction, target, judged):
+    intersection = np.logical_and(np.logical_and(prediction, target), judged).sum()
+    union = np.logical_and(np.logical_or(prediction, target), judged).sum()
+    return intersection / union if union else np.nan
+
+
+def our_round(prediction, reference, clicked, iou=Iou(empty="nan"), boundary_iou=BoundaryIou(empty="nan")):  # noqa: B008
+    """Return the same, from a fresh comparison."""
+    comparison = Comparison(prediction, reference)
+    click = deepest_error(comparison, clicked)
+    return click, iou(comparison)["iou"], boundary_iou(comparison)["boundary_iou"]
+
+
+def smooth(seed, shape, sigma):
+    """Return a smooth random field, between 0 and 1 in rank."""
+    noise = np.random.default_rng(seed).standard_normal((shape[0] // 4 + 1, shape[1] // 4 + 1)).astype(np.float32)
+    field = cv2.GaussianBlur(noise, (0, 0), sigma / 4, borderType=cv2.BORDER_REFLECT)
+    field = cv2.resize(field, (shape[1], shape[0]), interpolation=cv2.INTER_CUBIC)
+    return (field - field.min()) / (field.max() - field.min())
+
+
+def disc(shape, row, column, radius, stretch=1.0):
+    """Return a filled ellipse; positions and radius as shares of the height and width."""
+    rows, columns = np.ogrid[: shape[0], : shape[1]]
+    size = radius * shape[0]
+    return ((rows - row * shape[0]) / size) ** 2 + ((columns - column * shape[1]) / (size * stretch)) ** 2 <= 1
+
+
+def specks(seed, shape, density, side):
+    """Return scattered squares."""
+    few = np.random.default_rng(seed).random((shape[0] // side + 1, shape[1] // side + 1)) < density
+    return np.kron(few, np.ones((side, side), dtype=bool))[: shape[0], : shape[1]]
+
+
+def typical_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield (name, prediction, target) with at most a quarter of the image wrong."""
+    empty = np.zeros(shape, dtype=bool)
+    body = disc(shape, 0.5, 0.5, 0.35, 1.4)
+    field = smooth(1, shape, 60)
+    land = field > np.quantile(field, 0.6)
+    ragged = smooth(2, shape, 12) - 0.5
+    yield "first click, round object", empty, disc(shape, 0.5, 0.45, 0.32, 1.2)
+    yield "first click, ragged object", empty, field > np.quantile(field, 0.78)
+    yield "thick blob missing", body & ~disc(shape, 0.45, 0.6, 0.25), body
+    yield "thick blob too much", body | disc(shape, 0.3, 0.8, 0.25), body
+    yield "thick blobs of both kinds", (body & ~disc(shape, 0.5, 0.3, 0.18)) | disc(shape, 0.3, 0.85, 0.2), body
+    yield "object moved by 12 pixels", np.roll(body, (6, 12), axis=(0, 1)), body
+    yield "thin ragged boundary", field + 0.02 * ragged > np.quantile(field, 0.6), land
+    yield "wide ragged boundary", field + 0.15 * ragged > np.quantile(field, 0.6), land
+    yield "one pixel along the boundary", cv2.dilate(land.view(np.uint8), np.ones((3, 3), np.uint8)) > 0, land
+    yield "specks of 1 pixel, both kinds", land ^ specks(3, shape, 0.1, 1), land
+    yield "specks of 4 pixels, both kinds", land ^ specks(4, shape, 0.15, 4), land
+    yield "specks of 9 pixels, both kinds", land ^ specks(5, shape, 0.2, 9), land
+    yield "specks too much all over", specks(6, shape, 0.2, 3), empty
+    yield (
+        "thin frame of the image",
+        np.pad(np.zeros((shape[0] - 8, shape[1] - 8), bool), 4, constant_values=True),
+        empty,
+    )
+    yield "stripes over a quarter", (np.arange(shape[0]) % 16 < 4)[:, None] & np.ones(shape, dtype=bool), empty
+
+
+def hard_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield (name, prediction, target) with errors everywhere."""
+    empty, full = np.zeros(shape, dtype=bool), np.ones(shape, dtype=bool)
+    rows, columns = np.indices(shape, dtype=np.int32)
+    noise = np.random.default_rng(7).random(shape) < 0.5
+    yield "noise of 50 % against everything", noise, full
+    yield "noise against other noise", noise, np.random.default_rng(8).random(shape) < 0.5
+    yield "noise of 99 % against nothing", np.random.default_rng(9).random(shape) < 0.99, empty
+    yield "checkerboard against its inverse", (rows + columns) % 2 == 0, (rows + columns) % 2 == 1
+    yield "whole frame missing", empty, full
+    yield "whole frame too much", full, empty
+    yield "halves swapped", columns < shape[1] // 2, columns >= shape[1] // 2
+    for width in (1, 2, 3, 7, 20, 64, 200):
+        yield f"stripes of {width} against their inverse", columns // width % 2 == 0, columns // width % 2 == 1
+    yield "stripes of 40 missing", empty, columns // 40 % 2 == 0
+    yield (
+        "slanted stripes against their inverse",
+        (3 * columns + rows) // 150 % 2 == 0,
+        (3 * columns + rows) // 150 % 2 == 1,
+    )
+    centre = np.hypot(rows - shape[0] / 2, columns - shape[1] / 2)
+    yield "rings against their inverse", centre // 30 % 2 == 0, centre // 30 % 2 == 1
+    yield (
+        "equal discs against the rest",
+        np.hypot(rows % 64 - 32, columns % 64 - 32) < 28,
+        np.hypot(rows % 64 - 32, columns % 64 - 32) >= 28,
+    )
+    field = smooth(10, shape, 25)
+    yield "blobs against their inverse", field > 0.5, field <= 0.5
+    fine = smooth(11, shape, 6)
+    yield "small blobs against their inverse", fine > 0.5, fine <= 0.5
+
+
+def ignored_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield (name, prediction, target, ignore): a band along the target's outline is not judged."""
+    for name, prediction, target in typical_cases(shape):
+        if name in ("thick blob missing", "wide ragged boundary", "specks of 4 pixels, both kinds"):
+            thick = np.ones((9, 9), dtype=np.uint8)
+            ignore = cv2.dilate(target.view(np.uint8), thick) > cv2.erode(target.view(np.uint8), thick)
+            yield f"{name}, band ignored", prediction, target, ignore
+
+
+def all_cases(quick):
+    """Yield (group, bar, name, prediction, target, ignore)."""
+    for name, prediction, target in typical_cases(TYPICAL):
+        yield "480 x 854, a quarter wrong at most", TYPICAL_BAR, name, prediction, target, None
+    for name, prediction, target, ignore in ignored_cases(TYPICAL):
+        yield "480 x 854, a quarter wrong at most", TYPICAL_BAR, name, prediction, target, ignore
+    for shape in (TYPICAL,) if quick else (TYPICAL, LARGE):
+        for name, prediction, target in hard_cases(shape):
+            yield f"{shape[0]} x {shape[1]}, wrong everywhere", ANY_BAR, name, prediction, target, None
+    if not quick:
+        for name, prediction, target in typical_cases(LARGE):
+            yield "2048 x 2048, a quarter wrong at most", ANY_BAR, name, prediction, target, None
+    for shape in (TYPICAL,) if quick else (TYPICAL, LARGE):
+        group = f"{shape[0]} x {shape[1]}, nothing to find"
+        empty, body = np.zeros(shape, dtype=bool), disc(shape, 0.5, 0.5, 0.35)
+        yield group, ANY_BAR, "both empty", empty, empty, None
+        yield group, ANY_BAR, "solved", body, body, None
+        yield group, ANY_BAR, "everything ignored", body, ~body, np.ones(shape, dtype=bool)
+    for side in (1, 4, 8, 16, 32, 64, 128):
+        shape = (side, side)
+        body = disc(shape, 0.5, 0.5, 0.3)
+        noise = np.random.default_rng(side).random((2, *shape)) < 0.5
+        yield "tiny", ANY_BAR, f"{side} x {side}, disc missing", np.zeros(shape, dtype=bool), body, None
+        yield "tiny", ANY_BAR, f"{side} x {side}, disc moved", np.roll(body, 1, axis=1), body, None
+        yield "tiny", ANY_BAR, f"{side} x {side}, noise", noise[0], noise[1], None
+
+
+def measure(prediction, target, ignore, repeats):
+    """Return median milliseconds of both ways, interleaved, after checking that they agree."""
+    reference = Reference(target, ignore)
+    judged_out = np.zeros(target.shape, dtype=bool) if ignore is None else ignore
+    check(plain_round(prediction, target, judged_out, []), our_round(prediction, reference, []))
+    times = ([], [])
+    for _ in range(repeats):
+        start = time.thread_time()
+        plain_round(prediction, target, judged_out, [])
+        middle = time.thread_time()
+        our_round(prediction, reference, [])
+        times[0].append(middle - start)
+        times[1].append(time.thread_time() - middle)
+    return median(times[0]) * 1e3, median(times[1]) * 1e3
+
+
+def check(plain, ours):
+    """Raise unless both ways say the same; where float32 breaks a tie, the plain click may be another pixel."""
+    ((position, is_positive), *plain_values), (click, *our_values) = plain, ours
+    if not np.array_equal(plain_values, our_values, equal_nan=True):
+        raise SystemExit(f"values differ: {plain_values} and {our_values}")
+    if click is not None and (click.position, click.is_positive) != (position, is_positive):
+        print(f"  (float32 decides a tie: plain {position}, ours {click.position})")
+
+
+def main():
+    """Print the table; exit with 1 when a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--quick", action="store_true", help="leave the 2048 x 2048 images out")
+    options = parser.parse_args()
+    cv2.setNumThreads(1)
+    missed, group = 0, ""
+    print("One round: fresh comparison, next click, IoU, boundary IoU, in thread time.")
+    print("Not counted: what a Reference keeps of its target over all rounds (window, area, boundary band).")
+    for case_group, bar, name, prediction, target, ignore in all_cases(options.quick):
+        if case_group != group:
+            group = case_group
+            print(f"\n{group} (bar {bar})\n{'':44}{'plain ms':>10}{'ours ms':>10}{'ratio':>8}")
+        repeats = (
+            max(5, options.repeats // 3) if target.size > 1e6 else options.repeats * (1 if target.size > 1e5 else 10)
+        )
+        plain_ms, ours_ms = measure(prediction, target, ignore, repeats)
+        ratio = ours_ms / plain_ms
+        missed += ratio > bar
+        print(f"{name:44}{plain_ms:10.3f}{ours_ms:10.3f}{ratio:8.2f}{'  MISSED' if ratio > bar else ''}", flush=True)
+    print(f"\n{missed} missed" if missed else "\nall bars held")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -17,7 +17,9 @@ _INTERRUPTED = "stopped; finished samples are kept, and the same command goes on
 
 
 def run(
-    benchmark: Annotated[str, typer.Argument(help="Which rules: a name from `segarena list benchmarks`.")] = "clicks",
+    benchmark: Annotated[
+        str | None, typer.Argument(help="Which rules: a name from `segarena list benchmarks`. [default: clicks]")
+    ] = None,
     segmenter: Annotated[
         str | None,
         typer.Option("--segmenter", "-s", help="NAME, NAME(option=value, ...) or my_model.py:MyClass."),
@@ -62,6 +64,7 @@ def run(
     2: refused, with one line why; 130: interrupted.
     """
     given = {
+        "benchmark": benchmark,
         "segmenter": segmenter,
         "dataset": dataset,
         "users": user,
@@ -75,7 +78,7 @@ def run(
         "time_limit_s": time_limit,
     }
     with one_line_errors(_INTERRUPTED):
-        options = {"benchmark": benchmark, **_read_toml(config, given)}
+        options = {"benchmark": "clicks", **_read_toml(config, tuple(given))}
         options.update({key: value for key, value in given.items() if value is not None})
         failures = run_and_show(retry_failed=retry_failed, **options)
     if failures:
@@ -102,7 +105,7 @@ def run_and_show(benchmark: str, **options: Any) -> int:
     return failures
 
 
-def _read_toml(file: Path | None, known: dict[str, Any]) -> dict[str, Any]:
+def _read_toml(file: Path | None, names: tuple[str, ...]) -> dict[str, Any]:
     if file is None:
         return {}
     try:
@@ -111,10 +114,23 @@ def _read_toml(file: Path | None, known: dict[str, Any]) -> dict[str, Any]:
         raise InvalidInput(f"--config {file} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"--config {file} is not valid TOML: {error}") from error
-    names = ["benchmark", *known]
-    for key in options:
+    for key, value in options.items():
         if key not in names:
             near = difflib.get_close_matches(key, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
             raise InvalidInput(f"--config {file}: unknown option {key!r}; {hint}")
+        wanted, is_wanted = _value_of(key, value)
+        if not is_wanted:
+            raise InvalidInput(f"--config {file}: {key} must be {wanted}, got {value!r}")
     return options
+
+
+def _value_of(key: str, value: Any) -> tuple[str, bool]:
+    """Return what the value of a TOML option has to be, and whether this one is."""
+    if key in ("users", "metrics"):
+        return 'a list like ["NAME"]', isinstance(value, list) and all(isinstance(inner, str) for inner in value)
+    if key in ("benchmark", "segmenter", "dataset", "out"):
+        return 'a text like "NAME"', isinstance(value, str)
+    if key == "time_limit_s":
+        return "a number", type(value) in (int, float)
+    return "a whole number", type(value) is int

@@ -8,7 +8,9 @@ import typer
 
 from segarena.cli.exits import FAILURES, one_line_errors
 
-app = typer.Typer(help="Look at datasets before judging anything on them.", no_args_is_help=True)
+app = typer.Typer(
+    help="Look at datasets before judging anything on them.", no_args_is_help=True, rich_markup_mode="markdown"
+)
 
 
 @app.callback()

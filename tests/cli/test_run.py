@@ -1,0 +1,154 @@
+"""`segarena run`: what it prints, its exit codes, options from a file, bad input in one line."""
+
+import pytest
+
+import segarena as package
+
+QUICK = ("run", "clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2", "-o", "r", "-w", "0")
+
+
+def config(folder):
+    return package.RunFolder.open(folder).config
+
+
+def test_a_run_ends_with_its_summary_and_where_it_lies(segarena, tmp_path):
+    answer = segarena(*QUICK)
+    assert answer.exit_code == 0
+    assert "NoC@90" in answer.stdout
+    assert "run: r   look at it: segarena report r" in answer.stderr
+    assert package.RunFolder.open(tmp_path / "r").is_complete
+
+
+def test_the_command_and_the_library_give_the_same_records(segarena, tmp_path):
+    segarena(*QUICK)
+    run = package.evaluate(
+        "clicks", segmenter="sample-disc", dataset="sample-squares", rounds=2, out=tmp_path / "library"
+    )
+    assert run.records().equals(package.RunFolder.open(tmp_path / "r").records())
+
+
+def test_the_same_command_again_resumes_and_finds_nothing_to_do(segarena, tmp_path):
+    segarena(*QUICK)
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "r").glob("*/*.parquet")}
+    answer = segarena(*QUICK)
+    assert answer.exit_code == 0
+    assert "3 done before" in answer.stderr
+    assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "r").glob("*/*.parquet")}
+
+
+def test_failed_dialogues_make_exit_code_1_and_are_counted(segarena, plugin):
+    answer = segarena("run", "-s", plugin("At", how="raises"), "-d", "sample-squares", "--rounds", "2", "-w", "0")
+    assert answer.exit_code == 1
+    assert "1 failures are among the records" in answer.stderr
+    assert "Traceback" not in answer.output
+
+
+def test_without_out_the_folder_is_named_after_the_run(segarena, tmp_path):
+    segarena(*QUICK[:-4], "-w", "0")
+    assert (tmp_path / "runs" / "clicks-sample-disc-sample-squares" / "run.json").is_file()
+
+
+def test_all_options_arrive_in_run_json(segarena):
+    answer = segarena(
+        *QUICK, "-u", "centre", "-u", "sample-first-pixel", "-m", "dice", "--limit", "2", "--repeats", "2",
+        "--seed", "7", "--time-limit", "9",
+    )  # fmt: skip
+    assert answer.exit_code == 0, answer.output
+    run = config("r")
+    assert [user["written"] for user in run["users"]] == ["centre", "sample-first-pixel"]
+    assert [metric["name"] for metric in run["metrics"]] == ["iou", "boundary_iou", "dice"]
+    assert (len(run["dataset"]["samples"]), run["repeats"], run["seed"], run["time_limit_s"]) == (2, 2, 7, 9.0)
+
+
+def test_options_come_from_a_file_and_the_command_line_wins(segarena, tmp_path):
+    (tmp_path / "run.toml").write_text(
+        """
+        benchmark = "clicks"
+        segmenter = "sample-disc(radius_px=4)"
+        dataset = "sample-squares(count=2)"
+        users = ["sample-first-pixel"]
+        metrics = ["dice"]
+        rounds = 3
+        out = "from-file"
+        workers = 0
+        limit = 1
+        repeats = 2
+        seed = 5
+        time_limit_s = 30
+        """,
+        encoding="utf-8",
+    )
+    answer = segarena("run", "--config", "run.toml", "--rounds", "2", "--out", "mine")
+    assert answer.exit_code == 0, answer.output
+    run = config("mine")
+    assert (run["rounds"], run["seed"], run["repeats"], run["time_limit_s"]) == (2, 5, 2, 30)
+    assert run["segmenter"]["options"] == {"radius_px": 4}
+    assert run["users"][0]["name"] == "sample-first-pixel"
+    assert not (tmp_path / "from-file").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("segmentor = 'x'", "unknown option 'segmentor'; did you mean 'segmenter'?"),
+        ("time_limit = 3", "unknown option 'time_limit'; did you mean 'time_limit_s'?"),
+        ("zzz = 3", "unknown option 'zzz'; known: benchmark, segmenter, dataset"),
+        ("rounds = ", "run.toml is not valid TOML"),
+        ("rounds = '3'", "rounds must be a whole number, got '3'"),
+        ("rounds = true", "rounds must be a whole number, got True"),
+        ("time_limit_s = '3'", "time_limit_s must be a number, got '3'"),
+        ("users = 'centre'", "users must be a list like [\"NAME\"], got 'centre'"),
+        ("metrics = [1]", "metrics must be a list"),
+        ("out = 3", "out must be a text"),
+    ],
+)
+def test_a_wrong_option_in_the_file_is_named(refused, tmp_path, text, message):
+    (tmp_path / "run.toml").write_text(text, encoding="utf-8")
+    line = refused("run", "-s", "sample-disc", "-d", "sample-squares", "-c", "run.toml")
+    assert "--config run.toml" in line
+    assert message in line
+
+
+def test_a_file_of_options_that_is_not_there_is_named(refused):
+    assert "--config absent.toml cannot be read: No such file or directory" in refused("run", "-c", "absent.toml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "which segmenter? give --segmenter NAME; 'segarena list segmenters' shows what there is"),
+        (["run", "click", "-s", "sample-disc"], "no benchmark is called 'click'; did you mean 'clicks'?"),
+        (["run", "-s", "sample-disc", "-d", "dmeo"], "no dataset is called 'dmeo'; did you mean 'demo'?"),
+        (["run", "-s", "sample-disc", "-u", "center"], "no user is called 'center'; did you mean 'centre'?"),
+        (["run", "-s", "sample-disc", "-m", "diec"], "no metric is called 'diec'; did you mean 'dice'?"),
+        (["run", "-s", "mine.py:Mine"], "there is no file mine.py"),
+        (["run", "-s", "sample-disc(radius=3)"], "'radius'; it takes radius_px=10"),
+        (["run", "-s", "sample-disc(", "-d", "demo"], "expected NAME"),
+        ([*QUICK, "--rounds", "0"], "rounds must be at least 1, got 0"),
+        ([*QUICK, "--repeats", "0"], "repeats must be at least 1, got 0"),
+        ([*QUICK, "--limit", "0"], "limit must be at least 1, got 0"),
+        ([*QUICK, "--workers", "-1"], "workers must be 0 or more, got -1"),
+        ([*QUICK, "--time-limit", "0"], "the time limit must be above 0 seconds, got 0"),
+        ([*QUICK, "-u", "centre", "-u", "centre"], "each user may be named once"),
+        ([*QUICK, "-m", "sample-area-error", "-d", "folder(path='nowhere')"], "nowhere/images: expected a folder"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_before_anything_runs(refused, tmp_path, arguments, message):
+    assert message in refused(*arguments)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_folder_of_another_run_is_refused_with_the_difference(segarena, refused):
+    segarena(*QUICK)
+    assert "r holds a run with seed = 0, this one has 1; choose another --out" in refused(*QUICK, "--seed", "1")
+
+
+def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
+    (tmp_path / "r").write_text("a file", encoding="utf-8")
+    assert "r cannot be written" in refused(*QUICK)
+
+
+def test_a_damaged_run_is_refused(segarena, refused, tmp_path):
+    segarena(*QUICK)
+    (tmp_path / "r" / "run.json").write_text("{", encoding="utf-8")
+    assert "run.json is damaged or not a run of segarena" in refused(*QUICK)

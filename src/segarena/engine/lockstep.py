@@ -51,6 +51,8 @@ def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
         rules = cast.rules
         return Rows([failed_sample(rules.benchmark, rules.dataset, sample_id, _describe("loading", error))])
     rows = Rows()
+    if not sessions:  # nothing in it is a target: nothing to encode for
+        return rows
     try:
         started = time.perf_counter()
         with limit.watch(f"encoding {sample_id}", times=ENCODE_LIMITS):

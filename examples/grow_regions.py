@@ -1,0 +1,40 @@
+"""A segmenter in one file: a region of like colour grows from every click.
+
+segarena run clicks --segmenter "examples/grow_regions.py:GrowRegions(tolerance=12)" --dataset demo
+"""
+
+import cv2
+import numpy as np
+
+
+class GrowRegions:
+    """Floods from each click to pixels of like colour; where two floods meet, the nearer click wins.
+
+    Args:
+        tolerance: how far each CIELAB channel may be from that of the clicked pixel, 0 to 255.
+        smooth_px: radius of a median filter against texture.
+    """
+
+    prompt_kinds = frozenset({"click"})
+
+    def __init__(self, *, tolerance: int = 16, smooth_px: int = 3) -> None:
+        self.tolerance, self.smooth_px = (tolerance,) * 3, smooth_px
+
+    def encode(self, sample):
+        """Do once per image what no click changes."""
+        return cv2.medianBlur(cv2.cvtColor(sample.image, cv2.COLOR_RGB2LAB), 2 * self.smooth_px + 1)
+
+    def predict(self, encoded, dialogues):
+        """Answer all dialogues about the image, whoever clicks and on what."""
+        return [self._answer(encoded, dialogue.clicks) for dialogue in dialogues]
+
+    def _answer(self, lab, clicks):
+        mask, nearest = np.zeros(lab.shape[:2], dtype=bool), np.full(lab.shape[:2], np.inf)
+        for click in clicks:
+            flood, how = np.zeros(np.add(mask.shape, 2), np.uint8), cv2.FLOODFILL_FIXED_RANGE | cv2.FLOODFILL_MASK_ONLY
+            cv2.floodFill(lab, flood, click.position[::-1], 0, self.tolerance, self.tolerance, how)
+            away = np.hypot(*(np.indices(mask.shape) - np.reshape(click.position, (2, 1, 1))))
+            away[flood[1:-1, 1:-1] == 0] = np.inf
+            mask[away < nearest] = click.is_positive
+            nearest = np.minimum(nearest, away)
+        return mask

@@ -1,0 +1,133 @@
+"""Every file in examples/ works as it is, and the plug-ins are as short as they are said to be."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import segarena
+from segarena.comparison import Comparison
+from segarena.registry import build
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PLUGINS = ("grow_regions.py", "trembling_hand.py", "largest_error.py", "npz_folder.py")
+SCRIPTS = ("own_loop.py", "library.py")
+SEGMENTER = f"{EXAMPLES / 'grow_regions.py'}:GrowRegions"
+USER = f"{EXAMPLES / 'trembling_hand.py'}:TremblingHand"
+METRIC = f"{EXAMPLES / 'largest_error.py'}:LargestError"
+DATASET = f"{EXAMPLES / 'npz_folder.py'}:NpzFolder"
+
+
+@pytest.fixture
+def arrays(tmp_path):
+    """A folder of three photographs of one and two squares each."""
+    folder = tmp_path / "arrays"
+    folder.mkdir()
+    for index in range(3):
+        image, left, right = np.full((40, 60, 3), 40, np.uint8), np.zeros((40, 60), bool), np.zeros((40, 60), bool)
+        left[5 : 20 + index, 5:25] = right[10:30, 35:55] = True
+        image[left], image[right] = (200, 60, 60), (60, 200, 60)
+        masks = {"mask_left": left} if index == 1 else {"mask_left": left, "mask_right": right}
+        np.savez(folder / f"photo-{index}.npz", image=image, **masks)
+    return folder
+
+
+def run_script(name, folder):
+    return subprocess.run(
+        [sys.executable, EXAMPLES / name], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_every_example_is_tested_here():
+    assert {file.name for file in EXAMPLES.glob("*.py")} == {*PLUGINS, *SCRIPTS}
+
+
+@pytest.mark.parametrize("name", [*PLUGINS, *SCRIPTS])
+def test_an_example_has_at_most_40_lines(name):
+    assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= 40
+
+
+def test_four_plugins_by_path_make_a_run(arrays, tmp_path):
+    run = segarena.evaluate(
+        "clicks",
+        segmenter=f"{SEGMENTER}(tolerance=12)",
+        dataset=f"{DATASET}(path={str(arrays)!r})",
+        users=["centre", f"{USER}(sigma_px=2.0)"],
+        metrics=[METRIC],
+        rounds=3,
+        out=tmp_path / "run",
+    )
+    records = run.records()
+    assert run.config["counts"]["failures"] == 0
+    assert run.config["counts"]["targets"] == 5
+    assert records["user"].unique().sort().to_list() == sorted(["centre", f"{USER}(sigma_px=2.0)"])
+    wrong = records["union"] - records["intersection"]
+    assert (records["largest_missing_px"] + records["largest_surplus_px"] <= wrong).all()
+    first = records.filter((pl.col("user") == "centre") & (pl.col("round") == 1))
+    assert first["iou"].min() > 0.9
+
+
+def test_regions_grow_over_like_colours_and_the_nearer_click_wins():
+    image = np.zeros((20, 40, 3), dtype=np.uint8)
+    image[:, 20:] = 255
+    segmenter = build("segmenter", SEGMENTER)
+    encoded = segmenter.encode(segarena.ImageSample(id="halves", image=image))
+    positive, negative = segarena.Click((10, 5)), segarena.Click((10, 15), is_positive=False)
+    dialogues = [segarena.Dialogue(((positive,),)), segarena.Dialogue(((positive,), (negative,)))]
+    one, both = segmenter.predict(encoded, dialogues)
+    assert (one == (image[:, :, 0] == 0)).all()
+    assert both[10, 9]
+    assert not both[10, 11]
+    assert not both[:, 20:].any()
+
+
+def test_a_trembling_hand_clicks_near_the_centre_and_inside_the_frame(arrays, tmp_path):
+    users = ["centre", f"{USER}(sigma_px=1.5)", f"{USER}(sigma_px=500.0)"]
+    dataset = f"{DATASET}(path={str(arrays)!r})"
+    options = {"dataset": dataset, "users": users, "rounds": 1, "repeats": 20, "out": tmp_path / "run"}
+    records = segarena.evaluate("clicks", segmenter=SEGMENTER, **options).records()
+    assert records["failure"].is_null().all()
+    clicks = [json.loads(text)[0]["position"] for text in records["prompts"]]
+    centre, near, far = (np.compress(records["user"] == user, clicks, axis=0) for user in users)
+    distance = np.linalg.norm(near - centre, axis=1)
+    assert 1 < distance.mean() < 3  # 1.5 px along both axes: 1.9 px on average
+    assert far.max(axis=0).tolist() == [39, 59]
+    assert far.min(axis=0).tolist() == [0, 0]
+
+
+def test_the_largest_error_is_that_of_one_patch():
+    target, prediction = np.zeros((10, 10), dtype=bool), np.zeros((10, 10), dtype=bool)
+    target[0:3, 0:3] = target[6, 6] = True
+    prediction[8, 0:4] = prediction[2, 2] = True
+    metric = build("metric", METRIC)
+    assert metric(Comparison.of(prediction, target)) == {"largest_missing_px": 8, "largest_surplus_px": 4}
+    assert metric(Comparison.of(target, target)) == {"largest_missing_px": 0, "largest_surplus_px": 0}
+
+
+def test_a_folder_of_arrays_says_what_is_in_it(arrays, tmp_path):
+    dataset = build("dataset", f"{DATASET}(path={str(arrays)!r})")
+    assert isinstance(dataset, segarena.Dataset)
+    assert dataset.sample_ids == ("photo-0", "photo-1", "photo-2")
+    assert [target.id for target in dataset.load("photo-0").targets] == ["left", "right"]
+    assert [finding.message for finding in dataset.check()] == ["3 .npz files"]
+    assert build("dataset", f"{DATASET}(path={str(tmp_path)!r})").check()[0].is_error
+
+
+def test_the_script_that_holds_the_loop_leaves_a_run(tmp_path):
+    done = run_script("own_loop.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "IoU after" in done.stdout
+    run = segarena.RunFolder.open(tmp_path / "runs" / "own_loop")
+    assert run.is_complete
+    assert run.config["segmenter"]["name"] == "mine"
+    assert run.records().filter(pl.col("failure").is_not_null()).is_empty()
+
+
+def test_the_library_script_leaves_two_runs_and_a_report(tmp_path):
+    done = run_script("library.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert Path(tmp_path, done.stdout.splitlines()[-1]).is_file()

@@ -28,7 +28,7 @@ def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
 def log_ticks(low: float, high: float) -> tuple[float, ...]:
     """Return the numbers 1, 2, 5 times powers of ten inside [low, high], fewer when the range is long."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    factors = (1, 2, 5) if len(powers) <= 3 else (1,)
+    factors = (1, 2, 5) if math.log10(high / low) < 2.5 else (1,)
     return tuple(t for p in powers for f in factors if low <= (t := float(f"{f * 10.0**p:.12g}")) <= high)
 
 
@@ -125,6 +125,6 @@ class Frame:
     def svg(self) -> str:
         """Return the finished chart."""
         size = f"0 0 {px(self.width_px)} {px(self.height_px)}"
-        style = f"max-width:{px(self.width_px * 1.25)}px"
+        style = f"min-width:{px(self.width_px * 0.75)}px;max-width:{px(self.width_px * 1.2)}px"
         head = f'<svg class="chart" viewBox="{size}" style="{style}" role="img" aria-label="{escape(self.title)}">'
         return head + "".join(self.elements) + "</svg>"

@@ -74,7 +74,7 @@ def line_chart(
     y_label: str,
     y_range: tuple[float, float] = (0.0, 1.0),
     marks: Sequence[float] = (),
-    size_px: tuple[float, float] = (640, 360),
+    size_px: tuple[float, float] = (540, 330),
 ) -> str:
     """Return curves with their bands, each named at its right end; `marks` are heights of dashed lines."""
     labels = [_shorten(curve.label) for curve in curves]
@@ -102,7 +102,7 @@ def bar_chart(
     x_label: str,
     y_label: str,
     highest: float | None = None,
-    size_px: tuple[float, float] = (340, 220),
+    size_px: tuple[float, float] = (540, 250),
 ) -> str:
     """Return grouped bars over `categories`; neighbouring charts share an axis up to `highest`."""
     frame = Frame(*size_px, title)
@@ -134,7 +134,7 @@ def scatter_chart(
     x_label: str,
     y_label: str,
     y_range: tuple[float, float] = (0.0, 1.0),
-    size_px: tuple[float, float] = (640, 320),
+    size_px: tuple[float, float] = (540, 330),
 ) -> str:
     """Return clouds of points; x is logarithmic when it is positive and spans more than a factor 20."""
     frame = Frame(*size_px, title)
@@ -150,7 +150,7 @@ def scatter_chart(
         names = cloud.names or [""] * len(cloud.x)
         for x, y, name in zip(cloud.x, cloud.y, names, strict=True):
             frame.draw(
-                f'<circle cx="{px(x_scale(x))}" cy="{px(y_scale(y))}" r="3" class="point c{cloud.colour % COLOURS}">'
+                f'<circle cx="{px(x_scale(x))}" cy="{px(y_scale(y))}" r="2.6" class="point c{cloud.colour % COLOURS}">'
                 f"<title>{escape(name)}</title></circle>"
             )
     return frame.svg()
@@ -160,7 +160,7 @@ def interval_chart(rows: Sequence[Interval], *, title: str, x_label: str, x_rang
     """Return one line per row: its label, a whisker from low to high, a dot at the value, and a note."""
     room = max((len(_shorten(row.label)) for row in rows), default=0) * CHARACTER_PX + 14
     note = max((len(row.note) for row in rows), default=0) * CHARACTER_PX + 14
-    frame = Frame(640, 48 + 24 * len(rows), title, left=room, right=note)
+    frame = Frame(540, 52 + 24 * len(rows), title, left=room, right=note)
     x_scale = frame.x_scale(*x_range)
     frame.x_axis(x_scale, x_label)
     for index, row in enumerate(rows):
@@ -187,7 +187,7 @@ def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: st
     return frame.svg()
 
 
-def _shorten(label: str, longest: int = 26) -> str:
+def _shorten(label: str, longest: int = 32) -> str:
     return label if len(label) <= longest else label[: longest - 1] + "…"
 
 
@@ -198,10 +198,12 @@ def _whole_ticks(low: float, high: float) -> tuple[float, ...]:
     return (low, *(t for t in range(step, math.floor(high) + 1, step) if t > low))
 
 
-def _shown(categories: Sequence[str], slot_px: float) -> range:
-    """Return which categories have room for their name."""
-    longest = max((len(c) for c in categories), default=1)
-    return range(0, len(categories), max(1, math.ceil(longest * CHARACTER_PX / max(slot_px, 0.1))))
+def _shown(categories: Sequence[str], slot_px: float) -> list[int]:
+    """Return which categories have room for their name: evenly spaced ones, and always the last."""
+    last = len(categories) - 1
+    room = max((len(c) for c in categories), default=1) * CHARACTER_PX + 3
+    step = max(1, math.ceil(room / max(slot_px, 0.1)))
+    return [*(index for index in range(0, last, step) if (last - index) * slot_px >= room), last]
 
 
 def _path(places: Sequence[tuple[float, float]]) -> str:

@@ -2,57 +2,64 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from segarena.interfaces import Statistic
+from segarena.reports.axes import nice_ticks, number
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.reports.groups import group_figures
 from segarena.reports.reading import Run
-from segarena.reports.series import Figure, Series, figure, round_word, run_colours, series_by_user
+from segarena.reports.series import Figure, Series, figure, panel_px, round_word, series_by_user
 from segarena.reports.tables import curve_intervals, metrics_of, noc_counts, thresholds_of
-from segarena.reports.wording import HELD, metric_name, seconds_text
+from segarena.reports.wording import metric_name, seconds_text
 
 TIME_BINS = 30
+"""About how many bars the distribution of seconds has."""
 
 
 def figures(runs: Sequence[Run]) -> list[Figure]:
     """Return every figure that the records have something for."""
     made = [*(_curves(runs, metric) for metric in metrics_of(runs[0])[:2]), _noc(runs), _seconds(runs)]
-    return [*filter(None, made), *group_figures(runs)]
+    return fill_rows([*filter(None, made), *group_figures(runs)])
+
+
+def fill_rows(made: Sequence[Figure]) -> list[Figure]:
+    """Return the figures so that narrow ones, two to a row, leave no gap before a wide one; else in their order."""
+    rest, placed, in_row = list(made), list[Figure](), 0
+    while rest:
+        narrow = (index for index, one in enumerate(rest) if not one.is_wide)
+        placed.append(rest.pop(next(narrow, 0) if in_row % 2 else 0))
+        in_row = 0 if placed[-1].is_wide else in_row + 1
+    return placed
 
 
 def _curves(runs: Sequence[Run], metric: str) -> Figure | None:
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
         panels = [("", [series for _, group in panels for series in group])]
-    charts = [(user, _curve_chart(user, group, metric)) for user, group in panels]
     name, word = metric_name(metric), round_word(runs)
-    caption = (
-        f"Mean {name} over targets after each {word}, with its 95 % interval. {HELD} Dashed: the benchmark's "
-        "thresholds."
-    )
-    return figure(f"{name} against {word}s", caption, charts)
+    charts = [
+        (
+            user,
+            line_chart(
+                [_mean_curve(series, metric) for series in group],
+                title=f"{name} against {word}s {user}",
+                x_label=f"{word}s",
+                y_label=f"mean {name}",
+                marks=thresholds_of(runs[0], metric),
+                size_px=panel_px(len(panels), 330),
+            ),
+        )
+        for user, group in panels
+    ]
+    caption = f"Mean {name} over targets after each {word}; bands are 95 % intervals"
+    marked = ", dashes the benchmark's thresholds" if thresholds_of(runs[0], metric) else ""
+    return figure(f"{name[0].upper()}{name[1:]} against {word}s", f"{caption}{marked}.", charts)
 
 
-def _curve_chart(user: str, group: Sequence[Series], metric: str) -> str:
-    curves = [_curve(series, metric) for series in group]
-    runs = [series.run for series in group]
-    highs = [v for curve in curves for v in (*curve.y, *curve.high) if math.isfinite(v)]
-    return line_chart(
-        curves,
-        title=f"{metric_name(metric)} against rounds {user}",
-        x_label=f"{round_word(runs)}s",
-        y_label=f"mean {metric_name(metric)}",
-        y_range=(0.0, max(1.0, *highs) if highs else 1.0),
-        marks=thresholds_of(runs[0], metric),
-        size_px=(520, 300) if user else (720, 360),
-    )
-
-
-def _curve(series: Series, metric: str) -> Curve:
+def _mean_curve(series: Series, metric: str) -> Curve:
     means = curve_intervals(series.run, series.user, metric)
     return Curve(
         label=series.label,
@@ -65,31 +72,38 @@ def _curve(series: Series, metric: str) -> Curve:
 
 
 def _noc(runs: Sequence[Run]) -> Figure | None:
+    """Return bars with one run; with several, how many targets are solved within each number of rounds."""
     statistic = next((s for s in reversed(runs[0].summary) if s.kind == "noc"), None)
     if statistic is None:
         return None
-    word = round_word(runs)
-    panels = [(user, [_noc_bars(series, statistic) for series in group]) for user, group in series_by_user(runs)]
-    highest = max((h for _, bars in panels for bar in bars for h in bar.heights), default=0.0)
-    charts = [
-        (
-            user,
-            bar_chart(
-                bars,
-                [*map(str, range(1, runs[0].rounds + 1)), "never"],
-                title=f"{statistic.name}, {user}",
-                x_label=f"{word}s needed",
-                y_label="dialogues, %",
-                highest=highest,
-            ),
-        )
-        for user, bars in panels
-    ]
-    caption = (
-        f"How many {word}s it took until {metric_name(statistic.metric)} was at least {statistic.threshold:g}; "
-        f"“never”: not within {runs[0].rounds}."
+    panels = series_by_user(runs)
+    word, goal = round_word(runs), f"{metric_name(statistic.metric)} was at least {statistic.threshold:g}"
+    if len(runs) > 1:
+        caption = f"Share of dialogues in which {goal} within so many {word}s."
+        charts = [(user, _solved_chart(group, statistic, word, len(panels))) for user, group in panels]
+        return figure(f"Solved within so many {word}s", caption, charts)
+    bars = [(user, _noc_bars(series, statistic)) for user, (series,) in panels]
+    highest = max((height for _, bar in bars for height in bar.heights), default=0.0)
+    charts = [(user, _noc_chart(bar, runs[0], highest, word, len(panels))) for user, bar in bars]
+    caption = f"How many {word}s it took until {goal}; “never”: not within {runs[0].rounds}."
+    return figure(f"Distribution of {statistic.name}", caption, charts)
+
+
+def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, panels: int) -> str:
+    curves: list[Curve] = []
+    for series in group:
+        counts, never = noc_counts(series.run, series.user, statistic)
+        shares = (100 * np.cumsum(counts) / max(1, int(counts.sum()) + never)).tolist()
+        rounds = range(1, len(shares) + 1)
+        curves.append(Curve(label=series.label, colour=series.colour, x=rounds, y=shares, low=shares, high=shares))
+    return line_chart(
+        curves,
+        title=f"solved within so many {word}s, {group[0].user}",
+        x_label=f"{word}s",
+        y_label="dialogues, %",
+        y_range=(0.0, 100.0),
+        size_px=panel_px(panels, 330),
     )
-    return figure(f"Distribution of {statistic.name}", caption, charts, run_colours(runs))
 
 
 def _noc_bars(series: Series, statistic: Statistic) -> Bars:
@@ -99,12 +113,25 @@ def _noc_bars(series: Series, statistic: Statistic) -> Bars:
     return Bars(label=series.label, colour=series.colour, heights=shares)
 
 
+def _noc_chart(bars: Bars, run: Run, highest: float, word: str, panels: int) -> str:
+    return bar_chart(
+        [bars],
+        [*map(str, range(1, run.rounds + 1)), "never"],
+        title=f"{word}s needed, {bars.label}",
+        x_label=f"{word}s needed",
+        y_label="dialogues, %",
+        highest=highest,
+        size_px=panel_px(panels, 250),
+    )
+
+
 def _seconds(runs: Sequence[Run]) -> Figure | None:
-    charts = [(run.label if len(runs) > 1 else "", _seconds_chart(run, order)) for order, run in enumerate(runs)]
+    timed = [(order, run) for order, run in enumerate(runs) if any(map(len, map(run.seconds_per_round, run.users)))]
+    charts = [(run.label if len(runs) > 1 else "", _seconds_chart(run, order, len(timed))) for order, run in timed]
     encodes = "; ".join(_encodes_text(run, is_named=len(runs) > 1) for run in runs if len(run.encode_seconds()))
     caption = (
-        "Seconds in the segmenter per prediction (its share of the batch), encoder apart. The last bar holds all "
-        "that is slower."
+        "Seconds in the segmenter per prediction (its share of the batch), encoder apart; the last bar holds all "
+        "slower ones."
     )
     return figure("Seconds per prediction", f"{caption} Encoder: {encodes}." if encodes else caption, charts)
 
@@ -115,19 +142,18 @@ def _encodes_text(run: Run, *, is_named: bool) -> str:
     return f"{len(seconds)} passes{name}, median {seconds_text(float(np.median(seconds)))}"
 
 
-def _seconds_chart(run: Run, colour: int) -> str:
+def _seconds_chart(run: Run, colour: int, panels: int) -> str:
     seconds = np.concatenate([run.seconds_per_round(user) for user in run.users])
-    if not len(seconds):
-        return ""
     top = float(np.quantile(seconds, 0.99)) or 1.0
     scale, unit = (1000.0, "ms") if top < 1 else (1.0, "s")
-    places = np.minimum((seconds / top * TIME_BINS).astype(np.int64), TIME_BINS - 1)
-    shares = (100 * np.bincount(places, minlength=TIME_BINS) / len(seconds)).tolist()
+    edges = nice_ticks(0.0, scale * top, TIME_BINS)
+    places = np.searchsorted(edges, scale * seconds, side="right") - 1
+    shares = (100 * np.bincount(places, minlength=len(edges)) / len(seconds)).tolist()
     return bar_chart(
         [Bars(label=run.label, colour=colour, heights=shares)],
-        [f"{scale * top * k / TIME_BINS:.3g}" for k in range(TIME_BINS)],
+        [number(edge) for edge in edges],
         title=f"seconds per prediction, {run.label}",
         x_label=f"{unit} per prediction (median {seconds_text(float(np.median(seconds)))})",
         y_label="predictions, %",
-        size_px=(520, 220),
+        size_px=panel_px(panels, 250),
     )

@@ -131,7 +131,8 @@ def _strip(
         f'<svg class="shared" width="0" height="0" aria-hidden="true"><defs>'
         f'<image id="{anchor}-i" width="{view.width:.1f}" height="{view.height:.1f}" preserveAspectRatio="none" '
         f'href="{jpeg_uri(sample.image, view)}"/>'
-        f'<path id="{anchor}-t" d="{outline(target.mask, view)}"/></defs></svg>'
+        f'<path id="{anchor}-t" d="{outline(target.mask, view)}"/>'
+        f'<path id="{anchor}-x" d="{"" if target.ignore is None else outline(target.ignore, view)}"/></defs></svg>'
     )
     word = round_word([run])
     panels = "".join(
@@ -152,7 +153,8 @@ def _strip(
 def _photo(view: View, anchor: str, rounds: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     return (
         f'<svg class="picture" viewBox="{view.box}" role="img" aria-label="photograph, target and prompts">'
-        f'<use href="#{anchor}-i"/><use href="#{anchor}-t" class="truth halo"/><use href="#{anchor}-t" class="truth"/>'
+        f'<use href="#{anchor}-i"/><use href="#{anchor}-x" class="ignored"/>'
+        f'<use href="#{anchor}-t" class="truth halo"/><use href="#{anchor}-t" class="truth"/>'
         f"{prompt_marks(rounds, view, is_large=True)}</svg>"
     )
 
@@ -162,7 +164,8 @@ def _panel(
 ) -> str:
     return (
         f'<figure><svg class="picture" viewBox="{view.box}" role="img" aria-label="prediction after {caption[0]}">'
-        f'<use href="#{anchor}-i"/><path d="{outline(mask, view)}" class="guess" fill-rule="evenodd"/>'
+        f'<use href="#{anchor}-i"/><use href="#{anchor}-x" class="ignored"/>'
+        f'<path d="{outline(mask, view)}" class="guess" fill-rule="evenodd"/>'
         f'<use href="#{anchor}-t" class="truth thin"/>{prompt_marks(rounds, view, is_large=False)}</svg>'
         f"<figcaption><span>{escape(caption[0])}</span><b>{escape(caption[1])}</b></figcaption></figure>"
     )

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from segarena.interfaces import Statistic
+from segarena.metrics.intervals import Interval as MeanInterval
 from segarena.reports.charts import Interval, Points, interval_chart, scatter_chart
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, area_statistic, figure, run_colours, series_by_user
@@ -14,6 +16,9 @@ from segarena.reports.tables import TargetKey, mean_over_targets, mean_over_user
 
 MOST_GROUPS = 8
 """An attribute with more different words than this is not a grouping."""
+
+MOST_USERS = 4
+"""More users than this are shown as their mean."""
 
 SIZE_WORDS = ("area", "size")
 """A numeric attribute is taken for the object's size when its name has one of these in it."""
@@ -39,22 +44,32 @@ def group_figures(runs: Sequence[Run]) -> list[Figure]:
 
 def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -> Figure | None:
     statistic, rows = area_statistic(runs[0]), list[Interval]()
-    series = [s for _, group in series_by_user(runs) for s in group]
-    found = [(s, target_values(s.run, s.user, statistic)) for s in series]
+    lines = _lines(runs, statistic)
     for group in _group_order(groups):
-        for s, values in found:
+        for label, colour, values in lines:
             inside = {key: value for key, value in values.items() if groups.get(key) == group}
-            if not inside:
-                continue
-            mean = mean_over_targets(inside)
-            label = f"{group} · {s.user}" if len(runs) == 1 else f"{group} · {s.user} · {s.label}"
-            low, high = (mean.mean if math.isnan(end) else end for end in (mean.low, mean.high))
-            note = f"{mean.mean:.3f}  n = {mean.n}"
-            rows.append(Interval(label=label, colour=s.colour, value=mean.mean, low=low, high=high, note=note))
+            if inside:
+                rows.append(_row(f"{group} · {label}" if len(lines) > 1 else group, colour, mean_over_targets(inside)))
     title = f"{statistic.name} by {name.replace('_', ' ')}"
-    chart = interval_chart(rows, title=title, x_label=statistic.name, x_range=_value_range(rows))
+    chart = interval_chart(rows, title=title, x_label=f"mean {statistic.name}", x_range=_value_range(rows))
     caption = f"Mean {statistic.name} of the targets of each group, with its 95 % interval; n: targets."
     return figure(title, caption, [("", chart)]) if rows else None
+
+
+def _lines(runs: Sequence[Run], statistic: Statistic) -> list[tuple[str, int, dict[TargetKey, float]]]:
+    """Return (label, colour, value of each target): the users of one run, or the runs, each the mean over users."""
+    if len(runs) > 1:
+        return [(run.label, order, mean_over_users(run, statistic)) for order, run in enumerate(runs)]
+    series = [one for _, group in series_by_user(runs) for one in group]
+    if len(series) > MOST_USERS:
+        return [("all users", 0, mean_over_users(runs[0], statistic))]
+    return [(one.label, one.colour, target_values(one.run, one.user, statistic)) for one in series]
+
+
+def _row(label: str, colour: int, mean: MeanInterval) -> Interval:
+    low, high = (mean.mean if math.isnan(end) else end for end in (mean.low, mean.high))
+    note = f"{mean.mean:.3f}, n = {mean.n}"
+    return Interval(label=label, colour=colour, value=mean.mean, low=low, high=high, note=note)
 
 
 def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -> Figure | None:
@@ -79,8 +94,12 @@ def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -
 
 def _thirds(sizes: Mapping[TargetKey, float]) -> dict[TargetKey, str]:
     low, high = (float(np.quantile(list(sizes.values()), share)) for share in (1 / 3, 2 / 3))
-    names = (f"small (≤ {low:.3g})", "medium", f"large (> {high:.3g})")
+    names = (f"small (≤ {_short(low)})", "medium", f"large (> {_short(high)})")
     return {key: names[int(size > low) + int(size > high)] for key, size in sizes.items()}
+
+
+def _short(size: float) -> str:
+    return f"{size:.0f}" if size >= 100 else f"{size:.3g}"
 
 
 def _group_order(groups: Mapping[TargetKey, str]) -> list[str]:

@@ -13,9 +13,9 @@ from segarena.registry import PluginSpec
 from segarena.reports.figures import figures
 from segarena.reports.gallery import gallery
 from segarena.reports.ranking import gallery_keys, ranked_targets
-from segarena.reports.reading import Run
+from segarena.reports.reading import Run, short_name
 from segarena.reports.sections import MOST_HARD, failures_section, hardest_table, paired_table, summary_table
-from segarena.reports.series import round_word
+from segarena.reports.series import Figure, round_word
 from segarena.reports.wording import (
     FAILURES,
     HELD,
@@ -42,7 +42,7 @@ def page(runs: Sequence[Run]) -> str:
     sections = [
         ("summary", "Summary", numbered.table("Means over targets.", summary_table(runs)) + _summary_notes(runs)),
         ("differences", "Paired differences", _differences(runs, numbered)),
-        ("figures", "Figures", "".join(numbered.figure(f.title, f.caption, f.html) for f in figures(runs))),
+        ("figures", "Figures", _figures(runs, numbered)),
         (
             "hardest",
             "Hardest targets",
@@ -72,8 +72,9 @@ class _Numbered:
     def table(self, caption: str, html: str) -> str:
         return f'<div class="float">{self._caption("Table", "", caption)}{html}</div>'
 
-    def figure(self, title: str, caption: str, html: str) -> str:
-        return f'<div class="float">{html}{self._caption("Figure", title, caption)}</div>'
+    def figure(self, figure: Figure) -> str:
+        css = "float wide" if figure.is_wide else "float"
+        return f'<div class="{css}">{figure.html}{self._caption("Figure", figure.title, figure.caption)}</div>'
 
     def _caption(self, kind: str, title: str, caption: str) -> str:
         self._counts[kind] += 1
@@ -83,7 +84,7 @@ class _Numbered:
 
 def _title(runs: Sequence[Run]) -> str:
     names = ", ".join(run.label for run in runs)
-    return f"{names} on {runs[0].dataset}"
+    return f"{names} on {short_name(runs[0].dataset)}"
 
 
 def _header(runs: Sequence[Run]) -> str:
@@ -92,11 +93,12 @@ def _header(runs: Sequence[Run]) -> str:
     banners = [text for run in runs for text in (partial_text(run), empty_text(run)) if text]
     alarms = "".join(f'<p class="banner">{escape(text)}</p>' for text in banners)
     targets = len({(r.dataset, d.sample, d.target) for r in runs for d in r.finished()})
+    samples = {(r.dataset, sample) for r in runs for sample in r.samples}
     stop = rules["stop_at"]
     facts = [
         ("Benchmark", rules["name"] + (f" ({rules['paper']})" if rules["paper"] else "")),
         ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),
-        ("Targets", str(targets)),
+        ("Targets", f"{targets} in {count_text(len(samples), 'sample')}"),
         ("Users", ", ".join(dict.fromkeys(user for run in runs for user in run.users))),
         ("Rounds", f"at most {config['rounds']}" + (f", until {stop[0]} is at least {stop[1]:g}" if stop else "")),
         ("Rules", ", ".join(f"{key}: {value}" for key, value in rules["options"].items())),
@@ -112,8 +114,7 @@ def _header(runs: Sequence[Run]) -> str:
 
 def _dataset_text(run: Run) -> str:
     dataset = run.config["dataset"]
-    name = str(PluginSpec(dataset["name"], dataset["options"]))
-    return f"{name}, {count_text(len(run.samples), 'sample')}, fingerprint {dataset['fingerprint']}"
+    return f"{PluginSpec(short_name(dataset['name']), dataset['options'])}, fingerprint {dataset['fingerprint']}"
 
 
 def _run_details(run: Run) -> str:
@@ -121,6 +122,7 @@ def _run_details(run: Run) -> str:
     segmenter = config["segmenter"]
     rows = [
         ("Segmenter", str(PluginSpec(segmenter["name"], segmenter["options"]))),
+        ("Dataset", str(PluginSpec(config["dataset"]["name"], config["dataset"]["options"]))),
         ("File", f"sha256 {segmenter['sha256']}" if "sha256" in segmenter else ""),
         ("Metrics", ", ".join(str(PluginSpec(m["name"], m["options"])) for m in map(_as_plugin, config["metrics"]))),
         ("Repeats, seed", f"{config['repeats']}, {config['seed']}"),
@@ -153,6 +155,11 @@ def _differences(runs: Sequence[Run], numbered: _Numbered) -> str:
     return numbered.table(caption, paired_table(runs)) + f'<p class="note">{escape(note)}</p>'
 
 
+def _figures(runs: Sequence[Run], numbered: _Numbered) -> str:
+    made = "".join(map(numbered.figure, figures(runs)))
+    return f'<div class="figures">{made}</div>' if made else ""
+
+
 def _gallery_section(cards: str, notes: Sequence[str], word: str) -> str:
     told = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
     if not cards:
@@ -160,7 +167,8 @@ def _gallery_section(cards: str, notes: Sequence[str], word: str) -> str:
     lead = (
         f'<p class="lead">The hardest targets first, then others from hard to easy. Left: the target (<i class="key '
         f'truth"></i>) and all {word}s in order, on the object (<i class="key pos"></i>) or off it (<i class="key neg">'
-        f'</i>). Right: the prediction (<i class="key guess"></i>) after some of the {word}s, the newest one large.</p>'
+        f'</i>); grey (<i class="key ignored"></i>) is not judged. Right: the prediction (<i class="key guess"></i>) '
+        f"after some of the {word}s, the newest one large.</p>"
     )
     controls = (
         '<form class="controls" hidden><label>User <select name="user"><option value="">all</option></select></label>'
@@ -170,8 +178,7 @@ def _gallery_section(cards: str, notes: Sequence[str], word: str) -> str:
 
 
 def _definitions(runs: Sequence[Run]) -> str:
-    texts = [*(definition(statistic, runs[0]) for statistic in runs[0].summary), HELD, INTERVALS]
-    texts += [*([PAIRED] if len(runs) > 1 else []), FAILURES]
+    texts = [*(definition(statistic, runs[0]) for statistic in runs[0].summary), HELD, FAILURES]
     return f'<ol class="definitions">{"".join(f"<li>{escape(text)}</li>" for text in texts)}</ol>'
 
 

@@ -231,7 +231,7 @@ def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:
 def _labels(folders: Sequence[RunFolder]) -> list[str]:
     """Return one name per run: the segmenter, with the options in which it differs from its namesakes."""
     plugins = [folder.config["segmenter"] for folder in folders]
-    names = [_short(plugin["name"]) for plugin in plugins]
+    names = [short_name(plugin["name"]) for plugin in plugins]
     labels: list[str] = []
     for name, plugin in zip(names, plugins, strict=True):
         same = [other["options"] for other, its in zip(plugins, names, strict=True) if its == name]
@@ -240,6 +240,6 @@ def _labels(folders: Sequence[RunFolder]) -> list[str]:
     return [f"{x} #{labels[: i + 1].count(x)}" if labels.count(x) > 1 else x for i, x in enumerate(labels)]
 
 
-def _short(name: str) -> str:
-    """Return the class of a `path/file.py:Name`; other names as they are."""
+def short_name(name: str) -> str:
+    """Return the class of a plug-in `path/file.py:Name`; other names as they are."""
     return name.rpartition(":")[2] if ".py:" in name else name

@@ -92,7 +92,7 @@ def hardest_table(runs: Sequence[Run], targets: Sequence[RankedTarget], shown: M
         cells = [
             text_cell(target.key[1], anchor=shown.get(target.worst, "")),
             text_cell(target.key[0]),
-            text_cell(target.label),
+            words_cell(target.label),
             number_cell(target.score, f"{target.score:.3f}"),
             number_cell(target.best, f"{target.best:.3f}"),
         ]
@@ -109,12 +109,12 @@ def failures_section(runs: Sequence[Run]) -> str:
         return "<p>None: every dialogue was finished.</p>" if any(run.dialogues for run in runs) else ""
     counts = Counter(dialogue.failure or "" for _, dialogue in found)
     often = [
-        number_cell(count, str(count)) + f'<td class="message">{escape(message)}</td>'
+        number_cell(count, str(count)) + words_cell(message)
         for message, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     ]
     each = [
         "".join(map(text_cell, (run.label, d.sample, d.target or "(whole sample)", d.user or "–")))
-        + f'<td class="message">{escape(d.failure or "")}</td>'
+        + words_cell(d.failure or "")
         for run, d in found[:MOST_FAILURES]
     ]
     more = "" if len(found) <= MOST_FAILURES else f"<p>The first {MOST_FAILURES} of {len(found)}.</p>"
@@ -134,9 +134,14 @@ def table(head: Sequence[tuple[str, str]], rows: Sequence[str]) -> str:
 
 
 def text_cell(text: str, *, anchor: str = "") -> str:
-    """Return a cell with a name, a link when there is something to lead to."""
+    """Return a cell with a name, cut when it is long; a link when there is something to lead to."""
     shown = f'<a href="#{anchor}">{escape(text)}</a>' if anchor else escape(text)
-    return f'<td class="text">{shown}</td>'
+    return f'<td class="text" title="{escape(text)}">{shown}</td>'
+
+
+def words_cell(text: str) -> str:
+    """Return a cell with words that may take several lines."""
+    return f'<td class="words">{escape(text)}</td>'
 
 
 def number_cell(value: float, text: str, bounds: str = "", *, css: str = "") -> str:

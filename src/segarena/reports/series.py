@@ -14,11 +14,12 @@ from segarena.reports.tables import metrics_of, user_names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A finished figure: a title, a caption, and the HTML of its charts."""
+    """A finished figure: a title, a caption, the HTML of its charts, and whether it needs the whole width."""
 
     title: str
     caption: str
     html: str
+    is_wide: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,11 @@ def area_statistic(run: Run) -> Statistic:
     return next(found, Statistic(name="AuC", kind="auc", metric=metric))
 
 
+def panel_px(panels: int, height: float) -> tuple[float, float]:
+    """Return width and height of a chart that stands beside `panels` - 1 others; letters look alike in all."""
+    return (540.0 if panels < 3 else 350.0, height if panels < 3 else height * 0.75)
+
+
 def figure(
     title: str, caption: str, charts: Sequence[tuple[str, str]], colours: Sequence[tuple[str, int]] = ()
 ) -> Figure | None:
@@ -78,5 +84,9 @@ def figure(
         f'<div class="panel">{f"<h4>{escape(heading)}</h4>" if heading else ""}{chart}</div>'
         for heading, chart in shown
     )
-    width = "wide" if len(shown) == 1 else "several"
-    return Figure(title=title, caption=caption, html=f'{legend(colours)}<div class="panels {width}">{panels}</div>')
+    return Figure(
+        title=title,
+        caption=caption,
+        html=f'{legend(colours)}<div class="panels">{panels}</div>',
+        is_wide=len(shown) > 1,
+    )

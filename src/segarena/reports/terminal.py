@@ -23,8 +23,8 @@ from segarena.reports.wording import (
     value_text,
 )
 
-FEW_ROWS = 4
-"""Up to so many segmenters x users stand side by side as columns."""
+COLUMNS = 4
+"""So many segmenters x users stand side by side; more go below."""
 
 
 def terminal_table(runs: Sequence[str | Path]) -> RenderableType:
@@ -44,7 +44,7 @@ def terminal_table(runs: Sequence[str | Path]) -> RenderableType:
     return Group(*parts)
 
 
-def _summary(runs: Sequence[Run]) -> Table:
+def _summary(runs: Sequence[Run]) -> Group:
     statistics = runs[0].summary
     grid = [_texts("segmenter", "user", *(s.name for s in statistics), "time/round", "targets", "failures", "encodes")]
     for row, timing in zip(summary_rows(runs), timing_rows(runs), strict=True):
@@ -56,10 +56,10 @@ def _summary(runs: Sequence[Run]) -> Table:
         failures = Text(str(row.failures), style="bold red" if row.failures else "")
         ends = [*_texts(seconds_text(timing.median_s), str(row.targets)), failures, Text(str(timing.encodes))]
         grid.append([*_texts(row.label, row.user), *cells, *ends])
-    return _table(grid)
+    return _tables(grid)
 
 
-def _paired(runs: Sequence[Run]) -> Table:
+def _paired(runs: Sequence[Run]) -> Group:
     statistics = runs[0].summary
     grid = [_texts("difference", "user", *(s.name for s in statistics), "matched", "unmatched")]
     colours = {"better": "green", "worse": "red", "unclear": ""}
@@ -73,21 +73,22 @@ def _paired(runs: Sequence[Run]) -> Table:
         ]
         names = _texts(f"{row.label} − {row.baseline}", row.user)
         grid.append([*names, *cells, *_texts(str(row.matched), str(row.unmatched))])
-    return _table(grid)
+    return _tables(grid)
 
 
 def _texts(*words: str) -> list[Text]:
     return [Text(word) for word in words]
 
 
-def _table(grid: list[list[Text]]) -> Table:
-    """Return the grid as a table; few rows become columns, so that it fits a narrow terminal."""
-    names = 2
-    if len(grid) <= FEW_ROWS + 1:
-        grid, names = [list(column) for column in zip(*grid, strict=True)], 1
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for place, title in enumerate(grid[0]):
-        table.add_column(title, justify="left" if place < names else "right")
-    for row in grid[1:]:
-        table.add_row(*row)
-    return table
+def _tables(grid: list[list[Text]]) -> Group:
+    """Return the rows of the grid as columns, a few to a table, so that they fit a terminal; the first one leads."""
+    tables: list[RenderableType] = []
+    for start in range(1, len(grid), COLUMNS):
+        lines = [list(line) for line in zip(grid[0], *grid[start : start + COLUMNS], strict=True)]
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for place, title in enumerate(lines[0]):
+            table.add_column(title, justify="right" if place else "left")
+        for line in lines[1:]:
+            table.add_row(*line)
+        tables += [table, Text()]
+    return Group(*tables)

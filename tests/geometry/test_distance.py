@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.ndimage import distance_transform_edt, gaussian_filter
 
@@ -78,9 +77,16 @@ def test_both_ways_to_the_squared_distance_agree_on_large_masks(monkeypatch, hol
     assert np.array_equal(quick, squared_distance(mask))
 
 
+@pytest.fixture(params=["small masks by full transform", "small masks by search too"])
+def way(request, monkeypatch):
+    if "search" in request.param:
+        monkeypatch.setattr(distance, "_SMALL", 0)
+
+
+@pytest.mark.usefixtures("way")
 def test_deepest_pixel_equals_the_first_maximum_over_thousands_of_masks():
     rng = np.random.default_rng(20)
-    for _ in range(3000):
+    for _ in range(2500):
         mask = random_mask(rng)
         squared, clicked = rounded_transform(mask), []
         for _ in range(5):
@@ -93,14 +99,31 @@ def test_deepest_pixel_equals_the_first_maximum_over_thousands_of_masks():
             clicked.append(found.position)
 
 
-@given(small_masks, st.integers(1, 40))
-def test_a_pixel_is_returned_only_from_the_wanted_depth_on(mask, at_least):
-    deepest = deepest_pixel(mask)
-    wanted = deepest if deepest is not None and deepest.squared_distance >= at_least else None
-    assert deepest_pixel(mask, at_least=at_least) == wanted
+def test_deepest_pixel_of_larger_masks():
+    rng = np.random.default_rng(21)
+    for _ in range(60):
+        mask = random_mask(rng, side=400)
+        clicked = []
+        for _ in range(3):
+            expected, found = first_maximum(squared_distance(mask), clicked), deepest_pixel(mask, forbidden=clicked)
+            assert found == expected
+            if found is None:
+                break
+            clicked.append(found.position)
+
+
+@pytest.mark.usefixtures("way")
+def test_a_pixel_is_returned_only_from_the_wanted_depth_on():
+    rng = np.random.default_rng(22)
+    for _ in range(500):
+        mask, at_least = random_mask(rng, side=20), int(rng.integers(1, 40))
+        deepest = first_maximum(rounded_transform(mask), [])
+        wanted = deepest if deepest is not None and deepest[1] >= at_least else None
+        assert deepest_pixel(mask, at_least=at_least) == wanted
 
 
 def test_giving_up_on_candidates_falls_back_to_the_full_transform(monkeypatch):
+    monkeypatch.setattr(distance, "_SMALL", 0)
     monkeypatch.setattr(distance, "_search", lambda *_: None)
     rng = np.random.default_rng(5)
     for _ in range(100):

@@ -7,6 +7,7 @@ differ in their last digit, and then equal depths are no longer equal.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -26,7 +27,9 @@ _FAST_MAX_SIDE = 16000
 # and where two parabolas cross is off by less than the 1 / (2 side) that it lies from a whole column at least.
 _PRECISE_MAX_SIDE = 2050
 # Below this many pixels the full transform takes less time than any search.
-_SMALL = 4096
+_SMALL = 8192
+# Candidates are many when there are more than one to this many pixels.
+_MANY = 32
 
 
 class DeepestPixel(NamedTuple):
@@ -125,16 +128,31 @@ def _deepest_by_search(padded: NDArray[np.uint8], taken: list[tuple[int, ...]], 
     fast = np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5), dtype=np.float32)
     for row, column in taken:
         fast[row + 1, column + 1] = 0
-    highest = float(fast.max())
+    first = int(fast.argmax())
+    highest = float(fast.flat[first])
     if (highest / _FAST_LOWEST) ** 2 < at_least:
         return DeepestPixel((0, 0), 0)
     # No pixel below this can be as deep as the one with the highest fast distance.
-    candidates = np.flatnonzero(fast >= highest * (_FAST_LOWEST / _FAST_HIGHEST))
+    hopeful = (fast >= highest * (_FAST_LOWEST / _FAST_HIGHEST)).ravel()
+    if np.count_nonzero(hopeful) > hopeful.size // _MANY:
+        _thin_out(hopeful, padded, first, int(highest / _FAST_LOWEST) + 1)
+    candidates = np.flatnonzero(hopeful)
     found = _search(padded, candidates, fast.ravel()[candidates], at_least)
     if found is None:
         return None
     row, column = divmod(found[0], padded.shape[1])
     return DeepestPixel((row - 1, column - 1), found[1])
+
+
+def _thin_out(hopeful: Mask, padded: NDArray[np.uint8], first: int, reach: int) -> None:
+    """Take from `hopeful` what comes after the pixel `first` and is not deeper, by the rule of `_search`.
+
+    Shifting the whole mask takes less time than looking up candidates one by one when every other pixel is one.
+    """
+    flat = padded.ravel().view(np.bool_)
+    for step in _mirrored(*_nearest_edge(padded, first, reach), padded.shape[1]):
+        start, stop = max(first + 1, -step), min(flat.size, flat.size - step)
+        hopeful[start:stop] &= flat[start + step : stop + step]
 
 
 def _search(
@@ -147,7 +165,7 @@ def _search(
     """
     flat = padded.ravel()
     best, depth = -1, at_least - 1
-    work = 0
+    elapsed_ns = 0
     while len(candidates):
         pick = int(fast.argmax())
         index = int(candidates[pick])
@@ -156,9 +174,9 @@ def _search(
         measured = rows**2 + columns**2
         if measured > depth or (measured == depth and index < best):
             best, depth = index, measured
-        candidates[pick] = candidates[-1]
-        fast[pick] = fast[-1]
-        candidates, fast = candidates[:-1], fast[:-1]
+        hopeful = fast >= math.sqrt(depth) * _FAST_LOWEST
+        hopeful[pick] = False
+        candidates, fast = candidates[hopeful], fast[hopeful]
         for step in _mirrored(rows, columns, padded.shape[1]):
             # A step out of the frame reads an unrelated pixel, which harms nothing: that candidate is nearer to the
             # frame than the step is long, so it may go, and if it stays it will be measured.
@@ -166,8 +184,9 @@ def _search(
             if measured == depth:
                 stays |= candidates < best  # as deep, but earlier
             candidates, fast = candidates[stays], fast[stays]
-        work += min((2 * reach + 1) ** 2, padded.size) + 8 * len(candidates)
-        if work > 6 * padded.size and len(candidates):
+        # Measured: about 20 us a turn, 10 ns a candidate, 1/4 ns a pixel seen; the full transform takes 10 ns a pixel.
+        elapsed_ns += 20_000 + 10 * len(candidates) + min((2 * reach + 1) ** 2, padded.size) // 4
+        if elapsed_ns > 8 * padded.size and len(candidates):
             return None
     return best, depth
 

@@ -107,6 +107,11 @@ class Comparison:
         """
         return cls(as_mask(prediction, name="prediction"), Reference(target, ignore))
 
+    @classmethod
+    def empty(cls, reference: Reference) -> Comparison:
+        """Return the comparison of a prediction that has no pixel."""
+        return cls(np.zeros(reference.shape, dtype=np.bool_), reference)
+
     @cached_property
     def prediction(self) -> Mask:
         """The prediction, full frame, ignored pixels False."""

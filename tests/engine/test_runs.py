@@ -207,3 +207,16 @@ def test_objects_work_as_well_as_names(rules, tmp_path):
     folder = segarena.evaluate(rules, segmenter=Everything(), out=tmp_path / "run")
     assert folder.config["segmenter"]["name"] == "Everything"
     assert folder.records()["intersection"].to_list() == folder.records()["target_area"].to_list()
+
+
+def test_a_named_user_is_called_so_in_records_and_in_run_json(small_run):
+    folder = small_run(users=["sample-first-pixel", "soft=uniform(low=0.5)", "hard=uniform(high=0.5)"])
+    assert set(folder.records()["user"]) == {"sample-first-pixel", "soft", "hard"}
+    assert [user["written"] for user in folder.config["users"]] == ["sample-first-pixel", "soft", "hard"]
+    assert [user["name"] for user in folder.config["users"]] == ["sample-first-pixel", "uniform", "uniform"]
+    assert folder.config["users"][1]["options"]["low"] == 0.5
+
+
+def test_two_users_of_one_name_are_refused(small_run):
+    with pytest.raises(InvalidInput, match="each user may be named once, got a, a"):
+        small_run(users=["a=centre", "a=uniform"])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from segarena import Click, ImageSample, Target
-from segarena.comparison import Reference
+from segarena.comparison import Comparison, Reference
 from segarena.engine.session import Rules, Session
 from segarena.errors import InvalidPrompt, PluginError, PredictionInvalid, ProtocolViolation
 from segarena.metrics.overlap import Iou
@@ -29,7 +29,7 @@ def make_session(user, *, rounds=3, metrics=(Iou(),), clock=None, **rules):
         rules=Rules(benchmark="b", dataset="d", metrics=metrics, rounds=rounds, **rules),
         sample=sample,
         target=target,
-        reference=Reference.of(target),
+        start=Comparison.empty(Reference.of(target)),
         user=user,
         user_name="script",
         **({} if clock is None else {"clock": clock}),

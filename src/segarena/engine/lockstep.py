@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from segarena.comparison import Reference
+from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
 from segarena.engine.guard import TimeLimit
 from segarena.engine.rows import Rows, encoder_pass, failed_sample
@@ -70,18 +70,18 @@ def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
 
 def open_sessions(cast: Cast, sample: Sample) -> list[Session]:
     """Return one session per target, user and repeat, in this order."""
-    references = [(target, Reference.of(target)) for target in sample.targets]
+    starts = [(target, Comparison.empty(Reference.of(target))) for target in sample.targets]
     return [
         Session(
             rules=cast.rules,
             sample=sample,
             target=target,
-            reference=reference,
+            start=start,
             user=user,
             user_name=name,
             repeat=repeat,
         )
-        for target, reference in references
+        for target, start in starts
         for name, user in cast.users.items()
         for repeat in range(_repeats(user, sample, target, cast.repeats))
     ]

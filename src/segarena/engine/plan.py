@@ -16,7 +16,7 @@ from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
 from segarena.errors import InvalidInput, PluginInvalid
 from segarena.interfaces import Benchmark, Dataset, Metric, Segmenter, User
-from segarena.registry import build, describe
+from segarena.registry import build, describe, split_name
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
 """After these rounds (and the last) masks are kept unless the plan says otherwise."""
@@ -58,7 +58,7 @@ class Plan:
         rules = self.benchmark
         metrics = tuple(build("metric", name) for name in rules.metrics)
         _check_columns(rules, metrics)
-        users: dict[str, User] = {name: build("user", name) for name in rules.users}
+        users: dict[str, User] = {name: build("user", spec) for name, spec in map(split_name, rules.users)}
         segmenter: Any = build("segmenter", self.segmenter) if isinstance(self.segmenter, str) else self.segmenter
         _check_prompt_kinds(users, segmenter)
         dataset: Dataset = build("dataset", self.dataset) if isinstance(self.dataset, str) else self.dataset
@@ -93,7 +93,7 @@ class Plan:
                 "fingerprint": dataset.fingerprint,
                 "samples": samples,
             },
-            "users": [{**describe("user", name), "written": name} for name in rules.users],
+            "users": [{**describe("user", spec), "written": name} for name, spec in map(split_name, rules.users)],
             "metrics": [describe("metric", name) for name in rules.metrics],
             "rounds": rules.rounds,
             "repeats": self.repeats,
@@ -123,7 +123,7 @@ def make_plan(
     Args:
         benchmark: name of a benchmark, or one.
         dataset: instead of the benchmark's default.
-        users: instead of the benchmark's users.
+        users: instead of the benchmark's users; plug-ins, or NAME=PLUGIN.
         metrics: in addition to the benchmark's metrics.
         rounds: instead of the benchmark's rounds.
         options: further fields of `Plan`.
@@ -149,8 +149,9 @@ def make_plan(
             raise InvalidInput(f"{name} must be at least 1, got {number}")
     if not plan.time_limit_s > 0:
         raise InvalidInput(f"the time limit must be above 0 seconds, got {plan.time_limit_s:g}")
-    if len(set(rules.users)) != len(rules.users):
-        raise InvalidInput(f"each user may be named once, got {', '.join(rules.users)}")
+    called = [split_name(user)[0] for user in rules.users]
+    if len(set(called)) != len(called):
+        raise InvalidInput(f"each user may be named once, got {', '.join(called)}")
     return plan
 
 

@@ -13,9 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from segarena.comparison import Comparison, Reference
+from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.rows import Row, Rows
 from segarena.engine.seeds import stream
@@ -56,7 +54,7 @@ class Session:
         rules: of the run.
         sample: what is looked at.
         target: what is to be segmented.
-        reference: the target's memory; shared by all sessions about it.
+        start: the empty prediction against the target; shared by all sessions about it.
         user: who gives the prompts.
         user_name: as it appears in the records.
         repeat: number of this repetition, from 0.
@@ -75,7 +73,7 @@ class Session:
         rules: Rules,
         sample: Sample,
         target: Target,
-        reference: Reference,
+        start: Comparison,
         user: User,
         user_name: str,
         repeat: int = 0,
@@ -90,13 +88,12 @@ class Session:
         self.is_over = False
         self.answered = 0
         self._rows = Rows()
-        self._reference = reference
+        self._comparison = start
         self.user = user
         self._is_asked = False
         self._asked_at = 0.0
         self._turn: Turn | None = None
         self._clock = clock
-        self._comparison = reference.remember("nothing predicted", lambda: _nothing_predicted(reference))
 
     @property
     def key(self) -> dict[str, str | int]:
@@ -160,7 +157,7 @@ class Session:
         elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
         name = f"answer for sample {self.sample.id}, target {self.target.id}"
         prediction = as_prediction(answer, self.sample.shape, objects=self.target.objects, name=name)
-        comparison = Comparison(as_mask(prediction.mask), self._reference)
+        comparison = Comparison(as_mask(prediction.mask), self._comparison.reference)
         values = measure(self.rules.metrics, comparison)
         self._comparison, self._turn = comparison, None
         self.dialogue = self.dialogue.answer(prediction)
@@ -229,7 +226,3 @@ def measure(metrics: Sequence[Metric], comparison: Comparison) -> dict[str, floa
             raise PluginError(f"metric {type(metric).__name__} names columns {metric.columns}, gave {tuple(named)}")
         values.update({column: float(number) for column, number in named.items()})
     return values
-
-
-def _nothing_predicted(reference: Reference) -> Comparison:
-    return Comparison(np.zeros(reference.shape, dtype=np.bool_), reference)

@@ -1,0 +1,105 @@
+"""What the engine costs: its share of a GrabCut run, what a second worker brings, memory over 2000 images.
+
+    python benches/engine.py [BSDS500_FOLDER] [--samples 30] [--images 2000]
+
+Without the folder of BSDS500 the demo photographs are used. Bars: everything outside predict and encode takes at
+most 5 % of the wall time; two workers do at least 1.6 times the work of one; memory does not grow with the
+number of images.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import segarena
+
+USERS = ("centre",)
+
+
+def evaluate(dataset: str, out: Path, workers: int, limit: int) -> tuple[float, float]:
+    """Return wall seconds and seconds inside the segmenter of one GrabCut run."""
+    started = time.perf_counter()
+    folder = segarena.evaluate(
+        "clicks", segmenter="grabcut", dataset=dataset, users=USERS, out=out, workers=workers, limit=limit
+    )
+    wall_s = time.perf_counter() - started
+    return wall_s, float(folder.timings()["predict_s"].sum())
+
+
+def overhead(dataset: str, limit: int, scratch: Path) -> bool:
+    """Print the engine's share of a run in one process, and the gain of a second worker."""
+    evaluate(dataset, scratch / "warm", workers=0, limit=1)
+    wall_s, inside_s = evaluate(dataset, scratch / "here", workers=0, limit=limit)
+    share = 1 - inside_s / wall_s
+    print(f"one process: {wall_s:.1f} s, outside the segmenter {share:.1%} (bar 5 %)")
+    one_s, _ = evaluate(dataset, scratch / "one", workers=1, limit=limit)
+    two_s, _ = evaluate(dataset, scratch / "two", workers=2, limit=limit)
+    print(f"workers: one {one_s:.1f} s, two {two_s:.1f} s, ratio {one_s / two_s:.2f} (bar 1.6)")
+    return share <= 0.05 and one_s / two_s >= 1.6
+
+
+def resident_mb() -> float:
+    """Return the resident memory of this process in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+def memory(images: int, scratch: Path) -> bool:
+    """Print resident memory at the start, the middle and the end of a run over many large images."""
+    photographs(scratch / "large", images)
+    seen: list[float] = []
+    segarena.evaluate(
+        "clicks",
+        segmenter=str(Path(__file__).parent.parent / "tests/engine/misbehaving.py") + ":Good",
+        dataset=f"folder(path={str(scratch / 'large')!r})",
+        rounds=1,
+        out=scratch / "memory",
+        on_progress=lambda _: seen.append(resident_mb()),
+    )
+    tenth = max(1, images // 10)
+    early, late = max(seen[: 2 * tenth]), max(seen[-2 * tenth :])
+    print(f"memory over {images} images of 1200 x 1600: first fifth {early:.0f} MB, last fifth {late:.0f} MB")
+    return late <= early * 1.05 + 10
+
+
+def photographs(folder: Path, count: int) -> None:
+    """Write `count` names for one large photograph and its mask."""
+    rng = np.random.default_rng(0)
+    noise = rng.integers(0, 255, size=(75, 100, 3), dtype=np.uint8)
+    mask = np.zeros((1200, 1600), dtype=np.uint8)
+    mask[300:900, 400:1000] = 255
+    (folder / "images").mkdir(parents=True)
+    (folder / "masks").mkdir()
+    Image.fromarray(noise).resize((1600, 1200)).save(folder / "images/0000.jpg")
+    Image.fromarray(mask).save(folder / "masks/0000.png")
+    for index in range(1, count):
+        (folder / f"images/{index:04d}.jpg").hardlink_to(folder / "images/0000.jpg")
+        (folder / f"masks/{index:04d}.png").hardlink_to(folder / "masks/0000.png")
+
+
+def main() -> None:
+    """Measure everything; exit 1 when a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bsds500", nargs="?", help="folder of BSDS500; the demo photographs without it")
+    parser.add_argument("--samples", type=int, default=30)
+    parser.add_argument("--images", type=int, default=2000)
+    options = parser.parse_args()
+    dataset = f"bsds500(path={options.bsds500!r})" if options.bsds500 else "demo"
+    scratch = Path(tempfile.mkdtemp())
+    try:
+        held = [overhead(dataset, options.samples, scratch), memory(options.images, scratch)]
+    finally:
+        shutil.rmtree(scratch)
+    print("all bars held" if all(held) else "a bar was missed")
+    raise SystemExit(not all(held))
+
+
+if __name__ == "__main__":
+    main()

@@ -126,19 +126,19 @@ class GrabCutSegmenter:
         cv2.grabCut(
             cv2.resize(image, size, interpolation=cv2.INTER_AREA),
             trimap,
-            None,
+            (0, 0, 0, 0),  # no rectangle: the trimap says it all
             np.zeros((1, 65)),
             np.zeros((1, 65)),
             self.iterations,
             cv2.GC_INIT_WITH_MASK,
         )
         answer = (trimap & 1).astype(np.float32)
-        return cv2.resize(answer, (width, height), interpolation=cv2.INTER_LINEAR) > 0.5
+        return np.asarray(cv2.resize(answer, (width, height), interpolation=cv2.INTER_LINEAR)) > 0.5
 
 
 def _shrink(mask: Mask, size: tuple[int, int]) -> NDArray[np.float32]:
     """Return the covered part of each working pixel; `size` is (width, height)."""
-    return cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA), dtype=np.float32)
 
 
 def _trimap(guess: Mask, reach_px: int) -> NDArray[np.uint8]:
@@ -154,7 +154,8 @@ def _trimap(guess: Mask, reach_px: int) -> NDArray[np.uint8]:
 
 def _held(mask: Mask, marks: NDArray[np.int8]) -> Mask:
     """Return the 8-connected parts of `mask` that hold a pixel marked INSIDE."""
-    count, parts = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
+    count, labels = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
+    parts = np.asarray(labels, dtype=np.intp)
     holds = np.zeros(count, dtype=np.bool_)
     holds[parts[marks == INSIDE]] = True
     holds[0] = False

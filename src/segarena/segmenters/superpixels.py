@@ -62,7 +62,7 @@ def cut_into_superpixels(
     (scikit-image's implementation).
     """
     labels = _labels(image, superpixels, compactness)
-    lab = cv2.cvtColor(image.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)
+    lab = np.asarray(cv2.cvtColor(image.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB), dtype=np.float32)
     areas = np.bincount(labels.ravel())
     means = np.stack([np.bincount(labels.ravel(), lab[..., k].ravel()) / areas for k in range(3)], axis=1)
     edges, border, gradient = _edges(labels, _gradient(lab))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
-from segarena.segmenters.flooding import flood
+from segarena.segmenters.flooding import flood, snap_border
 from segarena.segmenters.marks import INSIDE, PROMPT_KINDS, draw_marks, image_of
 
 
@@ -26,31 +26,40 @@ class WatershedSegmenter:
     Args:
         sigma_px: of the Gaussian that smooths the photograph first; 0 leaves it as it is.
         radius_px: of the disc that a click marks.
+        frame_step: the colour step, of 0..127, over which the negative side comes in from beyond the frame.
+        band_px: how near the border a pixel must be to be decided anew, on the photograph as it is; 0 decides none.
 
     Source: F. Meyer, Color Image Segmentation, ICIP 1992 (OpenCV's `watershed`).
     """
 
     prompt_kinds = PROMPT_KINDS
 
-    def __init__(self, *, sigma_px: float = 2.0, radius_px: int = 3) -> None:
+    def __init__(self, *, sigma_px: float = 2.0, radius_px: int = 3, frame_step: int = 3, band_px: int = 4) -> None:
         self.sigma_px = sigma_px
         self.radius_px = radius_px
+        self.frame_step = frame_step
+        self.band_px = band_px
 
-    def encode(self, sample: Sample) -> NDArray[np.uint8]:
-        """Smooth the photograph.
+    def encode(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Return the photograph and the smoothed photograph.
 
         Raises:
             SegmenterError: the sample is not an image.
         """
         image = image_of(sample, "watershed")
-        return cv2.GaussianBlur(image, (0, 0), self.sigma_px) if self.sigma_px > 0 else image
+        if self.sigma_px <= 0:
+            return image, image
+        return image, np.asarray(cv2.GaussianBlur(image, (0, 0), self.sigma_px), dtype=np.uint8)
 
-    def predict(self, encoded: NDArray[np.uint8], dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(
+        self, encoded: tuple[NDArray[np.uint8], NDArray[np.uint8]], dialogues: Sequence[Dialogue]
+    ) -> list[Prediction]:
         """Answer each dialogue from its prompts alone; nothing marked inside, nothing segmented."""
-        return [Prediction(mask=self._segment(encoded, dialogue)) for dialogue in dialogues]
+        return [Prediction(mask=self._segment(*encoded, dialogue)) for dialogue in dialogues]
 
-    def _segment(self, image: NDArray[np.uint8], dialogue: Dialogue) -> Mask:
+    def _segment(self, image: NDArray[np.uint8], smooth: NDArray[np.uint8], dialogue: Dialogue) -> Mask:
         marks = draw_marks(dialogue, image.shape[:2], radius_px=self.radius_px)
         if not (marks == INSIDE).any():
             return np.zeros(marks.shape, dtype=np.bool_)
-        return flood(image, marks, is_frame_outside=True)
+        mask = flood(smooth, marks, frame_step=self.frame_step)
+        return snap_border(image, mask, marks, band_px=self.band_px)

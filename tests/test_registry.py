@@ -8,7 +8,7 @@ import pytest
 
 from segarena import registry
 from segarena.errors import PluginError, PluginInvalid, UnknownPlugin
-from segarena.registry import PluginSpec, build, describe, find, names
+from segarena.registry import PluginSpec, build, describe, find, names, split_name
 
 SEGMENTER = """
 class Blank:
@@ -193,3 +193,17 @@ def test_a_broken_third_party_package_is_named_when_a_plugin_is_not_found(tmp_pa
     broken_package(tmp_path)
     done = run_python("from segarena.registry import build; build('segmenter', 'zzzzzz')", tmp_path)
     assert "plug-in package broken_package failed to import: RuntimeError: no GPU here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "plugin"),
+    [
+        ("centre", "centre", "centre"),
+        ("centre(when_solved='stop')", "centre(when_solved='stop')", "centre(when_solved='stop')"),
+        ("G1=depth(low=0.0, high=0.1)", "G1", "depth(low=0.0, high=0.1)"),
+        (" mine = a/b.py:User(x=1)", "mine", "a/b.py:User(x=1)"),
+        ("empty=", "empty=", "empty="),
+    ],
+)
+def test_a_plugin_may_be_given_a_name(text, name, plugin):
+    assert split_name(text) == (name, plugin)

@@ -170,7 +170,8 @@ class Benchmark:
 
     Attributes:
         name: as registered.
-        users: plug-in names (with options) of the users who take part.
+        users: plug-in names (with options) of the users who take part; written "NAME=PLUGIN", records call the user
+            NAME, otherwise as written.
         metrics: plug-in names of the metrics.
         rounds: how many rounds a dialogue has at most.
         summary: what the report's first table shows.

@@ -5,7 +5,8 @@ A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `
 module that an installed package names in the entry point group `segarena.plugins`.
 
 A plug-in is written as a call with literal arguments: `grabcut`, `grabcut(iterations=2)`,
-`my_model.py:MyModel(scale=0.5)`.
+`my_model.py:MyModel(scale=0.5)`. Where a run has several of a kind, each may get a name of its own:
+`unlikely=depth(low=0.0, high=0.1)`.
 """
 
 from __future__ import annotations
@@ -122,6 +123,12 @@ class PluginSpec:
     def __str__(self) -> str:
         inner = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
         return f"{self.reference}({inner})" if inner else self.reference
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """Return name and plug-in of `NAME=PLUGIN`; a plug-in without a name is called as it is written."""
+    match = re.match(r"\s*([\w.+-]+)\s*=\s*(?=\S)", text)
+    return (match.group(1), text[match.end() :]) if match else (text, text)
 
 
 def names(kind: str) -> dict[str, Callable[..., Any]]:

@@ -30,7 +30,7 @@ def run(
     ] = None,
     user: Annotated[
         list[str] | None,
-        typer.Option("--user", "-u", help="A simulated user; repeat for several. By default the benchmark's own."),
+        typer.Option("--user", "-u", help="A simulated user, or NAME=USER; repeat for several. By default the benchmark's own."),
     ] = None,
     metric: Annotated[
         list[str] | None, typer.Option("--metric", "-m", help="A further metric; repeat for several.")

@@ -18,6 +18,7 @@ from segarena.reports.sections import MOST_HARD, failures_section, hardest_table
 from segarena.reports.series import Figure, round_word
 from segarena.reports.wording import (
     FAILURES,
+    FEW_IMAGES,
     HELD,
     INTERVALS,
     PAIRED,
@@ -143,8 +144,10 @@ def _as_plugin(described: Any) -> dict[str, Any]:
 
 
 def _summary_notes(runs: Sequence[Run]) -> str:
-    left_out = [f"Left out, for want of rounds: {', '.join(runs[0].left_out)}."] if runs[0].left_out else []
-    return f'<p class="note">{escape(" ".join([INTERVALS, *left_out]))}</p>'
+    images = len({(run.dataset, d.sample) for run in runs for d in run.finished()})
+    few = f"With {count_text(images, 'image')} only, take them as rough." if images < FEW_IMAGES else ""
+    left_out = f"Left out, for want of rounds: {', '.join(runs[0].left_out)}." if runs[0].left_out else ""
+    return f'<p class="note">{escape(" ".join(filter(None, [INTERVALS, few, left_out])))}</p>'
 
 
 def _differences(runs: Sequence[Run], numbered: _Numbered) -> str:

@@ -56,7 +56,7 @@ def _summary(runs: Sequence[Run]) -> Group:
         failures = Text(str(row.failures), style="bold red" if row.failures else "")
         ends = [*_texts(seconds_text(timing.median_s), str(row.targets)), failures, Text(str(timing.encodes))]
         grid.append([*_texts(row.label, row.user), *cells, *ends])
-    return _tables(grid)
+    return _tables(grid, len(runs))
 
 
 def _paired(runs: Sequence[Run]) -> Group:
@@ -73,18 +73,22 @@ def _paired(runs: Sequence[Run]) -> Group:
         ]
         names = _texts(f"{row.label} − {row.baseline}", row.user)
         grid.append([*names, *cells, *_texts(str(row.matched), str(row.unmatched))])
-    return _tables(grid)
+    return _tables(grid, len(runs) - 1)
 
 
 def _texts(*words: str) -> list[Text]:
     return [Text(word) for word in words]
 
 
-def _tables(grid: list[list[Text]]) -> Group:
-    """Return the rows of the grid as columns, a few to a table, so that they fit a terminal; the first one leads."""
+def _tables(grid: list[list[Text]], together: int) -> Group:
+    """Return the rows of the grid as columns, a few to a table, so that they fit a terminal; the first one leads.
+
+    `together` rows, those of one user, stay in one table if they can.
+    """
     tables: list[RenderableType] = []
-    for start in range(1, len(grid), COLUMNS):
-        lines = [list(line) for line in zip(grid[0], *grid[start : start + COLUMNS], strict=True)]
+    columns = max(1, COLUMNS // together) * together if together <= COLUMNS else COLUMNS
+    for start in range(1, len(grid), columns):
+        lines = [list(line) for line in zip(grid[0], *grid[start : start + columns], strict=True)]
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for place, title in enumerate(lines[0]):
             table.add_column(title, justify="right" if place else "left")

@@ -22,8 +22,11 @@ FAILURES = (
 )
 PAIRED = (
     "Differences are means over the targets that both runs finished, with intervals from the same draws of images; "
-    "those whose interval leaves out zero are set in bold."
+    "those whose interval leaves out zero are set in bold. pp: percentage points."
 )
+FEW_IMAGES = 20
+"""With fewer images a bootstrap over images says little."""
+
 HELD = "A dialogue that ended early holds its last value in the rounds it did not need."
 
 
@@ -59,8 +62,8 @@ def interval_text(statistic: Statistic, interval: Interval) -> str:
 
 
 def difference_text(statistic: Statistic, difference: PairedDifference) -> str:
-    """Return a difference with its sign; a true minus sign, and none on a zero."""
-    text = value_text(statistic, abs(difference.difference))
+    """Return a difference with its sign (a true minus, none on a zero); shares differ by percentage points, "pp"."""
+    text = value_text(statistic, abs(difference.difference)).replace(" %", " pp")
     if math.isnan(difference.difference) or not any(digit in text for digit in "123456789"):
         return text
     return ("+" if difference.difference > 0 else "−") + text

@@ -1,0 +1,97 @@
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from segarena.reports.figures import figures, fill_rows
+from segarena.reports.groups import group_figures
+from segarena.reports.reading import read_runs
+from segarena.reports.series import Figure, round_word
+
+
+def figure(title, is_wide):
+    return Figure(title=title, caption="", html="", is_wide=is_wide)
+
+
+def test_no_gap_is_left_before_a_wide_figure():
+    made = [figure("a", False), figure("WIDE", True), figure("b", False), figure("c", False), figure("d", False)]
+    assert [f.title for f in fill_rows(made)] == ["a", "b", "WIDE", "c", "d"]
+
+
+def test_without_another_narrow_figure_the_order_stays():
+    made = [figure("WIDE", True), figure("a", False), figure("WIDER", True)]
+    assert [f.title for f in fill_rows(made)] == ["WIDE", "a", "WIDER"]
+
+
+def test_one_run_shows_users_in_one_chart_and_several_runs_a_chart_per_user(make_run, make_ramps):
+    paths = [make_run(make_ramps(), name, segmenter={"name": name}) for name in ("a", "b")]
+    single, several = (next(f for f in figures(read_runs(p)) if "against" in f.title) for p in (paths[:1], paths))
+    assert single.html.count("<svg") == 1
+    assert sorted(re.findall(r'class="end c(\d)"[^>]*>(\w+)<', single.html)) == [("0", "centre"), ("1", "edge")]
+    assert re.findall(r"<h4>(\w+)</h4>", several.html) == ["centre", "edge"]
+    assert sorted(re.findall(r'class="end c(\d)"[^>]*>(\w+)<', several.html)) == [("0", "a")] * 2 + [("1", "b")] * 2
+
+
+def test_a_group_shows_the_mean_of_its_targets(make_run, make_dialogue):
+    values = {"small": (0.2, 0.4), "large": (0.7, 0.9)}
+    dialogues = [
+        make_dialogue(f"photo-{i}", size, "centre", [value], attributes={"size": size})
+        for size, pair in values.items()
+        for i, value in enumerate(pair)
+    ]
+    (by_size,) = group_figures(read_runs([make_run(dialogues)]))
+    texts = [t.text for t in ElementTree.fromstring(by_size.html).iter("text")]
+    assert texts[texts.index("small") : texts.index("small") + 4] == ["small", "0.300, n = 2", "large", "0.800, n = 2"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "titles"),
+    [
+        ([{}, {}], []),
+        ([{"modality": "CT"}, {"modality": "CT"}], []),
+        ([{"modality": "CT"}, {"modality": "MR"}], ["AuC by modality"]),
+        ([{"weight": float(i)} for i in range(9)], []),
+        ([{"name": f"n{i}"} for i in range(9)], []),
+        (
+            [{"area_px": float(i * i)} for i in range(9)],
+            ["AuC by area px", "AuC of each target against its area px"],
+        ),
+        ([{"area_px": 1.0}, {"area_px": 2.0}], []),
+    ],
+)
+def test_only_attributes_that_group_targets_are_shown(make_run, make_dialogue, attributes, titles):
+    dialogues = [make_dialogue(f"photo-{i}", "disc-0", "centre", [0.5], attributes=a) for i, a in enumerate(attributes)]
+    assert [f.title for f in group_figures(read_runs([make_run(dialogues)]))] == titles
+
+
+def test_thirds_of_a_number_are_equal_in_size(make_run, make_dialogue):
+    dialogues = [
+        make_dialogue(f"photo-{i}", "disc-0", "centre", [0.5], attributes={"area_px": 10.0**i}) for i in range(9)
+    ]
+    thirds = group_figures(read_runs([make_run(dialogues)]))[0]
+    assert re.findall(r"n = (\d)", thirds.html) == ["3", "3", "3"]
+
+
+def test_rounds_are_called_clicks_only_where_nothing_else_was_given(make_run, make_ramps):
+    runs = read_runs([make_run(make_ramps())])
+    assert round_word(runs) == "click"
+    object.__setattr__(runs[0].dialogues[0], "kinds", frozenset({"click", "box"}))
+    assert round_word(runs) == "round"
+
+
+def test_a_run_without_timings_or_finished_dialogues_has_no_figures(make_run, make_dialogue):
+    failed = make_dialogue("photo-0", "disc-0", "centre", [], failure="encode: no")
+    assert figures(read_runs([make_run([failed])])) == []
+
+
+def test_the_distribution_of_clicks_counts_every_dialogue(make_run, make_dialogue):
+    curves = ([0.95], [0.1, 0.95], [0.1, 0.1, 0.95], [0.1])
+    dialogues = [make_dialogue(f"photo-{i}", "disc-0", "centre", list(curve)) for i, curve in enumerate(curves)]
+    noc = next(f for f in figures(read_runs([make_run(dialogues)])) if f.title.startswith("Distribution"))
+    assert re.findall(r"<title>centre: (\w+): ([\d.]+)</title>", noc.html) == [
+        ("1", "25"),
+        ("2", "25"),
+        ("3", "25"),
+        ("4", "0"),
+        ("never", "25"),
+    ]

@@ -1,0 +1,217 @@
+"""What the documentation says is there, is there; and what is there, the documentation says."""
+
+import importlib.util
+import inspect
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from segarena.cli.main import app
+from segarena.engine.store import _COLUMNS
+from segarena.registry import KINDS, names
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+TEXTS = [*PAGES, *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+BUILT_IN = [
+    (kind, name, factory)
+    for kind in KINDS
+    for name, factory in names(kind).items()
+    if factory.__module__.startswith("segarena.")
+]
+RUNNABLE = ("README.md", "docs/quickstart.md", "docs/concepts.md", "docs/metrics.md")
+
+
+def page_of(kind):
+    return (DOCS / f"{kind}s.md").read_text(encoding="utf-8")
+
+
+def blocks(path, *languages):
+    """Return the texts of the fenced blocks in one of these languages."""
+    text = path.read_text(encoding="utf-8")
+    return [
+        code for language, code in re.findall(r"^```(\w+)[^\n]*\n(.*?)^```", text, re.M | re.S) if language in languages
+    ]
+
+
+def anchors(path):
+    headings = re.findall(
+        r"^#+ (.+)$", re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S), re.M
+    )
+    return {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip()) for heading in headings}
+
+
+def commands():
+    """Return every command with its options, e.g. {"data check": {...}}."""
+    found = {}
+
+    def collect(path, command):
+        found[path] = {
+            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        for name, inner in getattr(command, "commands", {}).items():
+            collect(f"{path} {name}".strip(), inner)
+
+    collect("", get_command(app))
+    return found
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name, _ in BUILT_IN])
+def test_every_plugin_has_its_place_in_the_page_of_its_kind(kind, name):
+    assert re.search(rf"^## .*\b{re.escape(name)}\b", page_of(kind), re.M)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "option"),
+    [(kind, name, option) for kind, name, factory in BUILT_IN for option in inspect.signature(factory).parameters],
+)
+def test_every_option_of_every_plugin_is_described(kind, name, option):
+    section = next(
+        part for part in re.split(r"^## ", page_of(kind), flags=re.M) if re.match(rf".*\b{re.escape(name)}\b", part)
+    )
+    assert re.search(rf"`{option}\b", section)
+
+
+@pytest.mark.parametrize(
+    "column", [column for kind, _, factory in BUILT_IN if kind == "metric" for column in factory.columns]
+)
+def test_every_metric_column_is_described(column):
+    assert f"`{column}`" in page_of("metric")
+
+
+@pytest.mark.parametrize("table", _COLUMNS)
+def test_every_column_of_a_run_is_described(table):
+    section = (DOCS / "runs.md").read_text(encoding="utf-8").split(f"\n## {table}\n")[1].split("\n## ")[0]
+    assert all(f"`{column}`" in section for column in _COLUMNS[table])
+
+
+def test_every_key_of_run_json_is_described(small_run):
+    section = (DOCS / "runs.md").read_text(encoding="utf-8").split("\n## run.json\n")[1].split("\n## ")[0]
+    assert all(f"`{key}`" in section for key in small_run().config)
+
+
+def test_every_command_has_its_help_in_the_page():
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    leaves = {
+        name for name in commands() if name and f"{name} " not in {other[: len(name) + 1] for other in commands()}
+    }
+    assert leaves == {"demo", "list", "run", "report", "data check"}
+    for name in leaves:
+        assert f"## segarena {name}\n" in page
+        assert f'title="segarena {name} --help"' in page
+
+
+def words(text):
+    """Return the words of a help text, without what differs between versions of its printer: frames and types."""
+    lines = [line for line in text.splitlines() if "Usage:" not in line]
+    found = re.sub(r"[╭╮╰╯│─*]|<[^>]*>|\[[A-Z]+\]", " ", "\n".join(lines)).split()
+    return Counter(word for word in found if not word.isupper())
+
+
+def test_help_texts_in_the_page_are_those_of_the_program():
+    spec = importlib.util.spec_from_file_location("help_texts", DOCS / "help_texts.py")
+    help_texts = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(help_texts)
+    found = list(help_texts.BLOCK.finditer(help_texts.PAGE.read_text(encoding="utf-8")))
+    assert len(found) == 6
+    for block in found:
+        told = words(help_texts.help_text(block["command"]))
+        assert words(block["text"]) == told, "run: python docs/help_texts.py"
+        assert len(told) > 10
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_commands_in_shell_blocks_exist(path):
+    known = commands()
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    for line in filter(str.strip, "\n".join(blocks(path, "console", "bash")).splitlines()):
+        program, *arguments = shlex.split(line)
+        if program == "make":
+            assert set(arguments) <= set(targets), line
+        elif program == "segarena":
+            command = arguments[0] if arguments[:1] != ["data"] else " ".join(arguments[:2])
+            assert command in known, line
+            options = {argument for argument in arguments if argument.startswith("-")}
+            assert options <= known[command], line
+
+
+def test_python_blocks_can_be_compiled():
+    for path in TEXTS:
+        for code in blocks(path, "python"):
+            compile(code, str(path), "exec")
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_python_blocks_run(name, tmp_path):
+    for index, code in enumerate(blocks(ROOT / name, "python")):
+        script = tmp_path / ("my_model.py" if code.startswith("# my_model.py") else f"block_{index}.py")
+        script.write_text(code, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_model_in_the_readme_can_be_judged_by_the_command_below_it(tmp_path):
+    (model,) = [code for code in blocks(ROOT / "README.md", "python") if code.startswith("# my_model.py")]
+    assert len(model.splitlines()) <= 20
+    (tmp_path / "my_model.py").write_text(model, encoding="utf-8")
+    command = next(
+        line for line in "\n".join(blocks(ROOT / "README.md", "console")).splitlines() if "my_model.py" in line
+    )
+    program = Path(sys.executable).with_name("segarena")
+    done = subprocess.run(
+        [program, *shlex.split(command)[1:], "--limit", "1", "--rounds", "2", "--workers", "0"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "mine" / "run.json").is_file()
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"https?://", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = path.parent / file if file else path
+        assert target.exists(), f"{path.name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{path.name}: {link}"
+
+
+def test_all_pages_are_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    assert {page.relative_to(DOCS).as_posix() for page in PAGES} == set(re.findall(r": ([\w/-]+\.md)$", text, re.M))
+
+
+def test_files_that_the_docs_name_exist():
+    for path in TEXTS:
+        for name in re.findall(r"`((?:examples|tests|docs|src|segarena)/[\w/.]+\w)`", path.read_text(encoding="utf-8")):
+            assert (ROOT / name).exists() or (ROOT / "src" / name).exists(), f"{path.name}: {name}"
+
+
+def test_the_house_in_the_architecture_is_the_one_that_stands():
+    house = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    told = re.findall(r"^  (\w+(?:\.py|/)) ", house, re.M)
+    package = ROOT / "src" / "segarena"
+    there = {file.name for file in package.glob("*.py") if not file.name.startswith("__")}
+    there |= {f"{file.parent.name}/" for file in package.glob("*/__init__.py")}
+    assert set(told) == there
+    contract = re.findall(
+        r'^    "([\w |]+)",$', (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("layers = [")[1], re.M
+    )
+    place = {name: -rank for rank, line in enumerate(contract) for name in line.split(" | ")}
+    ranks = [place[name.removesuffix("/").removesuffix(".py")] for name in told]
+    assert ranks == sorted(ranks)

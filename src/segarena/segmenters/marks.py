@@ -87,7 +87,8 @@ def _draw(marks: NDArray[np.int8], prompt: Prompt, radius: int) -> None:
         case Click(position=(row, column)):
             cv2.circle(marks, (column, row), radius, value, -1)
         case Scribble(points=points):
-            corners = np.rint([(column, row) for row, column in points]).astype(np.int32)
+            # The last point twice: of a single one OpenCV draws nothing.
+            corners = np.rint([(column, row) for row, column in (*points, points[-1])]).astype(np.int32)
             cv2.polylines(marks, [corners], isClosed=False, color=value, thickness=2 * radius + 1)
         case _:
             pass

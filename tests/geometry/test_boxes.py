@@ -1,6 +1,7 @@
 """Windows, held against the coordinates of the pixels in them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -43,6 +44,19 @@ def test_the_bounding_window_is_the_smallest_that_holds_every_pixel(mask):
     else:
         assert window == (slice(0, 0),) * mask.ndim
         assert is_empty(window)
+
+
+@pytest.mark.parametrize("view", [lambda m: m.T, lambda m: m[::-1, ::2], np.asfortranarray, lambda m: m[3:]])
+def test_the_bounding_window_of_a_view_is_that_of_its_copy(view):
+    mask = np.zeros((12, 17), dtype=np.bool_)
+    mask[4:6, 8:13] = True
+    rows, columns = np.nonzero(view(mask))
+    assert bounding_window(view(mask)) == smallest(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0,), (2, 0, 3)])
+def test_the_bounding_window_of_a_frame_without_pixels_is_empty(shape):
+    assert bounding_window(np.zeros(shape, dtype=np.bool_)) == (slice(0, 0),) * len(shape)
 
 
 @given(windows(), windows())

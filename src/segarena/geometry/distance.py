@@ -192,19 +192,19 @@ def _search(
 
 
 def _nearest_edge(padded: NDArray[np.uint8], index: int, reach: int) -> tuple[int, int]:
-    """Return the offset (rows, columns) from the pixel to its nearest zero, which lies within `reach`."""
+    """Return how many rows and columns lie between the pixel and its nearest zero, which is within `reach`."""
     row, column = divmod(index, padded.shape[1])
     top, left = max(0, row - reach), max(0, column - reach)
     zero = padded[top : row + reach + 1, left : column + reach + 1] == 0
-    rows = np.arange(len(zero)) + top - row
+    rows = np.abs(np.arange(len(zero)) + top - row)
     best = (0, 0, 2 * reach**2 + 1)
-    for sign, side in ((1, zero[:, column - left :]), (-1, zero[:, column - left :: -1])):
+    for side in (zero[:, column - left :], zero[:, column - left :: -1]):
         # The first zero of a row, going out from the pixel's own column, is the nearest one on that side.
         columns = side.argmax(axis=1)
         squared = np.where(side[:, 0] | (columns > 0), rows**2 + columns**2, best[2])
         nearest = int(squared.argmin())
         if squared[nearest] < best[2]:
-            best = (int(rows[nearest]), sign * int(columns[nearest]), int(squared[nearest]))
+            best = (int(rows[nearest]), int(columns[nearest]), int(squared[nearest]))
     return best[0], best[1]
 
 

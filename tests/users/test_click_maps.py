@@ -17,7 +17,18 @@ from segarena.prompts import Click
 from segarena.registry import build
 from segarena.samples import ImageSample, Target
 from segarena.users.centre import CentreClicker
-from segarena.users.click_maps import DepthMap, MapClicker, UniformMap, draw_between, draw_published
+from segarena.users.click_maps import MapClicker
+from segarena.users.draws import Weights
+from segarena.users.maps import DepthMap, UniformMap
+
+
+def draw_between(weights, low, high, uniform):
+    return Weights(weights).draw(low, high, uniform)
+
+
+def draw_published(weights, low, high, uniform):
+    return Weights(weights).draw_published(low, high, uniform)
+
 
 whole_weights = st.lists(st.integers(0, 9), min_size=1, max_size=12).filter(any)
 bounds = st.tuples(st.integers(0, 9), st.integers(1, 10)).filter(lambda pair: pair[0] < pair[1])

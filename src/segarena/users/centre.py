@@ -11,6 +11,7 @@ from segarena.geometry.distance import deepest_pixel
 from segarena.interfaces import Turn
 from segarena.prompts import Click
 from segarena.registry import user
+from segarena.samples import Sample, Target
 
 WhenSolved = Literal["stop", "published"]
 
@@ -31,10 +32,16 @@ class CentreClicker:
             click in the first pixel of the frame then, again and again, as the published code does.
     """
 
+    prompt_kinds = frozenset({"click"})
+
     def __init__(self, *, when_solved: WhenSolved = "stop") -> None:
         if when_solved not in ("stop", "published"):
             raise InvalidInput(f'when_solved: expected "stop" or "published", got {when_solved!r}')
         self._when_solved = when_solved
+
+    def repeats(self, sample: Sample, target: Target) -> int:
+        """Return 1: the same dialogue again would say nothing new."""
+        return 1
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
         """Return one click, or None when nothing is left to correct."""
@@ -52,8 +59,12 @@ class CentreClicker:
 def deepest_error(comparison: Comparison, clicked: Sequence[tuple[int, ...]] = ()) -> Click | None:
     """Return the click in the deepest error pixel outside `clicked`; None when there is no such pixel.
 
-    A tie between missing and surplus gives a negative click.
+    A tie between missing and surplus gives a negative click. The comparison remembers it for whoever asks next.
     """
+    return comparison.remember(("deepest error", *clicked), lambda: _deepest_error(comparison, clicked))
+
+
+def _deepest_error(comparison: Comparison, clicked: Sequence[tuple[int, ...]]) -> Click | None:
     start = tuple(s.start for s in comparison.window)
     forbidden = [tuple(i - offset for i, offset in zip(position, start, strict=True)) for position in clicked]
     # The larger error first: its depth often shows at a glance that the other one is not as deep.

@@ -53,6 +53,11 @@ class GraphSegmenter:
         radius_px: around a click, the disc that goes with it whatever the image looks like.
         band_px: how near the border a pixel must be to be decided anew by a watershed.
 
+    Measured: mean IoU 0.40 at 1 click, 0.72 at 5, 0.81 at 10, 0.89 at 20; 6 ms per click (95 of 100 below 8), 0.1 s to
+    encode. Every fifth image of BSDS500 val in order of id (20 images, 201 targets: the first human's regions of at
+    least 1000 px), user `centre`, processor time of one thread. Options were chosen on images of BSDS500 train.
+    Colour models of the whole object, learned from the clicks, made it worse there.
+
     Source: L. Grady, Random Walks for Image Segmentation, TPAMI 28(11), 2006, section 3 (the linear system); T. H. Kim
     et al., Generative Image Segmentation Using Random Walks with Restart, ECCV 2008 (giving up). Over superpixels
     instead of pixels, and with the threshold above, which are ours.

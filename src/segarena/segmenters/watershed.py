@@ -1,4 +1,4 @@
-"""Marker-controlled watershed: the plainest segmenter, and the fastest."""
+"""Marker-controlled watershed: the plainest segmenter."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import InvalidInput
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
 from segarena.segmenters.flooding import flood, snap_border
@@ -29,12 +30,20 @@ class WatershedSegmenter:
         frame_step: the colour step, of 0..127, over which the negative side comes in from beyond the frame.
         band_px: how near the border a pixel must be to be decided anew, on the photograph as it is; 0 decides none.
 
+    Measured as in `graph`: mean IoU 0.37 at 1 click, 0.69 at 5, 0.82 at 10, 0.87 at 20; 10 ms per click (95 of 100
+    below 13), 1 ms to encode.
+
+    Raises:
+        InvalidInput: `frame_step` is outside 0..127.
+
     Source: F. Meyer, Color Image Segmentation, ICIP 1992 (OpenCV's `watershed`).
     """
 
     prompt_kinds = PROMPT_KINDS
 
     def __init__(self, *, sigma_px: float = 2.0, radius_px: int = 3, frame_step: int = 3, band_px: int = 4) -> None:
+        if not 0 <= frame_step <= 127:
+            raise InvalidInput(f"frame_step: expected 0..127, got {frame_step}")
         self.sigma_px = sigma_px
         self.radius_px = radius_px
         self.frame_step = frame_step

@@ -32,7 +32,7 @@ from segarena.samples import Mask
 if TYPE_CHECKING:
     import polars as pl
 
-CROWD_HABITS = {"deep": 0.2, "conspicuous": 0.45, "off_edge": 0.05, "upper": 0.25, "anywhere": 0.05}
+CROWD_HABITS = {"deep": 0.2, "conspicuous": 0.4, "off_edge": 0.05, "upper": 0.3, "anywhere": 0.05}
 """How much of each habit the crowd has on average."""
 JITTER_SHARE = {"pc": 0.0015, "mobile": 0.004}
 """Standard deviation of the jitter, as a share of the image diagonal."""

@@ -34,7 +34,7 @@ def conspicuous(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     around = ~error
     context = lab[around].mean(axis=0) if around.any() else lab.mean(axis=(0, 1))
     unlike = np.linalg.norm(lab - context, axis=-1)
-    reach = max(1.0, 0.04 * max(error.shape))
+    reach = max(1.0, 0.06 * max(error.shape))
     detail = np.sqrt(np.maximum(_blur(lab**2, reach) - _blur(lab, reach) ** 2, 0).sum(axis=-1))
     strength = _blur(_unit(unlike, error) + 2 * _unit(detail, error), reach)
     return np.exp(10 * _unit(strength, error)) * np.minimum(_depth(error) * 4, 1)

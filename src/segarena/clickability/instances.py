@@ -6,8 +6,10 @@ clicks come from the clicks table, clipped to the image and scaled to the size t
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -85,6 +87,11 @@ class ClickedInstances(Sequence[Instance]):
         self._load = load
         self._folders = previous_masks or {}
         self._rows = list(group_clicks(place_clicks(table, max_side_px=max_side_px)).iter_rows(named=True))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hash of the instances' names and clicks."""
+        return hashlib.sha256(repr(self._rows).encode()).hexdigest()[:16]
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -1,0 +1,146 @@
+"""Instances on the network's canvas, in batches. Needs torch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.clickability.instances import Instance
+from segarena.clickability.letterbox import Letterbox
+from segarena.clickability.maps import RadiusRule, click_map
+from segarena.clickability.pytorch import Tensor, torch
+from segarena.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """One instance on the canvas.
+
+    Attributes:
+        planes: float32 (6, S, S): three colours, target, error, click map.
+        columns: the columns of the canvas that the image fills.
+    """
+
+    planes: NDArray[np.float32]
+    columns: slice
+
+
+class TrainingSet:
+    """Instances prepared for the network, computed when asked for.
+
+    Args:
+        instances: with clicks.
+        side_px: of the canvas.
+        sigma: see `click_map`.
+        radius: see `click_map`.
+        is_cached: keep what was prepared in memory, 24 bytes per canvas pixel and instance.
+
+    Raises:
+        InvalidInput: there are no instances.
+    """
+
+    def __init__(
+        self,
+        instances: Sequence[Instance],
+        *,
+        side_px: int,
+        sigma: float = 5.0,
+        radius: RadiusRule = "paper",
+        is_cached: bool = False,
+    ) -> None:
+        if not len(instances):
+            raise InvalidInput("there are no instances to train on")
+        self._instances = instances
+        self._side_px = side_px
+        self._sigma = sigma
+        self._radius: RadiusRule = radius
+        self._is_cached = is_cached
+        self._cache: dict[int, Prepared] = {}
+
+    def __len__(self) -> int:
+        return len(self._instances)
+
+    def __getitem__(self, index: int) -> Prepared:
+        if index in self._cache:
+            return self._cache[index]
+        prepared = self._prepare(self._instances[index])
+        if self._is_cached:
+            self._cache[index] = prepared
+        return prepared
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hash of the instances' names and clicks.
+
+        Lazy instances that know theirs are asked for it; others are looked at once.
+        """
+        known = getattr(self._instances, "fingerprint", None)
+        if known is not None:
+            return str(known)
+        digest = hashlib.sha256()
+        for instance in self._instances:
+            digest.update(f"{instance.dataset}/{instance.full_stem}".encode())
+            digest.update(np.ascontiguousarray(instance.positions, dtype=np.int64).tobytes())
+        return digest.hexdigest()[:16]
+
+    def _prepare(self, instance: Instance) -> Prepared:
+        shape = (instance.image.shape[0], instance.image.shape[1])
+        box = Letterbox.fit(shape, self._side_px)
+        error = instance.error
+        # The loss divides by the sum, so the map need not sum to 1 here.
+        clicked = click_map(instance.positions, error, sigma=self._sigma, radius=self._radius, normalise="none")
+        masks = [box.put_mask(plane) for plane in (instance.target, error, clicked)]
+        return Prepared(np.concatenate([box.put_image(instance.image), np.stack(masks)]), box.columns)
+
+
+def batches(
+    data: TrainingSet,
+    batch_size: int,
+    *,
+    order: NDArray[np.int64] | None = None,
+    is_flipped: NDArray[np.bool_] | None = None,
+    workers: int = 0,
+) -> Iterator[Tensor]:
+    """Give the planes of `data` in batches, (B, 6, S, S).
+
+    Args:
+        data: the instances.
+        batch_size: the last batch may be smaller.
+        order: indices into `data`; None goes through it once.
+        is_flipped: for each position in `order`, whether left and right are exchanged.
+        workers: processes that prepare batches ahead; 0 does it here.
+    """
+    indices = np.arange(len(data)) if order is None else order
+    flips = np.zeros(len(indices), dtype=np.bool_) if is_flipped is None else is_flipped
+    items = _Items(data, indices, flips)
+    # Its own generator: a loader draws a seed for its workers, and the global one is not ours.
+    loader: Any = torch.utils.data.DataLoader(
+        items, batch_size=batch_size, num_workers=workers, generator=torch.Generator()
+    )
+    yield from loader
+
+
+class _Items(torch.utils.data.Dataset[Tensor]):
+    """One pass over a training set."""
+
+    def __init__(self, data: TrainingSet, order: NDArray[np.int64], is_flipped: NDArray[np.bool_]) -> None:
+        self._data = data
+        self._order = order
+        self._is_flipped = is_flipped
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, place: int) -> Tensor:
+        prepared = self._data[int(self._order[place])]
+        planes = prepared.planes.copy()
+        if self._is_flipped[place]:
+            # Only where the image is: an odd margin would shift the canvas by a pixel.
+            planes[:, :, prepared.columns] = planes[:, :, prepared.columns][:, :, ::-1].copy()
+        return torch.from_numpy(planes)

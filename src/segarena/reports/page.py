@@ -120,11 +120,12 @@ def _dataset_text(run: Run) -> str:
 
 def _run_details(run: Run) -> str:
     config = run.config
-    segmenter = config["segmenter"]
+    segmenter, users = config["segmenter"], config["users"]
     rows = [
         ("Segmenter", str(PluginSpec(segmenter["name"], segmenter["options"]))),
         ("Dataset", str(PluginSpec(config["dataset"]["name"], config["dataset"]["options"]))),
         ("File", f"sha256 {segmenter['sha256']}" if "sha256" in segmenter else ""),
+        ("Users", "; ".join(f"{u.get('written', u['name'])}: {PluginSpec(u['name'], u['options'])}" for u in users)),
         ("Metrics", ", ".join(str(PluginSpec(m["name"], m["options"])) for m in map(_as_plugin, config["metrics"]))),
         ("Repeats, seed", f"{config['repeats']}, {config['seed']}"),
         ("Made", f"{config.get('created', '')} with segarena {config['version']}"),

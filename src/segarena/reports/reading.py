@@ -129,7 +129,16 @@ class Run:
 
     def finished(self, user: str | None = None) -> tuple[DialogueRecord, ...]:
         """Return the dialogues that did not fail, of one user or of all."""
-        return tuple(d for d in self.dialogues if d.failure is None and d.values and user in (None, d.user))
+        return self._finished.get(user, ())
+
+    @cached_property
+    def _finished(self) -> dict[str | None, tuple[DialogueRecord, ...]]:
+        groups: dict[str | None, list[DialogueRecord]] = {None: []}
+        for dialogue in self.dialogues:
+            if dialogue.failure is None and dialogue.values:
+                groups[None].append(dialogue)
+                groups.setdefault(dialogue.user, []).append(dialogue)
+        return {user: tuple(group) for user, group in groups.items()}
 
     @cached_property
     def timings(self) -> pl.DataFrame:

@@ -14,8 +14,8 @@ BLOCK = re.compile(r'(```text title="segarena ?(?P<command>[a-z ]*) --help"\n)(?
 
 
 def help_text(command: str) -> str:
-    """Return the help of `segarena COMMAND` as printed 100 columns wide, spaces at line ends apart."""
-    terminal = {"COLUMNS": "100", "TERM": "dumb"}
+    """Return the help of `segarena COMMAND` as printed 80 columns wide, spaces at line ends apart."""
+    terminal = {"COLUMNS": "80", "TERM": "dumb"}
     printed = CliRunner(env=terminal).invoke(app, [*command.split(), "--help"]).stdout
     lines = [line.rstrip() for line in printed.strip().splitlines()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"

@@ -49,9 +49,9 @@ class GrabCutSegmenter:
         radius_px: around a click, the disc that goes with it whatever the image looks like.
         band_px: how near the border a pixel must be to be decided anew by a watershed.
 
-    Measured as in `graph`: mean IoU 0.41 at 1 click, 0.71 at 5, 0.84 at 10, 0.89 at 20; 11 ms per click (95 of 100 below
-    20), 0.1 s to encode. It is no better than its first guess there: regions of BSDS500 seldom have colours of their
-    own. On 25 images of train, `reach_px=0` gave 0.43 at 1 click instead of 0.48.
+    Measured as in `graph`: mean IoU 0.41 at 1 click, 0.71 at 5, 0.84 at 10, 0.89 at 20; 11 ms per click (95 of 100
+    below 20), 0.1 s to encode. That is no better than its first guess: regions of BSDS500 seldom have colours of
+    their own. On 25 images of train, `reach_px=0` gave 0.43 at 1 click instead of 0.48.
 
     Source: C. Rother, V. Kolmogorov, A. Blake, GrabCut, SIGGRAPH 2004 (OpenCV's implementation). Clicks, windows and
     the first guess are ours.

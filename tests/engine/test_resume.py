@@ -17,7 +17,8 @@ from segarena.interfaces import Benchmark
 
 rules = Benchmark(name="b", users=(sys.argv[2], "sample-first-pixel"), metrics=("iou",), rounds=4, summary=())
 if __name__ == "__main__":
-    segarena.evaluate(rules, segmenter=sys.argv[3], dataset="sample-squares(count=8)", out=sys.argv[1], workers=int(sys.argv[4]))
+    out, _, segmenter, workers = sys.argv[1:]
+    segarena.evaluate(rules, segmenter=segmenter, dataset="sample-squares(count=8)", out=out, workers=int(workers))
 """
 
 

@@ -86,9 +86,7 @@ def test_a_prediction_too_few_is_found_by_asking_one_by_one(small_run, plugin):
 
 def test_a_slow_predict_is_stopped_in_this_process_and_in_workers(small_run, plugin, tmp_path):
     for workers in (0, 1):
-        folder = small_run(
-            plugin("At", how="sleeps"), out=tmp_path / str(workers), workers=workers, time_limit_s=0.3
-        )
+        folder = small_run(plugin("At", how="sleeps"), out=tmp_path / str(workers), workers=workers, time_limit_s=0.3)
         (message,) = failures(folder)["failure"]
         assert "took longer than the limit of 0.3 s; raise --time-limit to allow it" in message
         assert folder.records().filter(pl.col("sample") == "square-1")["round"].to_list() == [1, 2]

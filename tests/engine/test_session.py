@@ -20,7 +20,10 @@ class Script:
         return self.rounds[turn.round - 1] if turn.round <= len(self.rounds) else None
 
 
-def make_session(user, *, rounds=3, metrics=(Iou(),), clock=None, **rules):
+IOU = (Iou(),)
+
+
+def make_session(user, *, rounds=3, metrics=IOU, clock=None, **rules):
     mask = np.zeros((6, 8), dtype=bool)
     mask[1:4, 2:5] = True
     target = Target(id="object", mask=mask)

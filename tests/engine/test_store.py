@@ -18,7 +18,7 @@ def test_a_full_disk_is_one_clear_line_and_loses_nothing(small_run, tmp_path, mo
         written.append(descriptor)
 
     monkeypatch.setattr(store.os, "fsync", full)
-    with pytest.raises(StoreError, match="the disk is full. Finished samples are kept; the same command goes on"):
+    with pytest.raises(StoreError, match=r"the disk is full\. Finished samples are kept; the same command goes on"):
         small_run()
     monkeypatch.undo()
     folder = RunFolder.open(tmp_path / "run")

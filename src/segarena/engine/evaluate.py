@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.store import RunFolder
 from segarena.engine.workers import Done, run_here, run_in_workers
 from segarena.errors import InvalidInput
 from segarena.interfaces import Benchmark, Dataset, Segmenter
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,8 +130,17 @@ def finish(folder: RunFolder) -> None:
         "rounds": records.filter(records["failure"].is_null()).height,
         "encodes": timings.filter(timings["round"] == 0).height,
         "failures": records.filter(records["failure"].is_not_null()).height,
+        "targets_without": _targets_without(records, [user["written"] for user in folder.config["users"]]),
     }
     folder.write_config()
+
+
+def _targets_without(records: pl.DataFrame, users: Sequence[str]) -> dict[str, int]:
+    """Return for each user who has no dialogue about some of the run's targets, about how many."""
+    asked = records.filter(records["target"] != "").select("sample", "target", "user").unique()
+    targets = asked.select("sample", "target").n_unique()
+    without = {user: targets - asked.filter(asked["user"] == user).height for user in users}
+    return {user: count for user, count in without.items() if count}
 
 
 def _say_nothing(_: Progress) -> None:

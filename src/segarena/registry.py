@@ -1,7 +1,7 @@
 """Names to plug-ins: built-in names, names of installed packages, and `file.py:Name` paths.
 
 A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`,
-`benchmark`). Modules that do so are imported when a name is first looked up: our own folders, and every
+`benchmark`, `click_model`). Modules that do so are imported when a name is first looked up: our own folders, and every
 module that an installed package names in the entry point group `segarena.plugins`.
 
 A plug-in is written as a call with literal arguments: `grabcut`, `grabcut(iterations=2)`,
@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 
 from segarena.errors import PluginError, PluginInvalid, SegarenaError, UnknownPlugin
 
-KINDS = ("segmenter", "user", "metric", "dataset", "benchmark")
+KINDS = ("segmenter", "user", "metric", "dataset", "benchmark", "click-model")
 BUILT_IN = (
     "segarena.segmenters",
     "segarena.users",
@@ -83,6 +83,11 @@ def dataset(name: str) -> Callable[[Factory], Factory]:
 def benchmark(name: str) -> Callable[[Factory], Factory]:
     """Register a function that returns the benchmark `name`."""
     return register("benchmark", name)
+
+
+def click_model(name: str) -> Callable[[Factory], Factory]:
+    """Register a class or function as the click model `name`: what users sample their clicks from."""
+    return register("click-model", name)
 
 
 @dataclass(frozen=True, slots=True)

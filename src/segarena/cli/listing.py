@@ -15,7 +15,8 @@ from segarena.errors import InvalidInput
 
 def list_plugins(
     kind: Annotated[
-        str | None, typer.Argument(help="segmenters, users, metrics, datasets or benchmarks. [default: all]")
+        str | None,
+        typer.Argument(help="segmenters, users, metrics, datasets, benchmarks or click-models. [default: all]"),
     ] = None,
 ) -> None:
     """Show the plug-ins that are installed, what each is, and its options with their defaults.

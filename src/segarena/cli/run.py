@@ -13,6 +13,9 @@ from rich.console import Console
 from segarena.cli.exits import FAILURES, one_line_errors
 from segarena.errors import InvalidInput
 
+BENCHMARK_OPTIONS = ("click_model", "clicks")
+"""Options that belong to the benchmark; one that does not take them says so."""
+
 _INTERRUPTED = "stopped; finished samples are kept, and the same command goes on where it was"
 
 
@@ -30,10 +33,19 @@ def run(
     ] = None,
     user: Annotated[
         list[str] | None,
-        typer.Option("--user", "-u", help="A simulated user, or NAME=USER; repeat for several. By default the benchmark's own."),
+        typer.Option(
+            "--user", "-u", help="A simulated user, or NAME=USER; repeat for several. By default the benchmark's own."
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None, typer.Option("--metric", "-m", help="A further metric; repeat for several.")
+    ] = None,
+    click_model: Annotated[
+        str | None,
+        typer.Option(help="For rclicks: where people click, from `segarena list click-models`. [default: depth]"),
+    ] = None,
+    clicks: Annotated[
+        Path | None, typer.Option(help="For rclicks: a clicks table, whose first clicks take part.")
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="The most rounds of a dialogue.")] = None,
     out: Annotated[
@@ -60,6 +72,8 @@ def run(
 
         segarena run clicks -s my_model.py:MyModel -d "folder(path='photos')" -u centre -u uniform -w 2
 
+        segarena run rclicks -s grabcut -d demo --click-model depth --clicks clicks.csv
+
     Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid);
     2: refused, with one line why; 130: interrupted.
     """
@@ -69,6 +83,8 @@ def run(
         "dataset": dataset,
         "users": user,
         "metrics": metric,
+        "click_model": click_model,
+        "clicks": None if clicks is None else str(clicks),
         "rounds": rounds,
         "out": out,
         "workers": workers,
@@ -89,16 +105,22 @@ def run_and_show(benchmark: str, **options: Any) -> int:
     """Run with a progress bar and print where it lies; return the number of failures."""
     from segarena.cli.progress import RunProgress
     from segarena.engine.evaluate import evaluate
+    from segarena.registry import PluginSpec
     from segarena.reports import terminal_table
 
     if "segmenter" not in options:
         raise InvalidInput("which segmenter? give --segmenter NAME; 'segarena list segmenters' shows what there is")
     console = Console(stderr=True)
     options.setdefault("workers", 1)
-    with RunProgress(f"{benchmark} · {options['segmenter']}", console) as progress:
+    spec = PluginSpec.parse(benchmark)
+    own = {name: options.pop(name) for name in BENCHMARK_OPTIONS if name in options}
+    benchmark = str(PluginSpec(spec.reference, {**spec.options, **own}))
+    with RunProgress(f"{spec.reference} · {options['segmenter']}", console) as progress:
         folder = evaluate(benchmark, on_progress=progress.update, **options)
     Console().print(terminal_table([folder.path]))
     failures = folder.config["counts"]["failures"]
+    for user, count in folder.config["counts"].get("targets_without", {}).items():
+        console.print(f"user {user} had nothing to say about {count} of {folder.config['counts']['targets']} targets")
     if failures:
         console.print(f"[yellow]{failures} failures are among the records; `segarena report` lists them[/yellow]")
     console.print(f"run: {folder.path}   look at it: segarena report {folder.path}")
@@ -129,7 +151,7 @@ def _value_of(key: str, value: Any) -> tuple[str, bool]:
     """Return what the value of a TOML option has to be, and whether this one is."""
     if key in ("users", "metrics"):
         return 'a list like ["NAME"]', isinstance(value, list) and all(isinstance(inner, str) for inner in value)
-    if key in ("benchmark", "segmenter", "dataset", "out"):
+    if key in ("benchmark", "segmenter", "dataset", "out", *BENCHMARK_OPTIONS):
         return 'a text like "NAME"', isinstance(value, str)
     if key == "time_limit_s":
         return "a number", type(value) in (int, float)

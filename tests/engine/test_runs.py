@@ -1,6 +1,8 @@
 """Whole runs: what a segmenter, a user or the data do wrong becomes a record, and the rest goes on."""
 
 import hashlib
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -218,3 +220,32 @@ def test_a_named_user_is_called_so_in_records_and_in_run_json(small_run):
 def test_two_users_of_one_name_are_refused(small_run):
     with pytest.raises(InvalidInput, match="each user may be named once, got a, a"):
         small_run(users=["a=centre", "a=uniform"])
+
+
+def test_a_script_without_the_usual_guard_may_use_workers(plugin, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import segarena\n"
+        "print(segarena.evaluate('clicks', segmenter='sample-disc', dataset='sample-squares', rounds=2,\n"
+        f"      out={str(tmp_path / 'run')!r}, workers=2).config['counts']['failures'])\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+
+
+def test_workers_that_cannot_start_end_the_run(small_run):
+    with pytest.raises(PluginInvalid, match=r"a worker process could not start \(exit code 1\)"):
+        small_run(Unpicklable(), workers=1)
+
+
+class Unpicklable:
+    """Travels to a worker, but cannot be unpacked there."""
+
+    def __reduce__(self):
+        return (exec, ("raise RuntimeError('no weights here')",))
+
+    def encode(self, sample):
+        return sample
+
+    def predict(self, encoded, dialogues):
+        return []

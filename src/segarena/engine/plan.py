@@ -49,6 +49,11 @@ class Plan:
     time_limit_s: float = 60.0
     name: str = ""
 
+    @property
+    def holds_objects(self) -> bool:
+        """Whether it holds more than names."""
+        return not (isinstance(self.segmenter, str) and isinstance(self.dataset, str))
+
     def cast(self) -> Cast:
         """Build the plug-ins.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -25,7 +26,7 @@ from segarena.engine.lockstep import Cast, run_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.store import RunFolder
-from segarena.errors import SegarenaError, StoreError
+from segarena.errors import PluginInvalid, SegarenaError, StoreError
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 _POLL_S = 0.2
@@ -73,10 +74,14 @@ def run_in_workers(plan: Plan, cast: Cast, folder: RunFolder, indices: Sequence[
                 answer = worker.listen()
                 if isinstance(answer, SegarenaError):
                     raise answer
+                if isinstance(answer, _Ready):
+                    worker.is_ready = True
+                    continue
                 if isinstance(answer, Done):
                     worker.index = None
                     yield answer
                     continue
+                worker.check_started()
                 index, why = worker.bury()
                 tries[index] = tries.get(index, 0) + 1
                 if tries[index] == 1 and not worker.was_overdue:
@@ -104,6 +109,10 @@ def _give_up(cast: Cast, folder: RunFolder, index: int, why: str) -> Done:
     return _keep(folder, index, Rows([record]))
 
 
+class _Ready:
+    """What a worker says first: it has built the cast and waits for samples."""
+
+
 @dataclass(slots=True)
 class _Worker:
     """The parent's end of one worker process."""
@@ -112,6 +121,7 @@ class _Worker:
     folder: RunFolder
     index: int | None = None
     was_overdue: bool = False
+    is_ready: bool = False
     process: SpawnProcess = field(init=False)
     pipe: Any = field(init=False)
     deadline: Any = field(init=False)
@@ -122,7 +132,7 @@ class _Worker:
         self.deadline = context.Value("d", 0.0, lock=False)
         arguments = (self.plan, str(self.folder.path), theirs, self.deadline)
         self.process = context.Process(target=_work, args=arguments, daemon=True)
-        with _one_thread_each():
+        with _one_thread_each(), _away_from_main(needed=self.plan.holds_objects):
             self.process.start()
         theirs.close()
 
@@ -134,7 +144,16 @@ class _Worker:
     def is_overdue(self) -> bool:
         return 0.0 < self.deadline.value < time.monotonic()
 
-    def listen(self) -> Done | SegarenaError | None:
+    def check_started(self) -> None:
+        """Raise when the process ended before it was ready: no sample can be held then."""
+        if not self.is_ready:
+            self.end()
+            raise PluginInvalid(
+                f"a worker process could not start (exit code {self.process.exitcode}); its error stands above. "
+                "A script that gives objects to workers must start them under 'if __name__ == \"__main__\":'"
+            )
+
+    def listen(self) -> Done | _Ready | SegarenaError | None:
         """Return what the worker says; None when it died or is overdue."""
         try:
             return self.pipe.recv() if self.pipe.poll() else None
@@ -179,6 +198,21 @@ def _one_thread_each() -> Generator[None]:
                 os.environ[name] = value
 
 
+@contextmanager
+def _away_from_main(*, needed: bool) -> Generator[None]:
+    """Start processes that do not import the caller's script again, unless it is `needed`.
+
+    A script without the usual guard would otherwise start the whole run anew in every worker.
+    """
+    main = vars(sys.modules["__main__"])
+    hidden = {} if needed else {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
+    main.setdefault("__spec__", None)
+    try:
+        yield
+    finally:
+        main.update(hidden)
+
+
 def _work(plan: Plan, path: str, pipe: Connection, deadline: Any) -> None:
     """Live in a worker process: build the cast, then hold samples until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
@@ -187,6 +221,7 @@ def _work(plan: Plan, path: str, pipe: Connection, deadline: Any) -> None:
     try:
         cast, folder = plan.cast(), RunFolder.open(path)
         limit = TimeLimit(plan.time_limit_s, deadline)
+        pipe.send(_Ready())
         while True:
             pipe.send(_hold(cast, folder, pipe.recv(), limit))
     except (EOFError, BrokenPipeError):

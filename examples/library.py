@@ -2,10 +2,9 @@
 
 import segarena
 
-if __name__ == "__main__":  # worker processes import this file again
-    runs = [
-        segarena.evaluate("clicks", segmenter=name, dataset="demo", limit=2, rounds=5, out=f"runs/{name}", workers=2)
-        for name in ("graph", "graph(superpixels=300)")
-    ]
-    print(runs[0].records().select("sample", "target", "round", "iou"))
-    print(segarena.write_report([run.path for run in runs], "runs/report").html)
+runs = [
+    segarena.evaluate("clicks", segmenter=name, dataset="demo", limit=2, rounds=5, out=f"runs/{name}", workers=2)
+    for name in ("graph", "watershed")
+]
+print(runs[0].records().select("sample", "target", "round", "iou"))
+print(segarena.write_report([run.path for run in runs], "runs/report").html)

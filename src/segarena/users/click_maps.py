@@ -73,7 +73,7 @@ class MapClicker:
             return None
         error = self.shared.of(turn, click.is_positive)
         weights = _without_clicked(error, turn)
-        if not weights.sums.size or not weights.sums[-1] > 0:
+        if not weights.total > 0:
             return (click,)
         pixel = error.pixels[self._draw(weights, self._low, self._high, turn.rng.random())]
         return (Click(tuple(map(int, np.unravel_index(pixel, turn.sample.shape))), is_positive=click.is_positive),)

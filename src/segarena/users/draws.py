@@ -14,16 +14,22 @@ class Weights:
     """Weights that are drawn from, possibly many times; what the draws have in common is computed once.
 
     Args:
-        values: float64 (n,), none negative, with a sum above 0.
+        values: float64 or float32 (n,), none negative. Sums are float64. Draws need a sum above 0.
     """
 
-    def __init__(self, values: NDArray[np.float64]) -> None:
+    def __init__(self, values: NDArray[np.floating]) -> None:
         self.values = values
+        self._sorted: dict[int, tuple[NDArray[np.int64], NDArray[np.floating], NDArray[np.float64]]] = {}
+
+    @cached_property
+    def total(self) -> float:
+        """The sum; 0 without weights."""
+        return float(self.values.sum(dtype=np.float64))
 
     @cached_property
     def sums(self) -> NDArray[np.float64]:
         """The running sum, in the order given."""
-        return np.cumsum(self.values)
+        return np.cumsum(self.values, dtype=np.float64)
 
     def draw(self, low: float, high: float, uniform: float) -> int:
         """Return the index drawn by `uniform`, in [0, 1), from the mass between `low` and `high` of sorted weights.
@@ -44,21 +50,32 @@ class Weights:
         first = int(np.searchsorted(sums, low * sums[-1], side="left"))
         last = min(int(np.searchsorted(sums, high * sums[-1], side="right")), len(sums) - 1)
         inside = (self.values >= ordered[first]) & (self.values <= ordered[last])
-        kept = np.cumsum(np.where(inside, self.values, 0.0))
+        kept = np.cumsum(np.where(inside, self.values, 0), dtype=np.float64)
         return _index_at(kept, uniform * kept[-1])
 
     def _at_rank(self, share: float) -> int:
         """Return the index where the running sum of the sorted weights passes `share` of the whole.
 
-        Only the weights of one class are sorted: the one that holds the share.
+        Only the weights of one class are sorted: those about as large as the one that is looked for.
         """
-        keys, sums = self._classes
+        _, sums = self._classes
         mass = share * sums[-1]
         key = _index_at(sums, mass)
-        inside = np.flatnonzero(keys == key)
-        order = inside[np.argsort(self.values[inside], kind="stable")]
-        below = sums[key - 1] if key else 0.0
-        return int(order[_index_at(np.cumsum(self.values[order]), mass - below)])
+        if key not in self._sorted:
+            self._sorted[key] = self._sort_class(key)
+        inside, ordered, upto = self._sorted[key]
+        place = _index_at(upto, mass - (sums[key - 1] if key else 0.0))
+        if ordered[0] == ordered[-1]:
+            return int(inside[place])
+        equals = inside[self.values[inside] == ordered[place]]
+        return int(equals[place - np.searchsorted(ordered, ordered[place])])
+
+    def _sort_class(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.floating], NDArray[np.float64]]:
+        """Return the indices of one class, their weights sorted, and the running sum of those."""
+        inside = np.flatnonzero(self._classes[0] == key)
+        values = self.values[inside]
+        ordered = values if values.min() == values.max() else np.sort(values)
+        return inside, ordered, np.cumsum(ordered, dtype=np.float64)
 
     @cached_property
     def _classes(self) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
@@ -67,15 +84,15 @@ class Weights:
         The leading bits of a float that is not negative, read as a whole number, order it by size.
         """
         with np.errstate(over="ignore", under="ignore"):
-            bits = self.values.astype(np.float32).view(np.uint32)
+            bits = self.values.astype(np.float32, copy=False).view(np.uint32)
         keys = (bits >> _KEY_SHIFT).astype(np.uint16)
         masses: NDArray[np.float64] = np.bincount(keys, weights=self.values).astype(np.float64, copy=False)
         return keys, np.cumsum(masses)
 
     @cached_property
-    def _ordered(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _ordered(self) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
         ordered = np.sort(self.values)
-        return ordered, np.cumsum(ordered)
+        return ordered, np.cumsum(ordered, dtype=np.float64)
 
 
 def _index_at(sums: NDArray[np.float64], mass: float) -> int:

@@ -93,7 +93,9 @@ def _weights_at(error: Mask, values: NDArray[Any]) -> ErrorWeights:
     if values.shape != error.shape:
         raise InvalidInput(f"click map: expected shape {error.shape}, got {values.shape}")
     pixels = np.flatnonzero(error)
-    weights = values.ravel()[pixels].astype(np.float64)
+    weights = values.ravel()[pixels]
+    if weights.dtype != np.float32:
+        weights = weights.astype(np.float64, copy=False)
     if (weights < 0).any():
         raise InvalidInput(f"click map: expected weights of 0 or more, got {weights.min()}")
     return ErrorWeights(pixels, Weights(weights))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from segarena.cli.exits import one_line_errors
+from segarena.cli.exits import FAILURES, one_line_errors
 
 SEGMENTERS = ("graph", "grabcut")
 
@@ -23,7 +23,11 @@ def demo(
 
     with one_line_errors("stopped; the same command goes on where it was"):
         runs = [out / name for name in SEGMENTERS]
-        for name, folder in zip(SEGMENTERS, runs, strict=True):
+        failures = sum(
             run_and_show("clicks", segmenter=name, dataset="demo", rounds=rounds, workers=workers, out=folder)
+            for name, folder in zip(SEGMENTERS, runs, strict=True)
+        )
         files = write_report(runs, out / "report")
         typer.echo(f"\nThe report lies at {files.html.resolve()}\nOpen it in a browser; it works offline.")
+    if failures:
+        raise typer.Exit(FAILURES)

@@ -122,7 +122,7 @@ def run_and_show(benchmark: str, **options: Any) -> int:
     for user, count in folder.config["counts"].get("targets_without", {}).items():
         console.print(f"user {user} had nothing to say about {count} of {folder.config['counts']['targets']} targets")
     if failures:
-        console.print(f"[yellow]{failures} failures are among the records; `segarena report` lists them[/yellow]")
+        console.print(f"[yellow]failures among the records: {failures}; `segarena report` lists them[/yellow]")
     console.print(f"run: {folder.path}   look at it: segarena report {folder.path}")
     return failures
 

@@ -39,7 +39,7 @@ def test_the_same_command_again_resumes_and_finds_nothing_to_do(segarena, tmp_pa
 def test_failed_dialogues_make_exit_code_1_and_are_counted(segarena, plugin):
     answer = segarena("run", "-s", plugin("At", how="raises"), "-d", "sample-squares", "--rounds", "2", "-w", "0")
     assert answer.exit_code == 1
-    assert "1 failures are among the records" in answer.stderr
+    assert "failures among the records: 1" in answer.stderr
     assert "Traceback" not in answer.output
 
 

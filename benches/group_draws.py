@@ -22,7 +22,7 @@ from statistics import median
 import cv2
 import numpy as np
 
-from segarena.users.shared_maps import _weights_at
+from segarena.users.shared_maps import weights_at
 
 GROUPS = 10
 BAR = 1 / 60
@@ -48,8 +48,8 @@ def published_draws(click_map, error, rng):
 
 
 def our_draws(click_map, error, uniforms):
-    """Return one draw from each group."""
-    found = _weights_at(error, click_map)
+    """Return one draw from each group; finding where the error lies is part of it."""
+    found = weights_at(error, click_map)
     if not found.weights.total > 0:
         raise SystemExit("the map is empty")
     drawn = [found.weights.draw(k / GROUPS, (k + 1) / GROUPS, uniform) for k, uniform in enumerate(uniforms)]

@@ -46,20 +46,24 @@ class ByDepth:
 
     def __call__(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
         """Return distances divided by the largest; an error pixel counts from 1 / 255 on."""
-        inside = (255 * _values(error)).astype(np.uint8)
+        inside = _counted(error)
         depth = np.zeros(inside.shape, dtype=np.float32)
-        box = bounding_window(inside > 0)
+        box = bounding_window(inside)
         if is_empty(box):
             return depth
-        if inside.all() and not self._pad:
+        if not self._pad and inside.all():
             return np.ones_like(depth)
         near = grow_window(box, 1, inside.shape)
-        pads = [(self._pad,) * 2] * 2
-        distances = cv2.distanceTransform(np.pad(inside[near], pads), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
         cut = (slice(self._pad, -self._pad),) * 2 if self._pad else (slice(None),) * 2
+        padded = np.zeros([s.stop - s.start + 2 * self._pad for s in near], dtype=np.uint8)
+        padded[cut] = inside[near]
+        distances = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
         # The transform's last digit varies between runs; whole squares do not, and equal depths stay equal.
-        depth[near] = np.sqrt(np.rint(np.square(distances[cut], dtype=np.float64)))
-        return depth / depth.max()
+        whole = np.square(distances[cut])
+        np.rint(whole, out=whole)
+        whole /= whole.max()
+        np.sqrt(whole, out=depth[near])
+        return depth
 
 
 class BySaliency:
@@ -118,6 +122,12 @@ REFERENCE_MODELS: dict[str, ClickMap] = {
     "SM": BySaliency(background="grey"),
 }
 """The paper's names, with our defaults."""
+
+
+def _counted(error: NDArray[Any]) -> Mask:
+    """Return the pixels that count as error: in a grey mask, those of at least 1 / 255."""
+    values = np.asarray(error)
+    return values if values.dtype == np.bool_ and values.ndim == 2 else (255 * _values(values)).astype(np.uint8) > 0
 
 
 def _values(error: NDArray[Any]) -> NDArray[np.float32]:

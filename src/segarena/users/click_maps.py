@@ -81,8 +81,9 @@ class MapClicker:
 
 def _without_clicked(error: ErrorWeights, turn: Turn) -> Weights:
     """Return the weights, with nothing left on pixels clicked before."""
-    clicked = [np.ravel_multi_index(click.position, turn.sample.shape) for click in turn.dialogue.clicks]
-    taken = np.flatnonzero(np.isin(error.pixels, clicked)) if clicked else []
+    clicked = np.array([np.ravel_multi_index(click.position, turn.sample.shape) for click in turn.dialogue.clicks])
+    places = np.searchsorted(error.pixels, clicked)
+    taken = places[error.pixels.take(places, mode="clip") == clicked] if len(error.pixels) else places[:0]
     if not len(taken):
         return error.weights
     values = error.weights.values.copy()

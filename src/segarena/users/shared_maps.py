@@ -54,7 +54,8 @@ class SharedMap:
         slot = self._slot(turn.comparison, is_positive)
         if not slot:
             error = _full_frame(turn.comparison, is_positive)
-            slot.append(_weights_at(error, self._map(turn.sample, turn.comparison.target, error)))
+            values = self._map(turn.sample, turn.comparison.target, error)
+            slot.append(weights_at(error, values))
         return slot[0]
 
     def prepare(self, turns: Sequence[Turn]) -> None:
@@ -67,7 +68,7 @@ class SharedMap:
             errors = [_full_frame(turn.comparison, is_positive) for turn, is_positive in batch]
             maps = many([turn.sample for turn, _ in batch], [turn.comparison.target for turn, _ in batch], errors)
             for (turn, is_positive), error, values in zip(batch, errors, maps, strict=True):
-                self._slot(turn.comparison, is_positive).append(_weights_at(error, values))
+                self._slot(turn.comparison, is_positive).append(weights_at(error, values))
 
     def _needed(self, turns: Sequence[Turn]) -> list[tuple[Turn, bool]]:
         """Return a turn and a sign for each map that is not there yet."""
@@ -89,7 +90,12 @@ def _full_frame(comparison: Comparison, is_positive: bool) -> Mask:
     return error
 
 
-def _weights_at(error: Mask, values: NDArray[Any]) -> ErrorWeights:
+def weights_at(error: Mask, values: NDArray[Any]) -> ErrorWeights:
+    """Return the weights of the map `values` on the pixels of `error`.
+
+    Raises:
+        InvalidInput: the map has another shape than the error, or values below 0.
+    """
     if values.shape != error.shape:
         raise InvalidInput(f"click map: expected shape {error.shape}, got {values.shape}")
     pixels = np.flatnonzero(error)

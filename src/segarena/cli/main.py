@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import segarena
-from segarena.cli import data, demo, listing, report, run
+from segarena.cli import clicks, data, demo, listing, report, run
 
 app = typer.Typer(
     name="segarena",
@@ -23,6 +23,7 @@ app.command("list")(listing.list_plugins)
 app.command("run")(run.run)
 app.command("report")(report.report)
 app.add_typer(data.app, name="data")
+app.add_typer(clicks.app, name="clicks")
 
 
 def _version(wanted: bool) -> None:

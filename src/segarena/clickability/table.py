@@ -83,13 +83,14 @@ class ClicksReport:
         return tuple(Finding(is_error=error, message=f"{n} {text}") for error, n, text in lines if n)
 
 
-def read_clicks(path: Path | str, *, stems: Stems = "columns") -> pl.DataFrame:
+def read_clicks(path: Path | str, *, stems: Stems = "columns", is_checked: bool = True) -> pl.DataFrame:
     """Return the clicks table in a CSV file, checked.
 
     Args:
         path: the file.
         stems: "columns" takes the image_stem column as it is. "published" cuts it out of full_stem as the published
             code does: at the first model name after an underscore, so that `my_simple_photo` becomes `my`.
+        is_checked: False leaves the errors of `check_clicks` in, for whoever wants to see them all.
 
     Raises:
         InvalidInput: no such file, missing columns, coordinates that are not whole numbers, or any error of
@@ -110,7 +111,7 @@ def read_clicks(path: Path | str, *, stems: Stems = "columns") -> pl.DataFrame:
     if stems == "published":
         marks = "|".join((*MODEL_MARKS, OBJECT_SEPARATOR))
         table = table.with_columns(image_stem=pl.col("full_stem").str.replace(f"(?s)({marks}).*", ""))
-    errors = [finding.message for finding in check_clicks(table).findings if finding.is_error]
+    errors = [finding.message for finding in check_clicks(table).findings if finding.is_error] if is_checked else []
     if errors:
         raise InvalidInput(f"{path}: {'; '.join(errors)}")
     return table

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from segarena.cli.main import app
 
 PAGE = Path(__file__).with_name("cli.md")
-BLOCK = re.compile(r'(```text title="segarena ?(?P<command>[a-z ]*) --help"\n)(?P<text>.*?)(```)', re.DOTALL)
+BLOCK = re.compile(r'(```text title="segarena ?(?P<command>[a-z -]*?) --help"\n)(?P<text>.*?)(```)', re.DOTALL)
 
 
 def help_text(command: str) -> str:

@@ -102,7 +102,8 @@ def test_every_command_has_its_help_in_the_page():
     leaves = {
         name for name in commands() if name and f"{name} " not in {other[: len(name) + 1] for other in commands()}
     }
-    assert leaves == {"demo", "list", "run", "report", "data check"}
+    clicks = {"crowd", "check", "filter", "counts", "maps", "train", "judge", "compare-modes", "compare-devices"}
+    assert leaves == {"demo", "list", "run", "report", "data check", *(f"clicks {name}" for name in clicks)}
     for name in leaves:
         assert f"## segarena {name}\n" in page
         assert f'title="segarena {name} --help"' in page
@@ -120,7 +121,7 @@ def test_help_texts_in_the_page_are_those_of_the_program():
     help_texts = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(help_texts)
     found = list(help_texts.BLOCK.finditer(help_texts.PAGE.read_text(encoding="utf-8")))
-    assert len(found) == 6
+    assert len(found) == 15
     for block in found:
         told = words(help_texts.help_text(block["command"]))
         assert words(block["text"]) == told, "run: python docs/help_texts.py"
@@ -136,7 +137,7 @@ def test_commands_in_shell_blocks_exist(path):
         if program == "make":
             assert set(arguments) <= set(targets), line
         elif program == "segarena":
-            command = arguments[0] if arguments[:1] != ["data"] else " ".join(arguments[:2])
+            command = " ".join(arguments[: 2 if arguments[:1] in (["data"], ["clicks"]) else 1])
             assert command in known, line
             options = {argument for argument in arguments if argument.startswith("-")}
             assert options <= known[command], line

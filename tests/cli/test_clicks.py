@@ -185,7 +185,7 @@ def test_compare_modes_holds_each_mode_against_the_text(segarena, clicks, tmp_pa
 
 
 def test_train_leaves_a_network_that_judge_and_rclicks_take(segarena, clicks, tmp_path):
-    pytest.importorskip("torch")
+    pytest.importorskip("torch").set_num_threads(1)
     answer = segarena(
         "clicks", "train", clicks, "-d", DATA, "--previous-masks", "masks", "-o", "net", "--size", "tiny",
         "--epochs", "1", "--device", "cpu",

@@ -16,11 +16,16 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the report. [default: RUN/report of the first run]")
     ] = None,
+    threshold: Annotated[
+        list[float] | None,
+        typer.Option(help="A further IoU, like 0.8, at which NoC and NoF are told; repeat for several."),
+    ] = None,
 ) -> None:
     """Print the summary of runs and write the page, CSV and LaTeX tables.
 
     The page is one file that works offline: summary with intervals, curves, the gallery of dialogues, the
-    hardest targets. Everything is read from the records; nothing is computed again.
+    hardest targets. Everything is read from the records; nothing is computed again. Runs of rclicks have tables and
+    figures over clicking groups and first clicks before all that.
 
         segarena report runs/grabcut
 
@@ -29,6 +34,8 @@ def report(
     from segarena.reports import terminal_table, write_report
 
     with one_line_errors():
-        files = write_report(runs, out or runs[0] / "report")
-        Console().print(terminal_table(runs))
-        typer.echo(f"page:   {files.html}\ntables: {files.csv}, {files.latex}")
+        thresholds = threshold or ()
+        files = write_report(runs, out or runs[0] / "report", thresholds=thresholds)
+        Console().print(terminal_table(runs, thresholds=thresholds))
+        tables = ", ".join(map(str, (files.csv, files.latex, *files.robustness)))
+        typer.echo(f"page:   {files.html}\ntables: {tables}")

@@ -1,6 +1,6 @@
 """The charts of a report, as SVG text: curves with bands, bars, scatter, and dots with intervals.
 
-Colours are CSS classes `c0` to `c6`, so that the page chooses them for light and dark.
+Colours are CSS classes, so that the page chooses them for light and dark: `c0` to `c6` by number, others by name.
 """
 
 from __future__ import annotations
@@ -9,11 +9,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TypeAlias
 
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, number, px
 
 COLOURS = 7
-"""How many colours the page has; series beyond them start again."""
+"""How many numbered colours the page has; series beyond them start again."""
+
+Colour: TypeAlias = int | str
+"""A number, or the name of a CSS class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +25,7 @@ class Curve:
     """A line of y over x with a band from `low` to `high`; NaN points are left out."""
 
     label: str
-    colour: int
+    colour: Colour
     x: Sequence[float]
     y: Sequence[float]
     low: Sequence[float]
@@ -33,19 +37,20 @@ class Bars:
     """One height per category."""
 
     label: str
-    colour: int
+    colour: Colour
     heights: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """A cloud; `names` show when the pointer rests on a point."""
+    """A cloud; `names` show when the pointer rests on a point, `notes` stand beside it."""
 
     label: str
-    colour: int
+    colour: Colour
     x: Sequence[float]
     y: Sequence[float]
     names: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +58,21 @@ class Interval:
     """One row of an interval chart: a dot with a whisker."""
 
     label: str
-    colour: int
+    colour: Colour
     value: float
     low: float
     high: float
     note: str = ""
 
 
-def legend(entries: Sequence[tuple[str, int]]) -> str:
+def colour_class(colour: Colour) -> str:
+    """Return the CSS class of a colour."""
+    return colour if isinstance(colour, str) else f"c{colour % COLOURS}"
+
+
+def legend(entries: Sequence[tuple[str, Colour]]) -> str:
     """Return an HTML legend: a swatch and a label for each (label, colour)."""
-    items = "".join(f'<li class="c{colour % COLOURS}"><i></i>{escape(label)}</li>' for label, colour in entries)
+    items = "".join(f'<li class="{colour_class(colour)}"><i></i>{escape(label)}</li>' for label, colour in entries)
     return f'<ul class="legend">{items}</ul>' if entries else ""
 
 
@@ -119,7 +129,7 @@ def bar_chart(
             y = y_scale(height)
             frame.draw(
                 f'<rect x="{px(left)}" y="{px(y)}" width="{bar:.2f}" height="{px(y_scale(0) - y)}" '
-                f'class="bar c{bars.colour % COLOURS}"><title>{what}</title></rect>'
+                f'class="bar {colour_class(bars.colour)}"><title>{what}</title></rect>'
             )
     for index in _shown(categories, slot):
         middle = frame.left + (index + 0.5) * slot
@@ -133,26 +143,27 @@ def scatter_chart(
     title: str,
     x_label: str,
     y_label: str,
+    x_range: tuple[float, float] | None = None,
     y_range: tuple[float, float] = (0.0, 1.0),
     size_px: tuple[float, float] = (540, 330),
 ) -> str:
-    """Return clouds of points; x is logarithmic when it is positive and spans more than a factor 20."""
+    """Return clouds of points; x without range is logarithmic when it is positive and spans more than a factor 20."""
     frame = Frame(*size_px, title)
-    xs = [x for cloud in clouds for x in cloud.x] or [0.0, 1.0]
-    low, high = min(xs), max(xs)
-    is_log = low > 0 and high / low > 20
-    pad = 1.1 if is_log else (high - low) * 0.03
-    x_scale = frame.x_scale(low / pad if is_log else low - pad, high * pad if is_log else high + pad, is_log=is_log)
+    x_scale = _fitting_scale(frame, clouds) if x_range is None else frame.x_scale(*x_range)
     y_scale = frame.y_scale(*y_range)
     frame.y_axis(y_scale, y_label)
     frame.x_axis(x_scale, x_label)
     for cloud in clouds:
+        css = f"point {colour_class(cloud.colour)}"
         names = cloud.names or [""] * len(cloud.x)
         for x, y, name in zip(cloud.x, cloud.y, names, strict=True):
             frame.draw(
-                f'<circle cx="{px(x_scale(x))}" cy="{px(y_scale(y))}" r="2.6" class="point c{cloud.colour % COLOURS}">'
+                f'<circle cx="{px(x_scale(x))}" cy="{px(y_scale(y))}" r="2.6" class="{css}">'
                 f"<title>{escape(name)}</title></circle>"
             )
+        for x, y, note in zip(cloud.x, cloud.y, cloud.notes or names, strict=True):
+            if cloud.notes and note:
+                frame.text(x_scale(x) + 6, y_scale(y) + 4, note, css="note")
     return frame.svg()
 
 
@@ -165,7 +176,7 @@ def interval_chart(rows: Sequence[Interval], *, title: str, x_label: str, x_rang
     frame.x_axis(x_scale, x_label)
     for index, row in enumerate(rows):
         y = frame.top + 12 + 24 * index
-        css = f"c{row.colour % COLOURS}"
+        css = colour_class(row.colour)
         frame.text(room - 10, y + 4, _shorten(row.label), css="name", anchor="end")
         frame.line(x_scale(row.low), y, x_scale(row.high), y, f"whisker {css}")
         frame.draw(f'<circle cx="{px(x_scale(row.value))}" cy="{px(y)}" r="4.5" class="dot {css}"/>')
@@ -189,6 +200,15 @@ def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: st
 
 def _shorten(label: str, longest: int = 32) -> str:
     return label if len(label) <= longest else label[: longest - 1] + "…"
+
+
+def _fitting_scale(frame: Frame, clouds: Sequence[Points]) -> Scale:
+    xs = [x for cloud in clouds for x in cloud.x] or [0.0, 1.0]
+    low, high = min(xs), max(xs)
+    if low > 0 and high / low > 20:
+        return frame.x_scale(low / 1.1, high * 1.1, is_log=True)
+    pad = (high - low) * 0.03
+    return frame.x_scale(low - pad, high + pad)
 
 
 def _whole_ticks(low: float, high: float) -> tuple[float, ...]:
@@ -218,22 +238,25 @@ def _band(curve: Curve, x_scale: Scale, y_scale: Scale) -> str:
     inside = [i for i in _finite(curve) if math.isfinite(curve.low[i]) and math.isfinite(curve.high[i])]
     upper = [(x_scale(curve.x[i]), y_scale(curve.high[i])) for i in inside]
     lower = [(x_scale(curve.x[i]), y_scale(curve.low[i])) for i in reversed(inside)]
-    return f'<path d="{_path(upper + lower)}" class="band c{curve.colour % COLOURS}"/>' if inside else ""
+    return f'<path d="{_path(upper + lower)}" class="band {colour_class(curve.colour)}"/>' if inside else ""
 
 
 def _stroke(curve: Curve, x_scale: Scale, y_scale: Scale) -> str:
     places = [(x_scale(curve.x[i]), y_scale(curve.y[i])) for i in _finite(curve)]
-    return f'<path d="{_path(places)}" class="curve c{curve.colour % COLOURS}"/>'
+    return f'<path d="{_path(places)}" class="curve {colour_class(curve.colour)}"/>'
 
 
 def _end_labels(frame: Frame, curves: Sequence[Curve], labels: Sequence[str], y_scale: Scale) -> None:
-    """Write each curve's name at its end, pushed apart so that none covers another."""
+    """Write each curve's name at its end, pushed apart so that none covers another; empty names are left out."""
     ends = sorted(
-        (y_scale(curve.y[finite[-1]]), curve.colour, label)
-        for curve, label in zip(curves, labels, strict=True)
-        if (finite := _finite(curve))
+        (
+            (y_scale(curve.y[finite[-1]]), curve.colour, label)
+            for curve, label in zip(curves, labels, strict=True)
+            if label and (finite := _finite(curve))
+        ),
+        key=lambda end: end[0],
     )
     free = -math.inf
     for y, colour, label in ends:
         free = max(y + 4, free + 15)
-        frame.text(frame.width_px - frame.right + 8, free, label, css=f"end c{colour % COLOURS}")
+        frame.text(frame.width_px - frame.right + 8, free, label, css=f"end {colour_class(colour)}")

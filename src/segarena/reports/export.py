@@ -28,11 +28,11 @@ def summary_csv(runs: Sequence[Run]) -> str:
             row.dialogues,
             row.failures,
             "yes" if runs[row.run].is_complete else "no",
-            *(_figure(x) for name in names for c in [row.cells[name]] for x in (c.mean, c.low, c.high)),
+            *(csv_number(x) for name in names for c in [row.cells[name]] for x in (c.mean, c.low, c.high)),
         ]
         for row in summary_rows(runs)
     ]
-    return _csv([*head, *(f"{name}{end}" for name in names for end in ("", " low", " high"))], lines)
+    return csv_text([*head, *(f"{name}{end}" for name in names for end in ("", " low", " high"))], lines)
 
 
 def paired_csv(runs: Sequence[Run]) -> str:
@@ -45,14 +45,14 @@ def paired_csv(runs: Sequence[Run]) -> str:
             row.baseline,
             row.user,
             name,
-            *(_figure(x) for x in (cell.difference, cell.low, cell.high, cell.p_value, cell.better, cell.ties)),
+            *(csv_number(x) for x in (cell.difference, cell.low, cell.high, cell.p_value, cell.better, cell.ties)),
             row.matched,
             row.unmatched,
         ]
         for row in paired_rows(runs)
         for name, cell in row.cells.items()
     ]
-    return _csv(head, lines)
+    return csv_text(head, lines)
 
 
 def timings_csv(runs: Sequence[Run]) -> str:
@@ -63,17 +63,18 @@ def timings_csv(runs: Sequence[Run]) -> str:
             row.label,
             row.user,
             row.rounds,
-            _figure(row.median_s),
-            _figure(row.p95_s),
+            csv_number(row.median_s),
+            csv_number(row.p95_s),
             row.encodes,
-            _figure(row.encode_median_s),
+            csv_number(row.encode_median_s),
         ]
         for row in timing_rows(runs)
     ]
-    return _csv(head, lines)
+    return csv_text(head, lines)
 
 
-def _csv(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+def csv_text(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """Return CSV with a head line."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
@@ -81,5 +82,6 @@ def _csv(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def _figure(value: float) -> str:
+def csv_number(value: float) -> str:
+    """Return a number with six digits; nothing for NaN."""
     return "" if math.isnan(value) else f"{value:.6g}"

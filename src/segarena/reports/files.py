@@ -12,6 +12,8 @@ from segarena.reports.export import paired_csv, summary_csv, timings_csv
 from segarena.reports.latex import summary_tex
 from segarena.reports.page import page
 from segarena.reports.reading import read_runs
+from segarena.reports.robustness import is_robustness, whole_dialogues
+from segarena.reports.robustness_tables import robustness_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,7 @@ class ReportFiles:
         latex: the same for booktabs, with the paired differences; equal bytes likewise.
         timings: seconds, which differ from run to run.
         paired: differences to the first run; None with one run.
+        robustness: of rclicks runs, the tables over clicking groups, first clicks, instances and correlations.
     """
 
     html: Path
@@ -31,19 +34,29 @@ class ReportFiles:
     latex: Path
     timings: Path
     paired: Path | None
+    robustness: tuple[Path, ...] = ()
 
 
-def write_report(runs: Sequence[str | Path], out: str | Path) -> ReportFiles:
+def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Sequence[float] = ()) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
-    With several runs they stand side by side, and differences are to the first one.
+    With several runs they stand side by side, and differences are to the first one. Runs of rclicks have further
+    sections and tables.
+
+    Args:
+        runs: the run folders.
+        out: where to write.
+        thresholds: further ones for NoC and NoF.
 
     Raises:
+        InvalidInput: a threshold that the runs cannot answer for.
         RunMissing: a folder holds no run.
         RunConflict: the runs followed different rules.
         StoreError: records are damaged, or `out` cannot be written.
     """
-    read = read_runs(runs)
+    read = read_runs(runs, thresholds=thresholds)
+    whole = [whole_dialogues(run) for run in read]
+    further = robustness_files(read) if is_robustness(read[0]) else {}
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,10 +64,11 @@ def write_report(runs: Sequence[str | Path], out: str | Path) -> ReportFiles:
         raise StoreError(f"{folder} cannot be made a folder: {error.strerror}; choose another place") from error
     texts = {
         "report.html": page(read),
-        "summary.csv": summary_csv(read),
-        "summary.tex": summary_tex(read),
+        "summary.csv": summary_csv(whole),
+        "summary.tex": summary_tex(whole),
         "timings.csv": timings_csv(read),
-        **({"paired.csv": paired_csv(read)} if len(read) > 1 else {}),
+        **({"paired.csv": paired_csv(whole)} if len(read) > 1 else {}),
+        **further,
     }
     for name, text in texts.items():
         write_atomically(folder / name, text.encode())
@@ -64,4 +78,5 @@ def write_report(runs: Sequence[str | Path], out: str | Path) -> ReportFiles:
         latex=folder / "summary.tex",
         timings=folder / "timings.csv",
         paired=folder / "paired.csv" if len(read) > 1 else None,
+        robustness=tuple(folder / name for name in further),
     )

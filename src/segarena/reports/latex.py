@@ -28,6 +28,8 @@ _ESCAPES = {
     "^": r"\textasciicircum{}",
     "−": "$-$",
     "–": "--",
+    "±": "$\\pm$",
+    "…": r"\ldots{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
 }
@@ -49,7 +51,7 @@ def summary_tex(runs: Sequence[Run]) -> str:
             row.label,
             row.user,
             *(
-                _cell(value_text(s, c.mean), bounds_text(s, c.low, c.high))
+                latex_cell(value_text(s, c.mean), bounds_text(s, c.low, c.high))
                 for s in statistics
                 for c in [row.cells[s.name]]
             ),
@@ -59,10 +61,10 @@ def summary_tex(runs: Sequence[Run]) -> str:
         for row in summary_rows(runs)
     ]
     head = ["Segmenter", "User", *(s.name for s in statistics), "Targets", "Failures"]
-    about = f"% {_comment(config['benchmark']['name'])}; {_comment(protocol_text(runs[0]))}\n"
-    partial = "".join(f"% PARTIAL: {_comment(run.label)}\n" for run in runs if not run.is_complete)
+    about = f"% {latex_comment(config['benchmark']['name'])}; {latex_comment(protocol_text(runs[0]))}\n"
+    partial = "".join(f"% PARTIAL: {latex_comment(run.label)}\n" for run in runs if not run.is_complete)
     need = "% needs \\usepackage{booktabs}; brackets hold 95 % intervals over targets\n"
-    text = about + partial + need + _tabular(head, lines)
+    text = about + partial + need + tabular(head, lines)
     return text + _paired(runs) if len(runs) > 1 else text
 
 
@@ -75,27 +77,30 @@ def _paired(runs: Sequence[Run]) -> str:
             cell = row.cells[statistic.name]
             text = difference_text(statistic, cell)
             is_clear = direction(cell, statistic) != "unclear"
-            cells.append(_cell(text, difference_bounds_text(statistic, cell), is_bold=is_clear))
+            cells.append(latex_cell(text, difference_bounds_text(statistic, cell), is_bold=is_clear))
         lines.append([f"{row.label} − {row.baseline}", row.user, *cells, str(row.matched), str(row.unmatched)])
     head = ["Difference", "User", *(s.name for s in statistics), "Matched", "Unmatched"]
-    about = f"\n% paired differences to {_comment(runs[0].label)}, {count_text(len(runs) - 1, 'run')}\n"
-    return about + _tabular(head, lines)
+    about = f"\n% paired differences to {latex_comment(runs[0].label)}, {count_text(len(runs) - 1, 'run')}\n"
+    return about + tabular(head, lines)
 
 
-def _tabular(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rows = "".join(" & ".join([*map(escape_latex, line[:2]), *line[2:]]) + " \\\\\n" for line in lines)
-    columns = "ll" + "r" * (len(head) - 2)
+def tabular(head: Sequence[str], lines: Sequence[Sequence[str]], *, names: int = 2) -> str:
+    """Return a tabular; the first `names` cells of a line are escaped here, the others are LaTeX already."""
+    rows = "".join(" & ".join([*map(escape_latex, line[:names]), *line[names:]]) + " \\\\\n" for line in lines)
+    columns = "l" * names + "r" * (len(head) - names)
     titles = " & ".join(map(escape_latex, head))
     return (
         f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{titles} \\\\\n\\midrule\n{rows}\\bottomrule\n\\end{{tabular}}\n"
     )
 
 
-def _cell(value: str, bounds: str, *, is_bold: bool = False) -> str:
+def latex_cell(value: str, bounds: str, *, is_bold: bool = False) -> str:
+    """Return a value with its interval in small print."""
     text = escape_latex(value)
     bold = f"\\textbf{{{text}}}" if is_bold else text
     return f"{bold} {{\\scriptsize {escape_latex(bounds)}}}" if bounds else bold
 
 
-def _comment(text: str) -> str:
+def latex_comment(text: str) -> str:
+    """Return `text` on one line."""
     return " ".join(text.split())

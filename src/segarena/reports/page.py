@@ -12,8 +12,11 @@ from typing import Any
 from segarena.registry import PluginSpec
 from segarena.reports.figures import figures
 from segarena.reports.gallery import gallery
+from segarena.reports.naming import short_name
 from segarena.reports.ranking import gallery_keys, ranked_targets
-from segarena.reports.reading import Run, short_name
+from segarena.reports.reading import Run
+from segarena.reports.robustness import base_user, is_robustness, whole_dialogues
+from segarena.reports.robustness_page import robustness_sections
 from segarena.reports.sections import MOST_HARD, failures_section, hardest_table, paired_table, summary_table
 from segarena.reports.series import Figure, round_word
 from segarena.reports.wording import (
@@ -36,14 +39,18 @@ GALLERY_STRIPS = 36
 
 def page(runs: Sequence[Run]) -> str:
     """Return the report of `runs` as one self-contained HTML document."""
+    everyone = runs
+    runs = [whole_dialogues(run) for run in everyone]
     targets = ranked_targets(runs)
     others = max(0, GALLERY_STRIPS // len(runs) - MOST_HARD)
     pictures = gallery(runs, gallery_keys(targets, hardest=MOST_HARD, others=others))
     numbered = _Numbered()
+    usual = [base_user(run) for run in everyone]
     sections = [
-        ("summary", "Summary", numbered.table("Means over targets.", summary_table(runs)) + _summary_notes(runs)),
-        ("differences", "Paired differences", _differences(runs, numbered)),
-        ("figures", "Figures", _figures(runs, numbered)),
+        *(robustness_sections(everyone, numbered.table, numbered.figure) if is_robustness(runs[0]) else ()),
+        ("summary", "Summary", _summary(runs, usual, numbered)),
+        ("differences", "Paired differences", _differences(usual, numbered)),
+        ("figures", "Figures", _figures(usual, numbered)),
         (
             "hardest",
             "Hardest targets",
@@ -55,13 +62,13 @@ def page(runs: Sequence[Run]) -> str:
             else "",
         ),
         ("gallery", "Dialogues", _gallery_section(pictures.html, pictures.notes, round_word(runs))),
-        ("failures", "Failures", failures_section(runs)),
+        ("failures", "Failures", failures_section(everyone)),
         ("notes", "What the numbers are", _definitions(runs)),
     ]
     kept = [(anchor, title, html) for anchor, title, html in sections if html]
     links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in kept)
     body = "".join(f'<section id="{anchor}"><h2>{title}</h2>{html}</section>' for anchor, title, html in kept)
-    return _document(_title(runs), f"{_header(runs)}<nav>{links}</nav>{body}{_footer(runs)}")
+    return _document(_title(runs), f"{_header(everyone)}<nav>{links}</nav>{body}{_footer(runs)}")
 
 
 class _Numbered:
@@ -84,8 +91,10 @@ class _Numbered:
 
 
 def _title(runs: Sequence[Run]) -> str:
-    names = ", ".join(run.label for run in runs)
-    return f"{names} on {short_name(runs[0].dataset)}"
+    if len({run.data for run in runs}) == 1:
+        return f"{', '.join(run.label for run in runs)} on {short_name(runs[0].dataset)}"
+    segmenters, data = (dict.fromkeys(names) for names in zip(*((r.segmenter, r.data) for r in runs), strict=True))
+    return f"{', '.join(segmenters)} on {', '.join(data)}"
 
 
 def _header(runs: Sequence[Run]) -> str:
@@ -102,7 +111,7 @@ def _header(runs: Sequence[Run]) -> str:
         ("Targets", f"{targets} in {count_text(len(samples), 'sample')}"),
         ("Users", ", ".join(dict.fromkeys(user for run in runs for user in run.users))),
         ("Rounds", f"at most {config['rounds']}" + (f", until {stop[0]} is at least {stop[1]:g}" if stop else "")),
-        ("Rules", ", ".join(f"{key}: {value}" for key, value in rules["options"].items())),
+        ("Rules", _rules_text(runs[0])),
     ]
     listed = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts if text)
     runs_told = "".join(_run_details(run) for run in runs)
@@ -111,6 +120,20 @@ def _header(runs: Sequence[Run]) -> str:
         f'<h1>{escape(_title(runs))}</h1><p class="mode">{escape(protocol_text(runs[0]))}</p>'
         f'{alarms}<dl class="facts">{listed}</dl>{runs_told}</header>'
     )
+
+
+def _rules_text(run: Run) -> str:
+    """Return the benchmark's options; of rclicks those that its own section does not tell."""
+    options = run.config["benchmark"]["options"]
+    names = ["solved_at_last", "clicks"] if is_robustness(run) else list(options)
+    texts = {name: options[name] for name in names if name in options}
+    return ", ".join(f"{name}: {_option_text(value)}" for name, value in texts.items())
+
+
+def _option_text(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return " ".join(f"{key} {str(inner)[:16]}" for key, inner in value.items() if inner is not None) or "none"
 
 
 def _dataset_text(run: Run) -> str:
@@ -142,6 +165,17 @@ def _run_details(run: Run) -> str:
 
 def _as_plugin(described: Any) -> dict[str, Any]:
     return described if isinstance(described, dict) else {"name": str(described), "options": {}}
+
+
+def _summary(runs: Sequence[Run], usual: Sequence[Run], numbered: _Numbered) -> str:
+    """Return the summary of everyone, or that of the base user with the others folded away."""
+    if not is_robustness(runs[0]):
+        return numbered.table("Means over targets.", summary_table(runs)) + _summary_notes(runs)
+    return (
+        numbered.table("Means over targets with the base user: the click benchmark.", summary_table(usual))
+        + "<details><summary>Every clicking group</summary>"
+        + f"{numbered.table('Means over targets.', summary_table(runs))}</details>{_summary_notes(runs)}"
+    )
 
 
 def _summary_notes(runs: Sequence[Run]) -> str:

@@ -22,7 +22,7 @@ from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
 from segarena.geometry.rle import decode_rle
 from segarena.interfaces import Statistic
-from segarena.registry import PluginSpec
+from segarena.reports.naming import data_names, run_labels, told_apart
 from segarena.samples import Mask
 
 _KEYS = {"benchmark", "dataset", "sample", "target", "label", "attributes", "user", "repeat", "round"}
@@ -77,18 +77,24 @@ class Run:
 
     Attributes:
         label: what tables call it, different for each run of a report.
+        segmenter: what the segmenter is called; the same for its runs on different datasets.
+        data: what the dataset is called, different for different data.
         config: run.json.
         is_complete: whether every sample is done.
         done: how many samples are done.
         dialogues: all dialogues, failed ones too, in the order of samples, targets, users and repeats.
+        thresholds: asked for beyond those of the benchmark.
     """
 
     label: str
+    segmenter: str
+    data: str
     config: Mapping[str, Any]
     is_complete: bool
     done: int
     dialogues: tuple[DialogueRecord, ...]
     folder: RunFolder = field(repr=False)
+    thresholds: tuple[float, ...] = ()
 
     @property
     def rounds(self) -> int:
@@ -114,7 +120,9 @@ class Run:
     def summary(self) -> tuple[Statistic, ...]:
         """The statistics of the benchmark's summary that this run has rounds for."""
         every = [Statistic(**fields) for fields in self.config["benchmark"]["summary"]]
-        return tuple(s for s in every if s.kind != "at_round" or s.round <= self.rounds)
+        known = {s.name for s in every}
+        more = [s for threshold in self.thresholds for s in _at_threshold(threshold) if s.name not in known]
+        return tuple(s for s in [*more, *every] if s.kind != "at_round" or s.round <= self.rounds)
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
@@ -158,6 +166,11 @@ class Run:
     def _masks(self) -> pl.DataFrame:
         return self.folder.masks()
 
+    def masks_after(self, key: tuple[str, str], user: str, round_: int) -> list[Mask]:
+        """Return the kept predictions of a user about a target (sample, target) after one round, by repeat."""
+        rows = self._masks.filter(sample=key[0], target=key[1], user=user, round=round_).sort("repeat")
+        return [decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)]
+
     def masks(self, key: Key) -> dict[int, Mask]:
         """Return the kept predictions of one dialogue, by round."""
         sample, target, user, repeat = key
@@ -165,11 +178,15 @@ class Run:
         return {row["round"]: decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)}
 
 
-def read_runs(paths: Sequence[str | Path]) -> tuple[Run, ...]:
+def read_runs(paths: Sequence[str | Path], *, thresholds: Sequence[float] = ()) -> tuple[Run, ...]:
     """Read run folders that belong in one report.
 
+    Args:
+        paths: of the run folders.
+        thresholds: further ones; NoC and NoF at each are added to the summary.
+
     Raises:
-        InvalidInput: no folder was named.
+        InvalidInput: no folder was named, or a threshold is not within (0, 1] or above where the dialogues stop.
         RunMissing: a folder holds no run.
         RunConflict: the runs followed different rules, so their numbers cannot stand side by side.
     """
@@ -178,18 +195,28 @@ def read_runs(paths: Sequence[str | Path]) -> tuple[Run, ...]:
     folders = [RunFolder.open(path) for path in paths]
     for folder in folders[1:]:
         _refuse_other_rules(folders[0], folder)
-    return tuple(_read_run(folder, label) for folder, label in zip(folders, _labels(folders), strict=True))
+    for threshold in thresholds:
+        _refuse_threshold(threshold, folders[0])
+    segmenters = told_apart([folder.config["segmenter"] for folder in folders])
+    data = data_names([folder.config["dataset"] for folder in folders])
+    labels = run_labels(segmenters, data)
+    return tuple(
+        _read_run(folder, label=label, segmenter=segmenter, data=name, thresholds=tuple(thresholds))
+        for folder, label, segmenter, name in zip(folders, labels, segmenters, data, strict=True)
+    )
 
 
-def _read_run(folder: RunFolder, label: str) -> Run:
-    records = folder.records()
+def _read_run(folder: RunFolder, *, label: str, segmenter: str, data: str, thresholds: tuple[float, ...]) -> Run:
     return Run(
         label=label,
+        segmenter=segmenter,
+        data=data,
         config=folder.config,
         is_complete=folder.is_complete,
         done=len(folder.samples) - len(folder.pending()),
-        dialogues=tuple(_dialogues(records, folder.config)),
+        dialogues=tuple(_dialogues(folder.records(), folder.config)),
         folder=folder,
+        thresholds=thresholds,
     )
 
 
@@ -228,6 +255,9 @@ def _dialogue(key: Key, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str
 
 def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:
     rules = [{**folder.config["benchmark"], "rounds": folder.config["rounds"]} for folder in (first, other)]
+    if first.config["dataset"]["fingerprint"] != other.config["dataset"]["fingerprint"]:
+        # Where people clicked belongs to the data, not to the rules.
+        rules = [{**r, "options": {k: v for k, v in r["options"].items() if k != "clicks"}} for r in rules]
     for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
         has, wants = rules[0].get(name), rules[1].get(name)
         if has != wants:
@@ -237,18 +267,17 @@ def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:
             )
 
 
-def _labels(folders: Sequence[RunFolder]) -> list[str]:
-    """Return one name per run: the segmenter, with the options in which it differs from its namesakes."""
-    plugins = [folder.config["segmenter"] for folder in folders]
-    names = [short_name(plugin["name"]) for plugin in plugins]
-    labels: list[str] = []
-    for name, plugin in zip(names, plugins, strict=True):
-        same = [other["options"] for other, its in zip(plugins, names, strict=True) if its == name]
-        own = {k: v for k, v in plugin["options"].items() if any(options.get(k) != v for options in same)}
-        labels.append(str(PluginSpec(name, own)))
-    return [f"{x} #{labels[: i + 1].count(x)}" if labels.count(x) > 1 else x for i, x in enumerate(labels)]
+def _refuse_threshold(threshold: float, folder: RunFolder) -> None:
+    stop = folder.config["benchmark"]["stop_at"]
+    if not 0 < threshold <= 1:
+        raise InvalidInput(f"threshold: expected a value above 0 and at most 1, got {threshold:g}")
+    if stop is not None and stop[0] == "iou" and threshold > stop[1]:
+        raise InvalidInput(f"threshold {threshold:g}: the dialogues of {folder.path} stop at an IoU of {stop[1]:g}")
 
 
-def short_name(name: str) -> str:
-    """Return the class of a plug-in `path/file.py:Name`; other names as they are."""
-    return name.rpartition(":")[2] if ".py:" in name else name
+def _at_threshold(threshold: float) -> tuple[Statistic, Statistic]:
+    shown = f"{100 * threshold:g}"
+    return (
+        Statistic(name=f"NoC@{shown}", kind="noc", threshold=threshold, higher_is_better=False),
+        Statistic(name=f"NoF@{shown}", kind="nof", threshold=threshold, higher_is_better=False),
+    )

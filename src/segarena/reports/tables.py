@@ -103,7 +103,13 @@ def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
 
 def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
     """Return the mean with its 95 % interval; images are resampled, so targets of one image stay together."""
-    return bootstrap_mean(list(values.values()), _clusters(list(values)))
+    return bootstrap_mean(list(values.values()), image_clusters(list(values)))
+
+
+def image_clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
+    """Return the number of each target's image: order of appearance, so that names never decide an interval."""
+    places = {sample: place for place, sample in enumerate(dict.fromkeys(sample for sample, _ in keys))}
+    return np.array([places[sample] for sample, _ in keys], dtype=np.int64)
 
 
 def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
@@ -193,7 +199,7 @@ def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
         cells[statistic.name] = paired_difference(
             [ours[key] for key in both],
             [theirs[key] for key in both],
-            _clusters(both),
+            image_clusters(both),
             higher_is_better=statistic.higher_is_better,
         )
     keys = [{(r.dataset, d.sample, d.target) for d in r.finished(user)} for r in (run, baseline)]
@@ -219,12 +225,6 @@ def _timing_row(run: Run, user: str) -> TimingRow:
         encodes=len(encodes),
         encode_median_s=_quantile(encodes, 0.5),
     )
-
-
-def _clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
-    """Return the number of each target's image: order of appearance, so that names never decide an interval."""
-    places = {sample: place for place, sample in enumerate(dict.fromkeys(sample for sample, _ in keys))}
-    return np.array([places[sample] for sample, _ in keys], dtype=np.int64)
 
 
 def _quantile(values: NDArray[np.float64], share: float) -> float:

@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from segarena.reports.reading import Run, read_runs
+from segarena.reports.robustness import base_user, is_robustness
+from segarena.reports.robustness_tables import robustness_terminal
 from segarena.reports.tables import direction, paired_rows, summary_rows, timing_rows
 from segarena.reports.wording import (
     bounds_text,
@@ -27,15 +29,21 @@ COLUMNS = 4
 """So many segmenters x users stand side by side; more go below."""
 
 
-def terminal_table(runs: Sequence[str | Path]) -> RenderableType:
+def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = ()) -> RenderableType:
     """Return the summary of run folders, with paired differences to the first when there are several.
 
+    Of rclicks runs that is the summary of the base user, after the tables over clicking groups and first clicks.
+
     Raises:
+        InvalidInput: a further threshold that the runs cannot answer for.
         RunMissing, RunConflict: see `segarena.reports.reading.read_runs`.
     """
-    read = read_runs(runs)
+    everyone = read_runs(runs, thresholds=thresholds)
+    read = [base_user(run) for run in everyone]
     parts: list[RenderableType] = [Text(f"{read[0].config['benchmark']['name']}, {protocol_text(read[0])}")]
     parts += [Text(text, style="bold yellow") for run in read for text in (partial_text(run), empty_text(run)) if text]
+    if is_robustness(read[0]):
+        parts += [robustness_terminal(everyone), Text("\nbase user", style="bold")]
     parts.append(_summary(read))
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read)] if text]

@@ -1,0 +1,45 @@
+"""What reports call runs, segmenters and datasets: as short as tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from segarena.registry import PluginSpec
+
+
+def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
+    """Return one name per run: the segmenter, the dataset where only that differs, a number where nothing does."""
+    names = [
+        f"{name} on {of}" if len({d for s, d in zip(segmenters, data, strict=True) if s == name}) > 1 else name
+        for name, of in zip(segmenters, data, strict=True)
+    ]
+    return _numbered(names)
+
+
+def data_names(plugins: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what each run's dataset is called; equal data have equal names, other data other ones."""
+    names = told_apart(plugins)
+    prints = [(name, plugin["fingerprint"]) for name, plugin in zip(names, plugins, strict=True)]
+    numbers = dict(zip(dict.fromkeys(prints), _numbered([name for name, _ in dict.fromkeys(prints)]), strict=True))
+    return [numbers[one] for one in prints]
+
+
+def told_apart(plugins: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the name of each plug-in with the options in which it differs from its namesakes."""
+    names = [short_name(plugin["name"]) for plugin in plugins]
+    labels: list[str] = []
+    for name, plugin in zip(names, plugins, strict=True):
+        same = [other["options"] for other, its in zip(plugins, names, strict=True) if its == name]
+        own = {k: v for k, v in plugin["options"].items() if any(options.get(k) != v for options in same)}
+        labels.append(str(PluginSpec(name, own)))
+    return labels
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    return [f"{x} #{names[: i + 1].count(x)}" if names.count(x) > 1 else x for i, x in enumerate(names)]
+
+
+def short_name(name: str) -> str:
+    """Return the class of a plug-in `path/file.py:Name`; other names as they are."""
+    return name.rpartition(":")[2] if ".py:" in name else name

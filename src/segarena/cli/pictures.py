@@ -18,7 +18,7 @@ SHARE = 0.6
 
 
 def save_click_picture(path: Path, instance: Instance, values: NDArray[Any]) -> None:
-    """Write the photograph with a click map as heat, the outline of the error, and the clicks as dots.
+    """Write the photograph with a click map as heat, the outline of the error, and the clicks as rings.
 
     Raises:
         InvalidInput: the file cannot be written.
@@ -36,7 +36,6 @@ def save_click_picture(path: Path, instance: Instance, values: NDArray[Any]) -> 
     cv2.drawContours(picture, outlines, -1, (255, 255, 255), 1, cv2.LINE_AA)
     for row, column in instance.positions:
         place = (int(column * scale), int(row * scale))
-        cv2.circle(picture, place, 3, (0, 0, 0), -1, cv2.LINE_AA)
-        cv2.circle(picture, place, 2, (255, 255, 0), -1, cv2.LINE_AA)
+        cv2.circle(picture, place, 3, (255, 255, 0), 1, cv2.LINE_AA)
     if not cv2.imwrite(str(path), picture):
         raise InvalidInput(f"{path} cannot be written")

@@ -77,6 +77,21 @@ def make_run(tmp_path):
     return make
 
 
+@pytest.fixture
+def rclicks(make_run):
+    """Return a function that writes a run of rclicks with four groups; other `options` may be given."""
+
+    def make(dialogues, name="run", *, protocol="segarena", dataset=None, segmenter="disc", masks=True, **options):
+        groups = [{"user": f"G{k}", "low": (k - 1) / 4, "high": k / 4} for k in range(1, 5)]
+        last = "failure" if protocol == "published" else "solved"
+        named = {"solved_at_last": last, "base": "centre", "groups": groups, "real": None, "sampled": None}
+        rules = {"name": "rclicks", "protocol": protocol, "options": {**named, **options}}
+        changes = {"benchmark": rules, "segmenter": {"name": segmenter}}
+        return make_run(dialogues, name, masks=masks, **changes, **({} if dataset is None else {"dataset": dataset}))
+
+    return make
+
+
 def _write(one, rows, predict_s, masks):
     key = {"benchmark": "small", "dataset": "photographs", **one["key"]}
     for number, value in enumerate(one["values"], 1):

@@ -15,7 +15,7 @@ from segarena.reports.overlays import View
 from segarena.samples import Shape
 
 LEVELS = 32
-BLUR = 0.035
+BLUR = 0.045
 """Standard deviation around a click in a density."""
 MOST_OPAQUE = 215
 """Of 255: the photograph shines through."""

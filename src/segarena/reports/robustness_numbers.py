@@ -147,7 +147,9 @@ def correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
     shared = [set(m) for table in whole.values() for m in table.values()]
     names = [name for name in measures_of(runs[0]) if all(name in given for given in shared)]
     tables = [{name: [table[s][name] for s in segmenters] for name in names} for table in whole.values()]
-    return correlation_table(tables), f"{len(segmenters)} segmenters on {len(tables)} datasets"
+    return correlation_table(
+        tables
+    ), f"{len(segmenters)} segmenters on {len(tables)} dataset{'' if len(tables) == 1 else 's'}"
 
 
 def measures_of(run: Run) -> dict[str, float]:

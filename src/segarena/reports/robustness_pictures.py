@@ -169,7 +169,7 @@ def _panel(scene: _Scene, inside: str, name: str, number: str, *, is_grey: bool 
 
 def _dot(view: View, place: Place, css: str) -> str:
     x, y = view.place(*place)
-    return f'<circle cx="{px(x)}" cy="{px(y)}" r="8" class="{css}"/>'
+    return f'<circle cx="{px(x)}" cy="{px(y)}" r="7" class="{css}"/>'
 
 
 def _cross(view: View, place: Place) -> str:

@@ -1,18 +1,5 @@
-"""The one place where torch is imported, so that its absence is said in one way.
+"""torch, for the modules of this folder; see `segarena.pytorch`."""
 
-Raises:
-    MissingExtra: on import, when torch is not installed.
-"""
-
-from __future__ import annotations
-
-from segarena.errors import MissingExtra
-
-try:
-    import torch
-    from torch import Tensor, nn
-    from torch.nn import functional
-except ImportError as error:
-    raise MissingExtra('the clickability network needs torch: pip install "segarena[models]"') from error
+from segarena.pytorch import Tensor, functional, nn, torch
 
 __all__ = ["Tensor", "functional", "nn", "torch"]

@@ -1,0 +1,18 @@
+"""The one place where torch is imported, so that its absence is said in one way.
+
+Raises:
+    MissingExtra: on import, when torch is not installed.
+"""
+
+from __future__ import annotations
+
+from segarena.errors import MissingExtra
+
+try:
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+except ImportError as error:
+    raise MissingExtra('this needs torch: pip install "segarena[models]"') from error
+
+__all__ = ["Tensor", "functional", "nn", "torch"]

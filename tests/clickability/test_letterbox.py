@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from segarena.clickability.letterbox import MEAN, STD, Letterbox
+from segarena.clickability.letterbox import MEAN, STD, Letterbox, view_window
 from segarena.errors import InvalidImage
 
 
@@ -48,3 +48,14 @@ def test_a_mask_gets_soft_borders_and_zero_beside_it():
     assert not canvas[:50].any()
     assert ((canvas > 0) & (canvas < 1)).any()
     assert canvas.max() == 1
+
+
+def test_the_view_is_the_box_of_the_error_and_a_margin_cut_at_the_frame():
+    error = np.zeros((100, 60), dtype=np.float32)
+    error[10:30, 40:50] = 0.7
+    error[80, 5] = 0.3
+    assert view_window(error, None) == (slice(0, 100), slice(0, 60))
+    assert view_window(error, 0.5) == (slice(0, 40), slice(30, 60))
+    assert view_window(error, 0.0) == (slice(6, 34), slice(36, 54))  # at least 4 pixels
+    assert view_window(error * 0.5, 0.0) == (slice(6, 85), slice(1, 54))  # all of a faint error
+    assert view_window(np.zeros((7, 9), dtype=bool), 0.5) == (slice(0, 7), slice(0, 9))

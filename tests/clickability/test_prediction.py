@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -9,17 +11,19 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
 from segarena.clickability.checkpoint import save_checkpoint  # noqa: E402
-from segarena.clickability.network import ClickabilityNetwork  # noqa: E402
+from segarena.clickability.letterbox import view_window  # noqa: E402
+from segarena.clickability.network import SIZES, ClickabilityNetwork  # noqa: E402
 from segarena.clickability.prediction import ClickabilityModel  # noqa: E402
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask  # noqa: E402
 
 torch.set_num_threads(1)
+WHOLE = replace(SIZES["tiny"], margin=None)
 
 
 @pytest.fixture(scope="module")
 def network():
     torch.manual_seed(0)
-    return ClickabilityNetwork("tiny").eval()
+    return ClickabilityNetwork(WHOLE).eval()
 
 
 def scene(shape, seed=0):
@@ -74,6 +78,23 @@ def test_a_batch_of_different_sizes_equals_single_calls(network):
     together = model.predict_maps(*zip(*scenes, strict=True))
     for got, (image, target, error) in zip(together, scenes, strict=True):
         np.testing.assert_allclose(got, model(image, target, error), atol=1e-5)
+
+
+def test_a_network_with_a_margin_sees_nothing_beyond_it(network):
+    image, target, error = scene((90, 120))  # the error lies in rows 22 to 44, columns 40 to 59
+    near = ClickabilityNetwork(SIZES["tiny"]).eval()
+    near.load_state_dict(network.state_dict())
+    model = ClickabilityModel(near, device="cpu")
+    got = model(image, target, error)
+    window = view_window(error, 0.3)
+    assert window == (slice(15, 52), slice(33, 67))
+    assert got[window].any()
+    assert np.count_nonzero(got) == np.count_nonzero(got[window])
+    elsewhere = image.copy()
+    elsewhere[60:] = 0
+    np.testing.assert_array_equal(model(elsewhere, target, error), got)
+    cut = ClickabilityModel(network, device="cpu")(image[window], target[window], error[window])
+    np.testing.assert_allclose(got[window], cut, atol=1e-6)
 
 
 def test_the_error_and_the_target_both_change_the_map(network):

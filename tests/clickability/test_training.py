@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from segarena.clickability import training as training_module  # noqa: E402
 from segarena.clickability.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
 from segarena.clickability.instances import Instance  # noqa: E402
-from segarena.clickability.letterbox import Letterbox  # noqa: E402
+from segarena.clickability.letterbox import Letterbox, view_window  # noqa: E402
 from segarena.clickability.maps import click_map  # noqa: E402
 from segarena.clickability.network import ClickabilityNetwork, NetworkSize  # noqa: E402
 from segarena.clickability.prediction import ClickabilityModel  # noqa: E402
@@ -87,6 +87,18 @@ def test_a_network_learns_where_the_clicks_are(data, tmp_path):
         & (np.indices(one.target.shape)[1] < columns.mean())
     )
     assert got[middle].mean() > 1.2 * got[one.target & ~middle].mean()
+
+
+def test_a_network_with_a_margin_is_trained_on_what_it_sees(data):
+    one = data[0][0]
+    seen = view_window(one.error, 0.25)
+    prepared = TrainingSet([one], side_px=32, sigma=60.0, margin=0.25)[0]
+    box = Letterbox.fit(one.target[seen].shape, 32)
+    clicked = click_map(one.positions, one.error, sigma=60.0, normalise="none")
+    planes = [one.target[seen], one.error[seen], clicked[seen]]
+    np.testing.assert_array_equal(prepared.planes[3:], [box.put_mask(plane) for plane in planes])
+    np.testing.assert_array_equal(prepared.planes[:3], box.put_image(one.image[seen]))
+    assert prepared.columns == box.columns
 
 
 def test_a_stopped_training_goes_on_to_the_same_result(data, tmp_path):

@@ -16,9 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidImage
+from segarena.geometry.boxes import Window, bounding_window, grow_window, is_empty
 
 MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
 STD = np.array([0.229, 0.224, 0.225], dtype=np.float32)
+LEAST_MARGIN_PX = 4
+
+
+def view_window(error: NDArray[Any], margin: float | None) -> Window:
+    """Return the part of an image that a network looks at: the box of the error and a margin around it.
+
+    Args:
+        error: bool or float in [0, 1], (H, W); counts from 0.5 on, or above 0 when nothing reaches that.
+        margin: on every side, in longer sides of the box, at least 4 pixels; None returns the whole image.
+    """
+    values = np.asarray(error)
+    whole = (slice(0, values.shape[0]), slice(0, values.shape[1]))
+    if margin is None:
+        return whole
+    box = bounding_window(values >= 0.5)
+    box = bounding_window(values > 0) if is_empty(box) else box
+    longer = max(s.stop - s.start for s in box)
+    return whole if is_empty(box) else grow_window(box, max(LEAST_MARGIN_PX, round(margin * longer)), values.shape)
 
 
 @dataclass(frozen=True, slots=True)

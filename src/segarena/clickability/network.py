@@ -27,6 +27,8 @@ class NetworkSize:
         drop_path: probability at the last block.
         dropout: share of decoder channels dropped.
         side_px: side of the square that images are put into; a multiple of 32.
+        margin: None: the network sees the whole image, as published. Else what it sees is the box of the error and
+            a margin, of so many longer sides of the box; elsewhere the map is 0. A small canvas resolves more then.
     """
 
     channels: tuple[int, ...]
@@ -37,6 +39,7 @@ class NetworkSize:
     drop_path: float = 0.1
     dropout: float = 0.1
     side_px: int = 416
+    margin: float | None = None
 
 
 SIZES = {
@@ -52,6 +55,7 @@ SIZES = {
         groups=8,
         drop_path=0.0,
         side_px=128,
+        margin=0.3,
     ),
 }
 """Published sizes "b" (the paper's), "s" and "t", and our "tiny"."""

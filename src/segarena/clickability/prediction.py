@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.clickability.checkpoint import load_checkpoint
-from segarena.clickability.letterbox import Letterbox
+from segarena.clickability.letterbox import Letterbox, view_window
 from segarena.clickability.network import ClickabilityNetwork, NetworkSize
 from segarena.clickability.pytorch import Tensor, functional, torch
 from segarena.errors import InvalidInput, InvalidMask
+from segarena.geometry.boxes import Window
 from segarena.samples import Mask, as_image, as_mask
 
 CallPath = Literal["benchmark", "evaluation"]
@@ -92,22 +93,24 @@ class ClickabilityModel:
         asked = [i for i, error in enumerate(errors) if np.any(error)]
         for start in range(0, len(asked), self.batch_size):
             batch = asked[start : start + self.batch_size]
-            boxes, inputs = zip(*(self._prepare(images[i], targets[i], errors[i]) for i in batch), strict=True)
-            for i, box, canvas in zip(batch, boxes, self._run(np.stack(inputs)), strict=True):
-                maps[i] = self._restore(canvas, box)
+            views, inputs = zip(*(self._prepare(images[i], targets[i], errors[i]) for i in batch), strict=True)
+            for i, (window, box), canvas in zip(batch, views, self._run(np.stack(inputs)), strict=True):
+                maps[i][window] = self._restore(canvas, box)
         return maps
 
     def _prepare(
         self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]
-    ) -> tuple[Letterbox, NDArray[np.float32]]:
+    ) -> tuple[tuple[Window, Letterbox], NDArray[np.float32]]:
         pixels = as_image(image)
         shape = (pixels.shape[0], pixels.shape[1])
         truth = as_mask(target, shape, name="target")
         if np.shape(error) != shape:
             raise InvalidMask(f"error mask: expected shape {shape}, got {np.shape(error)}")
-        box = Letterbox.fit(shape, self.network.size.side_px)
-        masks = np.stack([box.put_mask(truth), box.put_mask(np.asarray(error))])
-        return box, np.concatenate([box.put_image(pixels), masks])
+        window = view_window(error, self.network.size.margin)
+        seen = truth[window]
+        box = Letterbox.fit(seen.shape, self.network.size.side_px)
+        masks = np.stack([box.put_mask(seen), box.put_mask(np.asarray(error)[window])])
+        return (window, box), np.concatenate([box.put_image(pixels[window]), masks])
 
     def _run(self, inputs: NDArray[np.float32]) -> Tensor:
         """Return the maps on the canvas, (B, 1, S, S)."""

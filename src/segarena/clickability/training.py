@@ -153,6 +153,7 @@ class _Run:
         self.network, self.device = self.model.network, self.model.device
         canvas: dict[str, Any] = {
             "side_px": self.network.size.side_px,
+            "margin": self.network.size.margin,
             "sigma": options.sigma,
             "radius": options.radius,
         }

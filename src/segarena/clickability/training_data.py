@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.clickability.instances import Instance
-from segarena.clickability.letterbox import Letterbox
+from segarena.clickability.letterbox import Letterbox, view_window
 from segarena.clickability.maps import RadiusRule, click_map
 from segarena.clickability.pytorch import Tensor, torch
 from segarena.errors import InvalidInput
@@ -39,6 +39,7 @@ class TrainingSet:
         side_px: of the canvas.
         sigma: see `click_map`.
         radius: see `click_map`.
+        margin: how much of the image around the error is seen, see `NetworkSize`.
         is_cached: keep what was prepared in memory, 24 bytes per canvas pixel and instance.
 
     Raises:
@@ -52,6 +53,7 @@ class TrainingSet:
         side_px: int,
         sigma: float = 5.0,
         radius: RadiusRule = "paper",
+        margin: float | None = None,
         is_cached: bool = False,
     ) -> None:
         if not len(instances):
@@ -60,6 +62,7 @@ class TrainingSet:
         self._side_px = side_px
         self._sigma = sigma
         self._radius: RadiusRule = radius
+        self._margin = margin
         self._is_cached = is_cached
         self._cache: dict[int, Prepared] = {}
 
@@ -90,13 +93,14 @@ class TrainingSet:
         return digest.hexdigest()[:16]
 
     def _prepare(self, instance: Instance) -> Prepared:
-        shape = (instance.image.shape[0], instance.image.shape[1])
-        box = Letterbox.fit(shape, self._side_px)
         error = instance.error
+        window = view_window(error, self._margin)
+        image, target = instance.image[window], instance.target[window]
+        box = Letterbox.fit(target.shape, self._side_px)
         # The loss divides by the sum, so the map need not sum to 1 here.
         clicked = click_map(instance.positions, error, sigma=self._sigma, radius=self._radius, normalise="none")
-        masks = [box.put_mask(plane) for plane in (instance.target, error, clicked)]
-        return Prepared(np.concatenate([box.put_image(instance.image), np.stack(masks)]), box.columns)
+        masks = [box.put_mask(plane) for plane in (target, error[window], clicked[window])]
+        return Prepared(np.concatenate([box.put_image(image), np.stack(masks)]), box.columns)
 
 
 def batches(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segarena.engine.rows import Rows, encoder_pass
+from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.geometry.rle import encode_rle
 
@@ -68,7 +68,7 @@ def make_run(tmp_path):
         for index, sample in enumerate(samples):
             own = [d for d in dialogues if d["key"]["sample"] == sample]
             if own:
-                rows = Rows(timings=[encoder_pass(sample, 1.0)])
+                rows = Rows(timings=[encoder_row(sample, 1.0)])
                 for one in own:
                     _write(one, rows, predict_s, masks)
                 folder.write(index, rows)
@@ -90,6 +90,10 @@ def rclicks(make_run):
         return make_run(dialogues, name, masks=masks, **changes, **({} if dataset is None else {"dataset": dataset}))
 
     return make
+
+
+def encoder_row(sample, seconds):
+    return {"sample": sample, "target": "", "user": "", "repeat": 0, "round": 0, "predict_s": seconds}
 
 
 def _write(one, rows, predict_s, masks):

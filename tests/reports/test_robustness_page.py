@@ -57,7 +57,7 @@ def test_page_has_the_sections_of_rclicks_first(clicked):
         html.index(f'<section id="{name}">') for name in ("robustness", "first", "where", "correlations", "summary")
     ]
     assert places == sorted(places)
-    assert "Correlations between measures need at least three segmenters" in html
+    assert "Correlations need at least three segmenters" in html
     assert "1 target of disc" in html
 
 
@@ -142,7 +142,7 @@ def test_three_segmenters_have_correlations(rclicks, dialogues):
     runs = read_runs(paths)
     assert "correlations.csv" in robustness_files(runs)
     html = page(runs)
-    assert "Correlations between measures need" not in html
+    assert "Correlations need" not in html
     assert "Spearman below the diagonal" in html
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -147,6 +148,15 @@ class Run:
                 groups[None].append(dialogue)
                 groups.setdefault(dialogue.user, []).append(dialogue)
         return {user: tuple(group) for user, group in groups.items()}
+
+    def about(self, sample: str, target: str, user: str) -> tuple[DialogueRecord, ...]:
+        """Return the dialogues of one user about one target, failed ones too, by repeat."""
+        return self._by_target.get((sample, target, user), ())
+
+    @cached_property
+    def _by_target(self) -> dict[tuple[str, str, str], tuple[DialogueRecord, ...]]:
+        key = attrgetter("sample", "target", "user")
+        return {names: tuple(group) for names, group in groupby(self.dialogues, key)}
 
     @cached_property
     def timings(self) -> pl.DataFrame:

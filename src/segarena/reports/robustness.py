@@ -131,7 +131,7 @@ def first_values(run: Run, users: Sequence[str], metric: str = "iou") -> dict[Ta
 
 def first_positions(run: Run, user: str, key: TargetKey) -> list[tuple[float, float]]:
     """Return the (row, column) of each first click of `user` on a target, repeats and failed dialogues too."""
-    first = [d.prompts[0] for d in run.dialogues if (d.sample, d.target, d.user) == (*key, user) and d.prompts]
+    first = [dialogue.prompts[0] for dialogue in run.about(*key, user) if dialogue.prompts]
     return [position for text in first for prompt in json.loads(text) for position in positions_of(prompt)]
 
 

@@ -21,9 +21,13 @@ from segarena.metrics.user_groups import Protocol, failure_statistics, group_mea
 from segarena.reports.reading import Run
 from segarena.reports.robustness import GroupValues, first_values, group_values, roles_of
 from segarena.reports.tables import TargetKey, image_clusters
+from segarena.reports.wording import count_text
 
 PUBLISHED_EPSILON = 1e-9
 """What the published code adds to the mean in the noise-to-signal ratio of real people."""
+
+LEAST_SEGMENTERS = 3
+"""With two, every correlation is 1 or -1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,26 +134,20 @@ def hardness_of(runs: Sequence[Run]) -> tuple[Hardness, ...]:
 def correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
     """Return how measures go together over segmenters, mean over datasets; or None and the reason why not."""
     by_dataset: dict[str, dict[str, dict[str, float]]] = {}
-    for run in runs:
-        by_dataset.setdefault(run.data, {})[run.segmenter] = measures_of(run)
-    whole = {
-        name: {s: m for s, m in table.items() if all(map(math.isfinite, m.values()))}
-        for name, table in by_dataset.items()
-    }
-    segmenters = [
-        name for name in dict.fromkeys(run.segmenter for run in runs) if all(name in t for t in whole.values())
+    if len({run.segmenter for run in runs}) >= LEAST_SEGMENTERS:
+        for run in runs:
+            by_dataset.setdefault(run.data, {})[run.segmenter] = measures_of(run)
+    tables = [
+        {segmenter: found for segmenter, found in table.items() if all(map(math.isfinite, found.values()))}
+        for table in by_dataset.values()
     ]
-    if len(segmenters) < 3:
-        return None, (
-            f"Correlations between measures need at least three segmenters with all measures on every dataset; "
-            f"there {'is' if len(segmenters) == 1 else 'are'} {len(segmenters)}."
-        )
-    shared = [set(m) for table in whole.values() for m in table.values()]
-    names = [name for name in measures_of(runs[0]) if all(name in given for given in shared)]
-    tables = [{name: [table[s][name] for s in segmenters] for name in names} for table in whole.values()]
-    return correlation_table(
-        tables
-    ), f"{len(segmenters)} segmenters on {len(tables)} dataset{'' if len(tables) == 1 else 's'}"
+    segmenters = [name for name in (tables[0] if tables else ()) if all(name in table for table in tables)]
+    if len(segmenters) < LEAST_SEGMENTERS:
+        return None, "Correlations need at least three segmenters that have every measure on every dataset given."
+    every = [table[segmenter] for table in tables for segmenter in segmenters]
+    names = [name for name in every[0] if all(name in found for found in every)]
+    columns = [{name: [table[segmenter][name] for segmenter in segmenters] for name in names} for table in tables]
+    return correlation_table(columns), f"{len(segmenters)} segmenters on {count_text(len(tables), 'dataset')}"
 
 
 def measures_of(run: Run) -> dict[str, float]:

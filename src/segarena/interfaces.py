@@ -29,8 +29,15 @@ class Segmenter(Protocol):
     each other, and nothing may be kept between calls: what the next round needs travels in
     `Prediction.logits` and comes back as `dialogue.previous.logits`.
 
-    Optional class attribute `prompt_kinds`: the kinds it understands, e.g. `{"click", "box"}`; a run with a
-    user who gives other kinds is refused before it starts.
+    Optional attributes:
+        prompt_kinds: the kinds it understands, e.g. `{"click", "box"}`; a run with a user who gives other
+            kinds is refused before it starts.
+        pack, unpack: `pack(encoded) -> dict[str, ndarray]` and `unpack(arrays) -> encoded`, without any loss.
+            With both, `--cache` keeps encodings for other runs over the same images. `encode` must then depend
+            on nothing but the pixels: not on `sample.id`, and of course not on targets.
+        fingerprint: a text that changes whenever `encode` would make something else of the same pixels, for
+            what the options do not tell: the hash of a file of weights.
+        device: where it works, e.g. "cpu" or "cuda:0".
     """
 
     def encode(self, sample: Sample) -> Any:

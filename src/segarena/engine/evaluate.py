@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segarena.engine.plan import Plan, environment, make_plan
+from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
 from segarena.engine.workers import Done, run_here, run_in_workers
 from segarena.errors import InvalidInput
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """How far a run is; handed to `on_progress` when it starts and after every sample."""
+    """How far a run is; handed to `on_progress` when it starts and after every sample.
+
+    Attributes:
+        seconds: what the samples took that were done now, added up over all processes.
+    """
 
     samples: int
     done: int = 0
     resumed: int = 0
     rounds: int = 0
     failures: int = 0
+    seconds: float = 0.0
 
 
 OnProgress = Callable[[Progress], None]
@@ -60,7 +66,8 @@ def evaluate(
         workers: processes; 0 works in this one. Objects travel to processes by pickling.
         retry_failed: do samples again in which something failed.
         on_progress: called with the state of the run.
-        options: seed, repeats, limit, keep_rounds, time_limit_s, name: see `segarena.engine.plan.Plan`.
+        options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb: see
+            `segarena.engine.plan.Plan`.
 
     Raises:
         SegarenaError: before anything runs, when something is missing or does not fit; StoreError when the
@@ -128,7 +135,8 @@ def finish(folder: RunFolder) -> None:
         "samples": len(folder.samples),
         "targets": records.filter(records["target"] != "").select("sample", "target").n_unique(),
         "rounds": records.filter(records["failure"].is_null()).height,
-        "encodes": timings.filter(timings["round"] == 0).height,
+        "encodes": timings.filter(timings["round"] == ENCODED).height,
+        "encodes_from_cache": timings.filter(timings["round"] == READ).height,
         "failures": records.filter(records["failure"].is_not_null()).height,
         "targets_without": _targets_without(records, [user["written"] for user in folder.config["users"]]),
     }
@@ -151,6 +159,7 @@ def _advance(progress: Progress, done: Done) -> None:
     progress.done += 1
     progress.rounds += done.rounds
     progress.failures += done.failures
+    progress.seconds += done.seconds
 
 
 def _default_path(config: dict[str, Any]) -> Path:

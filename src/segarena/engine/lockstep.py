@@ -14,8 +14,9 @@ from typing import Any
 
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
+from segarena.engine.embeddings import Encoder
 from segarena.engine.guard import TimeLimit
-from segarena.engine.rows import Rows, encoder_pass, failed_sample
+from segarena.engine.rows import Rows, encoder_row, failed_sample
 from segarena.engine.session import Rules, Session
 from segarena.errors import PredictionInvalid, SegarenaError
 from segarena.interfaces import Dataset, Segmenter, User
@@ -32,12 +33,14 @@ class Cast:
     Attributes:
         users: by the name they have in the records.
         repeats: how often each user talks about each target.
+        encoder: encodes by the segmenter, or knows what it made before.
     """
 
     dataset: Dataset
     segmenter: Segmenter
     users: dict[str, User]
     rules: Rules
+    encoder: Encoder
     repeats: int = 1
 
 
@@ -54,15 +57,14 @@ def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
     if not sessions:  # nothing in it is a target: nothing to encode for
         return rows
     try:
-        started = time.perf_counter()
         with limit.watch(f"encoding {sample_id}", times=ENCODE_LIMITS):
-            encoded = cast.segmenter.encode(sample)
-        rows.timings.append(encoder_pass(sample_id, time.perf_counter() - started))
+            encoding = cast.encoder.encode(sample)
+        rows.timings.append(encoder_row(sample_id, encoding.seconds, is_from_cache=encoding.is_from_cache))
     except Exception as error:
         for session in sessions:
             session.fail(_describe("encode", error))
     else:
-        _hold_dialogues(cast.segmenter, encoded, sessions, limit)
+        _hold_dialogues(cast.segmenter, encoding.value, sessions, limit)
     for session in sessions:
         rows.extend(session.rows())
     return rows

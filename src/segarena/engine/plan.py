@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import segarena
+from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
 from segarena.errors import InvalidInput, PluginInvalid
@@ -37,6 +40,8 @@ class Plan:
         keep_rounds: after which rounds masks are kept.
         time_limit_s: of one prediction.
         name: what the segmenter is called in tables when it is not a plug-in.
+        cache: folder where encodings are kept for other runs (see `segarena.engine.embeddings`); None keeps none.
+        cache_gb: what that folder may take.
     """
 
     benchmark: Benchmark
@@ -48,6 +53,8 @@ class Plan:
     keep_rounds: tuple[int, ...] = GALLERY_ROUNDS
     time_limit_s: float = 60.0
     name: str = ""
+    cache: str | Path | None = None
+    cache_gb: float = 20.0
 
     @property
     def holds_objects(self) -> bool:
@@ -70,6 +77,7 @@ class Plan:
         return Cast(
             dataset=dataset,
             segmenter=segmenter,
+            encoder=self._encoder(segmenter),
             users=users,
             rules=Rules(
                 benchmark=rules.name,
@@ -107,6 +115,18 @@ class Plan:
             "time_limit_s": self.time_limit_s,
         }
 
+    def _encoder(self, segmenter: Any) -> Encoder:
+        if self.cache is None:
+            return Encoder(segmenter)
+        described = describe("segmenter", self.segmenter) if isinstance(self.segmenter, str) else None
+        facts = {"segarena": segarena.__version__, **environment()}
+        return Encoder(
+            segmenter,
+            key=segmenter_key(segmenter, described, facts),
+            folder=Path(self.cache),
+            limit_bytes=int(self.cache_gb * 1e9),
+        )
+
     def _describe(self, kind: str, plugin: Any) -> dict[str, Any]:
         if isinstance(plugin, str):
             return describe(kind, plugin)
@@ -135,8 +155,8 @@ def make_plan(
 
     Raises:
         UnknownPlugin: no such benchmark.
-        InvalidInput: rounds, repeats or limit below 1, no time at all, a text in place of a list of plug-ins, or a
-            user named twice.
+        InvalidInput: rounds, repeats or limit below 1, no time or cache at all, a text in place of a list of
+            plug-ins, or a user named twice.
     """
     for name, given in (("users", users), ("metrics", metrics)):
         if isinstance(given, str):
@@ -154,6 +174,8 @@ def make_plan(
             raise InvalidInput(f"{name} must be at least 1, got {number}")
     if not plan.time_limit_s > 0:
         raise InvalidInput(f"the time limit must be above 0 seconds, got {plan.time_limit_s:g}")
+    if not plan.cache_gb > 0:
+        raise InvalidInput(f"the cache must be given more than 0 GB, got {plan.cache_gb:g}")
     called = [split_name(user)[0] for user in rules.users]
     if len(set(called)) != len(called):
         raise InvalidInput(f"each user may be named once, got {', '.join(called)}")
@@ -162,8 +184,11 @@ def make_plan(
 
 def environment() -> dict[str, str]:
     """Return the versions that could matter to someone who repeats a run."""
-    packages = ("numpy", "scipy", "opencv-python-headless", "scikit-image", "polars")
-    return {"python": platform.python_version(), "machine": platform.machine(), **{p: version(p) for p in packages}}
+    versions: dict[str, str] = {}
+    for package in ("numpy", "scipy", "opencv-python-headless", "scikit-image", "polars", "torch", "transformers"):
+        with suppress(PackageNotFoundError):  # the last two come with an extra
+            versions[package] = version(package)
+    return {"python": platform.python_version(), "machine": platform.machine(), **versions}
 
 
 def _describe_benchmark(rules: Benchmark) -> dict[str, Any]:

@@ -7,6 +7,9 @@ from typing import Any
 
 Row = dict[str, Any]
 
+ENCODED, READ = 0, -1
+"""The rounds of timings that belong to a sample: an encoder pass, and an encoding read from the cache instead."""
+
 
 @dataclass(slots=True)
 class Rows:
@@ -30,7 +33,7 @@ class Rows:
     @property
     def encodes(self) -> int:
         """Encoder passes."""
-        return sum(row["round"] == 0 for row in self.timings)
+        return sum(row["round"] == ENCODED for row in self.timings)
 
     @property
     def rounds(self) -> int:
@@ -38,9 +41,10 @@ class Rows:
         return sum(row["failure"] is None for row in self.records)
 
 
-def encoder_pass(sample_id: str, seconds: float) -> Row:
-    """Return the timing of one encoder pass: round 0, target and user empty."""
-    return {"sample": sample_id, "target": "", "user": "", "repeat": 0, "round": 0, "predict_s": seconds}
+def encoder_row(sample_id: str, seconds: float, *, is_from_cache: bool = False) -> Row:
+    """Return the timing of what comes before the first round; target and user are empty."""
+    round_ = READ if is_from_cache else ENCODED
+    return {"sample": sample_id, "target": "", "user": "", "repeat": 0, "round": round_, "predict_s": seconds}
 
 
 def failed_sample(benchmark: str, dataset: str, sample_id: str, message: str) -> Row:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
+from pathlib import Path
 from typing import Any
 
 from segarena.engine.guard import TimeLimit
@@ -40,12 +42,16 @@ class Done:
         rounds: predictions made.
         failures: dialogues that went wrong.
         encodes: encoder passes.
+        seconds: what it took the process that held it, from loading to writing.
+        peak_bytes: the most memory that this process has had so far.
     """
 
     index: int
     rounds: int
     failures: int
     encodes: int
+    seconds: float
+    peak_bytes: int
 
 
 def run_here(cast: Cast, folder: RunFolder, indices: Sequence[int], time_limit_s: float) -> Iterator[Done]:
@@ -95,18 +101,38 @@ def run_in_workers(plan: Plan, cast: Cast, folder: RunFolder, indices: Sequence[
 
 
 def _hold(cast: Cast, folder: RunFolder, index: int, limit: TimeLimit) -> Done:
-    return _keep(folder, index, run_sample(cast, folder.samples[index], limit))
+    started = time.perf_counter()
+    return _keep(folder, index, run_sample(cast, folder.samples[index], limit), started)
 
 
-def _keep(folder: RunFolder, index: int, rows: Rows) -> Done:
+def _keep(folder: RunFolder, index: int, rows: Rows, started: float) -> Done:
     folder.write(index, rows)
-    return Done(index=index, rounds=rows.rounds, failures=rows.failures, encodes=rows.encodes)
+    return Done(
+        index=index,
+        rounds=rows.rounds,
+        failures=rows.failures,
+        encodes=rows.encodes,
+        seconds=time.perf_counter() - started,
+        peak_bytes=peak_bytes(),
+    )
+
+
+def peak_bytes() -> int:
+    """Return the most memory that this process has had in use.
+
+    On Linux from /proc: what getrusage says there includes the process that started this one.
+    """
+    with suppress(OSError):
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return next(1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _give_up(cast: Cast, folder: RunFolder, index: int, why: str) -> Done:
     rules = cast.rules
     record = failed_sample(rules.benchmark, rules.dataset, folder.samples[index], why)
-    return _keep(folder, index, Rows([record]))
+    return _keep(folder, index, Rows([record]), time.perf_counter())
 
 
 class _Ready:

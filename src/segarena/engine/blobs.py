@@ -1,0 +1,94 @@
+"""Bytes by key in a folder of limited size, where what was used longest ago goes first; processes may share one."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+
+from segarena.engine.store import write_atomically
+from segarena.errors import StoreError
+
+SUFFIX = ".embedding"
+"""Ends the name of every file of ours; nothing else in the folder is counted or deleted."""
+
+
+class BlobFolder:
+    """Blobs on disk, one file each.
+
+    Args:
+        path: the folder; made if it is not there.
+        limit_bytes: what all files together may take. A blob larger than that is not kept.
+
+    Raises:
+        StoreError: the folder cannot be made.
+    """
+
+    def __init__(self, path: Path, limit_bytes: int) -> None:
+        self._path = path
+        self._limit_bytes = limit_bytes
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be made a cache: {error.strerror}; choose another --cache") from error
+
+    def get(self, key: str) -> bytes | None:
+        """Return the bytes of `key`, None when they are not there; they become the last to go."""
+        file = self._file(key)
+        try:
+            data = file.read_bytes()
+        except OSError:
+            return None
+        with suppress(OSError):  # a folder that may only be read still serves
+            os.utime(file)
+        return data
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep `data` if the disk lets it; a full disk is no reason to end a run."""
+        if len(data) > self._limit_bytes:
+            return
+        self._make_room(len(data))
+        with suppress(StoreError):
+            write_atomically(self._file(key), data)
+
+    def _file(self, key: str) -> Path:
+        return self._path / f"{key}{SUFFIX}"
+
+    def _make_room(self, needed_bytes: int) -> None:
+        """Delete what was used longest ago, and what dead processes left half written."""
+        found: list[tuple[int, str, int]] = []
+        for pattern in (f"*{SUFFIX}", f".*{SUFFIX}.*.part"):
+            for file in self._path.glob(pattern):
+                with suppress(OSError):  # another process has just deleted it
+                    facts = file.stat()
+                    found.append((facts.st_mtime_ns, str(file), facts.st_size))
+        excess = sum(size for _, _, size in found) + needed_bytes - self._limit_bytes
+        for _, file, size in sorted(found):
+            if excess <= 0:
+                return
+            with suppress(OSError):
+                Path(file).unlink(missing_ok=True)
+            excess -= size
+
+
+class BlobMemory:
+    """The blobs used last, in the memory of this process, up to `limit_bytes`."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._blobs: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: str) -> bytes | None:
+        """Return the bytes of `key`, None when they are not there."""
+        if key in self._blobs:
+            self._blobs.move_to_end(key)
+        return self._blobs.get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep `data`, and let go of what was used longest ago until it fits."""
+        self._bytes += len(data) - len(self._blobs.pop(key, b""))
+        self._blobs[key] = data
+        while self._bytes > self._limit_bytes:
+            self._bytes -= len(self._blobs.popitem(last=False)[1])

@@ -1,9 +1,16 @@
 """`segarena run`: what it prints, its exit codes, options from a file, bad input in one line."""
 
+import io
+from pathlib import Path
+
 import pytest
+from rich.console import Console
 
 import segarena as package
+from segarena.cli.progress import RunProgress, duration_text
+from segarena.engine.evaluate import Progress
 
+PACKING = Path(__file__).parents[1] / "engine" / "packing.py"
 QUICK = ("run", "clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2", "-o", "r", "-w", "0")
 
 
@@ -96,6 +103,8 @@ def test_options_come_from_a_file_and_the_command_line_wins(segarena, tmp_path):
         ("rounds = ", "run.toml is not valid TOML"),
         ("rounds = '3'", "rounds must be a whole number, got '3'"),
         ("rounds = true", "rounds must be a whole number, got True"),
+        ("cache = 3", "cache must be a text"),
+        ("cache_gb = '3'", "cache_gb must be a number, got '3'"),
         ("time_limit_s = '3'", "time_limit_s must be a number, got '3'"),
         ("users = 'centre'", "users must be a list like [\"NAME\"], got 'centre'"),
         ("metrics = [1]", "metrics must be a list"),
@@ -128,6 +137,7 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
         ([*QUICK, "--repeats", "0"], "repeats must be at least 1, got 0"),
         ([*QUICK, "--limit", "0"], "limit must be at least 1, got 0"),
         ([*QUICK, "--workers", "-1"], "workers must be 0 or more, got -1"),
+        ([*QUICK, "--cache", "kept", "--cache-gb", "0"], "the cache must be given more than 0 GB, got 0"),
         ([*QUICK, "--time-limit", "0"], "the time limit must be above 0 seconds, got 0"),
         ([*QUICK, "-u", "centre", "-u", "centre"], "each user may be named once"),
         ([*QUICK, "-m", "sample-area-error", "-d", "folder(path='nowhere')"], "nowhere/images: expected a folder"),
@@ -146,6 +156,60 @@ def test_a_folder_of_another_run_is_refused_with_the_difference(segarena, refuse
 def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
     (tmp_path / "r").write_text("a file", encoding="utf-8")
     assert "r cannot be written" in refused(*QUICK)
+
+
+@pytest.mark.parametrize(
+    ("resumed", "workers", "line"),
+    [
+        (0, 1, "about 50 min in all, as the first of 100 samples went"),
+        (0, 4, "about 12 min in all, as the first of 100 samples went"),
+        (98, 8, "about 30 s in all, as the first of 2 samples went"),
+    ],
+)
+def test_after_the_first_sample_a_line_says_how_long_all_may_take(resumed, workers, line):
+    text = io.StringIO()
+    with RunProgress("title", Console(file=text, width=100), workers=workers) as shown:
+        shown.update(Progress(samples=100, done=resumed, resumed=resumed))
+        for done in (1, 2):
+            shown.update(Progress(samples=100, done=resumed + done, resumed=resumed, seconds=30.0 * done))
+    assert [said for said in text.getvalue().splitlines() if "in all" in said] == [line]
+
+
+@pytest.mark.parametrize(("samples", "seconds"), [(100, 0.05), (1, 30.0)])
+def test_nothing_is_said_of_runs_of_seconds_or_of_one_sample(samples, seconds):
+    text = io.StringIO()
+    with RunProgress("title", Console(file=text, width=100)) as shown:
+        shown.update(Progress(samples=samples, done=1, seconds=seconds))
+    assert "in all" not in text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (89, "89 s"),
+        (90, "2 min"),
+        (5399, "90 min"),
+        (5400, "1.5 h"),
+        (172799, "48.0 h"),
+        (172800, "2.0 days"),
+    ],
+)
+def test_durations_read_in_the_unit_that_fits(seconds, text):
+    assert duration_text(seconds) == text
+
+
+def test_a_second_run_with_the_same_cache_encodes_nothing_again(segarena, monkeypatch):
+    monkeypatch.setattr("segarena.engine.embeddings.WORTH", 0.0)
+    base = ("run", "-s", f"{PACKING}:Packs", "-d", "sample-squares", "--rounds", "2", "-w", "0", "--cache", "kept")
+    assert segarena(*base, "-o", "clicks").exit_code == 0
+    answer = segarena(*base[:1], "rclicks", *base[1:], "--click-model", "uniform", "--cache-gb", "1.5", "-o", "rclicks")
+    assert answer.exit_code == 0, answer.output
+    counts = [
+        (config(name)["counts"]["encodes"], config(name)["counts"]["encodes_from_cache"])
+        for name in ("clicks", "rclicks")
+    ]
+    assert counts == [(3, 0), (0, 3)]
 
 
 def test_a_damaged_run_is_refused(segarena, refused, tmp_path):

@@ -11,13 +11,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from segarena.engine import evaluate
 
 _LINE_EVERY_S = 15.0
+_WORTH_SAYING_S = 10.0
 
 
 class RunProgress:
-    """Shows the progress of a run; use as a context manager and pass `update` as `on_progress`."""
+    """Shows the progress of a run; use as a context manager and pass `update` as `on_progress`.
 
-    def __init__(self, title: str, console: Console) -> None:
+    Once the first sample is done, a line says how long all of them may take, unless that is seconds.
+    """
+
+    def __init__(self, title: str, console: Console, *, workers: int = 1) -> None:
         self._title = title
+        self._workers = max(1, workers)
+        self._is_estimated = False
         self._console = console
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -44,6 +50,7 @@ class RunProgress:
 
     def update(self, state: evaluate.Progress) -> None:
         """Take the new state of the run."""
+        self._estimate(state)
         rest = self._describe(state)
         self._bar.update(self._task, completed=state.done, total=state.samples, rest=rest)
         now = time.monotonic()
@@ -51,6 +58,15 @@ class RunProgress:
         if not self._console.is_terminal and is_due:
             self._last_line = now
             self._console.print(f"{self._title}: {state.done}/{state.samples} samples, {rest}")
+
+    def _estimate(self, state: evaluate.Progress) -> None:
+        here, pending = state.done - state.resumed, state.samples - state.resumed
+        if not here or self._is_estimated:
+            return
+        self._is_estimated = True
+        all_s = state.seconds / here * pending / min(self._workers, pending)
+        if pending > here and all_s >= _WORTH_SAYING_S:
+            self._console.print(f"about {duration_text(all_s)} in all, as the first of {pending} samples went")
 
     def _describe(self, state: evaluate.Progress) -> str:
         elapsed_s = time.monotonic() - self._started
@@ -60,10 +76,13 @@ class RunProgress:
         left_s = elapsed_s / here * (state.samples - state.done)
         rate = state.rounds / elapsed_s if elapsed_s > 0 else 0.0
         failed = f", {state.failures} failed" if state.failures else ""
-        return f"{rate:.1f} rounds/s, {_duration(left_s)} left{failed}"
+        return f"{rate:.1f} rounds/s, {duration_text(left_s)} left{failed}"
 
 
-def _duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
+    """Return seconds in the unit that reads best: "80 s", "12 min", "3.4 h", "8.0 days"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"

@@ -141,9 +141,15 @@ def test_targets_of_one_run_only_are_counted_and_not_compared(make_run, make_ram
 
 def test_equal_names_in_different_datasets_are_not_the_same_target(make_run, make_ramps):
     runs = read_runs([make_run(make_ramps(), "a"), make_run(make_ramps(), "b", dataset={"name": "another"})])
-    rows = paired_rows(runs)
-    assert {(row.matched, row.unmatched) for row in rows} == {(0, 16)}
-    assert all(math.isnan(cell.difference) for row in rows for cell in row.cells.values())
+    assert paired_rows(runs) == ()
+
+
+def test_runs_are_compared_with_the_first_one_on_their_dataset(make_run, make_ramps):
+    other = {"dataset": {"name": "another"}}
+    paths = [make_run(make_ramps(lift=0.1 * i), f"run-{i}", **(other if i % 2 else {})) for i in range(4)]
+    rows = paired_rows(read_runs(paths))
+    assert [(row.run, row.matched, row.unmatched) for row in rows] == [(2, 8, 0), (3, 8, 0)] * 2
+    assert all(row.cells["IoU@1"].difference > 0 for row in rows)
 
 
 def test_noc_counts_tell_the_last_round_from_never(read, make_dialogue):

@@ -163,7 +163,7 @@ def scatter_chart(
             )
         for x, y, note in zip(cloud.x, cloud.y, cloud.notes or names, strict=True):
             if cloud.notes and note:
-                frame.text(x_scale(x) + 6, y_scale(y) + 4, note, css="note")
+                frame.text(x_scale(x) + 6, y_scale(y) + 4, note, css=f"note {colour_class(cloud.colour)}")
     return frame.svg()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from segarena.reports.reading import Run
 from segarena.reports.tables import direction, paired_rows, summary_rows
 from segarena.reports.wording import (
+    baseline_text,
     bounds_text,
     count_text,
     difference_bounds_text,
@@ -65,7 +66,7 @@ def summary_tex(runs: Sequence[Run]) -> str:
     partial = "".join(f"% PARTIAL: {latex_comment(run.label)}\n" for run in runs if not run.is_complete)
     need = "% needs \\usepackage{booktabs}; brackets hold 95 % intervals over targets\n"
     text = about + partial + need + tabular(head, lines)
-    return text + _paired(runs) if len(runs) > 1 else text
+    return text + _paired(runs) if paired_rows(runs) else text
 
 
 def _paired(runs: Sequence[Run]) -> str:
@@ -80,7 +81,7 @@ def _paired(runs: Sequence[Run]) -> str:
             cells.append(latex_cell(text, difference_bounds_text(statistic, cell), is_bold=is_clear))
         lines.append([f"{row.label} − {row.baseline}", row.user, *cells, str(row.matched), str(row.unmatched)])
     head = ["Difference", "User", *(s.name for s in statistics), "Matched", "Unmatched"]
-    about = f"\n% paired differences to {latex_comment(runs[0].label)}, {count_text(len(runs) - 1, 'run')}\n"
+    about = f"\n% paired differences to {latex_comment(baseline_text(runs))}, {count_text(len(runs) - 1, 'run')}\n"
     return about + tabular(head, lines)
 
 

@@ -19,12 +19,14 @@ from segarena.reports.robustness import base_user, is_robustness, whole_dialogue
 from segarena.reports.robustness_page import robustness_sections
 from segarena.reports.sections import MOST_HARD, failures_section, hardest_table, paired_table, summary_table
 from segarena.reports.series import Figure, round_word
+from segarena.reports.tables import paired_rows
 from segarena.reports.wording import (
     FAILURES,
     FEW_IMAGES,
     HELD,
     INTERVALS,
     PAIRED,
+    baseline_text,
     count_text,
     definition,
     empty_text,
@@ -111,7 +113,7 @@ def _header(runs: Sequence[Run]) -> str:
         ("Targets", f"{targets} in {count_text(len(samples), 'sample')}"),
         ("Users", ", ".join(dict.fromkeys(user for run in runs for user in run.users))),
         ("Rounds", f"at most {config['rounds']}" + (f", until {stop[0]} is at least {stop[1]:g}" if stop else "")),
-        ("Rules", _rules_text(runs[0])),
+        ("Rules", "; ".join(dict.fromkeys(map(_rules_text, runs)))),
     ]
     listed = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts if text)
     runs_told = "".join(_run_details(run) for run in runs)
@@ -188,7 +190,9 @@ def _summary_notes(runs: Sequence[Run]) -> str:
 def _differences(runs: Sequence[Run], numbered: _Numbered) -> str:
     if len(runs) < 2:
         return ""
-    caption = f"Each run minus {runs[0].label}, on the same targets with the same users."
+    if not paired_rows(runs):
+        return f'<p class="note">{escape(pairing_text(runs))}</p>'
+    caption = f"Each run minus {baseline_text(runs)}, on the same targets with the same users."
     note = " ".join(filter(None, [PAIRED, pairing_text(runs)]))
     return numbered.table(caption, paired_table(runs)) + f'<p class="note">{escape(note)}</p>'
 

@@ -36,7 +36,7 @@ def robustness_sections(
     curves, scatter = group_curves(runs), hardness_scatter(hard)
     parts = {
         "robustness": [
-            _note(mode_text(runs[0]), css="lead"),
+            *(_note(text, css="lead") for text in dict.fromkeys(map(mode_text, runs))),
             *map(_note, missing_texts(runs)),
             table("Over the clicking groups.", group_table(runs)) if any(row.targets for row in rows) else "",
             _note(" ".join(filter(None, [GROUP_NOTES, left_out_text(rows, runs)]))),

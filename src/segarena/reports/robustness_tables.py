@@ -160,7 +160,7 @@ def robustness_tex(runs: Sequence[Run]) -> str:
 
 def robustness_terminal(runs: Sequence[Run]) -> RenderableType:
     """Return both tables for a terminal of 80 columns, run by run."""
-    parts: list[RenderableType] = [Text(mode_text(runs[0]), style="dim")]
+    parts: list[RenderableType] = [Text(text, style="dim") for text in dict.fromkeys(map(mode_text, runs))]
     parts += [Text(text, style="yellow") for text in missing_texts(runs)]
     every, every_first = group_rows(runs), first_rows(runs)
     for place, run in enumerate(runs):

@@ -123,12 +123,13 @@ def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
 
 
 def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
-    """Return every later run minus the first one, for each user that both have."""
+    """Return every later run minus the first one on the same dataset, for each user that both have."""
+    pairs = [(position, run, next(r for r in runs if r.dataset == run.dataset)) for position, run in enumerate(runs)]
     return tuple(
-        _paired_row(position, run, runs[0], user)
+        _paired_row(position, run, first, user)
         for user in user_names(runs)
-        for position, run in enumerate(runs)
-        if position and user in run.users and user in runs[0].users
+        for position, run, first in pairs
+        if first is not run and user in run.users and user in first.users
     )
 
 

@@ -47,7 +47,7 @@ def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = 
     parts.append(_summary(read))
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read)] if text]
-        parts.append(_paired(read))
+        parts += [_paired(read)] if paired_rows(read) else []
     parts.append(Text("[low, high]: 95 % interval over targets, images resampled", style="dim"))
     return Group(*parts)
 

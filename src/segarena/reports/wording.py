@@ -116,16 +116,20 @@ def empty_text(run: Run) -> str:
 
 def pairing_text(runs: Sequence[Run]) -> str:
     """Say what keeps runs from being compared target by target; empty when nothing does."""
-    first = runs[0].config["dataset"]
-    for run in runs[1:]:
-        other = run.config["dataset"]
-        if other["name"] != first["name"]:
-            return f"{run.label} ran on {other['name']}, {runs[0].label} on {first['name']}: no targets are matched."
-        if other["fingerprint"] != first["fingerprint"]:
+    for run in runs:
+        first = next(other for other in runs if other.dataset == run.dataset)
+        if run.config["dataset"]["fingerprint"] != first.config["dataset"]["fingerprint"]:
             return (
-                f"The data of {run.label} and {runs[0].label} have different fingerprints; targets are matched by name."
+                f"The data of {run.label} and {first.label} have different fingerprints; targets are matched by name."
             )
+    if len({run.dataset for run in runs}) > 1:
+        return "Runs on different datasets have no targets in common and are not compared."
     return ""
+
+
+def baseline_text(runs: Sequence[Run]) -> str:
+    """Say which run the others are compared with."""
+    return runs[0].label if len({run.dataset for run in runs}) == 1 else "the first one on the same dataset"
 
 
 def definition(statistic: Statistic, run: Run) -> str:

@@ -192,6 +192,7 @@ def test_train_leaves_a_network_that_judge_and_rclicks_take(segarena, clicks, tm
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
     assert len(rows_of(tmp_path / "net" / "history.csv")) == 1
+    assert "KL divergence" in (tmp_path / "net" / "curves.svg").read_text()
     assert "epoch 1: " in answer.stderr
     model = "network(path='net/best.pt', device='cpu')"
     judged = segarena(

@@ -153,12 +153,12 @@ def train(
     previous_masks: PreviousOption = None,
     rows_of: RowsOption = None,
     size: Annotated[str, typer.Option(help="b (the paper's), s, t, or tiny, which trains on a CPU in minutes.")] = "b",
-    epochs: Annotated[int | None, typer.Option(help="Passes over the instances. [default: 20; tiny: 10]")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the instances. [default: 20; tiny: 14]")] = None,
     batch_size: Annotated[int | None, typer.Option(help="[default: 16; tiny: 8]")] = None,
     rate: Annotated[float | None, typer.Option(help="Highest learning rate. [default: 0.01; tiny: 0.005]")] = None,
     sigma: Annotated[
         list[float] | None,
-        typer.Option(help="Blur of the click maps; repeat to train one network for each. [default: 5; tiny: 40]"),
+        typer.Option(help="Blur of the click maps; repeat to train one network for each. [default: 5; tiny: 20]"),
     ] = None,
     validation_share: Annotated[float, typer.Option(help="Share of the images that choose the best epoch.")] = 0.2,
     initial: Annotated[Path | None, typer.Option(help="A checkpoint to start from.")] = None,
@@ -174,7 +174,8 @@ def train(
 ) -> None:
     """Train the clickability network on a clicks table. Needs torch.
 
-    After each epoch FOLDER holds last.pt, best.pt and history.csv; the same command goes on where it was.
+    After each epoch FOLDER holds last.pt and best.pt; the same command goes on where it was. At the end history.csv and
+    curves.svg show how it went.
 
         segarena clicks train clicks.csv --dataset demo --out network --size tiny
     """
@@ -207,9 +208,9 @@ def train(
             found = training.sigma_ablation(parts[0], parts[1], out, sigmas=sigma, options=options, **more)
             results = {out / f"sigma_{value:g}": result for value, result in found.items()}
         for folder, result in results.items():
-            _write_history(folder / "history.csv", result.history)
-            typer.echo(f"best epoch: {result.best}   judge it: segarena clicks judge {table} -d {dataset!r} "
-                       f"-m \"network(path='{result.best}')\"")  # fmt: skip
+            _write_history(folder, result.history)
+            typer.echo(f"best epoch: {result.best}   curves: {folder / 'curves.svg'}\nhold it against clicks on other "
+                       f"images: segarena clicks judge ... -m \"network(path='{result.best}')\"")  # fmt: skip
 
 
 def _training_options(size: str, *, published: bool, **given: Any) -> Any:
@@ -246,10 +247,13 @@ def _say_epoch(row: dict[str, float]) -> None:
     typer.echo(f"epoch {row['epoch']:g}: {text}", err=True)
 
 
-def _write_history(path: Path, history: Sequence[dict[str, float]]) -> None:
+def _write_history(folder: Path, history: Sequence[dict[str, float]]) -> None:
     import polars as pl
 
-    pl.DataFrame(list(history)).write_csv(path)
+    from segarena.reports.training_curves import training_svg
+
+    pl.DataFrame(list(history)).write_csv(folder / "history.csv")
+    (folder / "curves.svg").write_text(training_svg(history), encoding="utf-8")
 
 
 def _skips() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]:

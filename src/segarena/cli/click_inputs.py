@@ -55,7 +55,6 @@ def first_rounds(dataset: Dataset, limit: int | None = None) -> Iterator[Instanc
     """Yield every target of a dataset as an instance without clicks, under a progress bar on stderr."""
     from segarena.clickability import from_dataset
 
-    """Yield every target of a dataset as an instance without clicks, under a progress bar on stderr."""
     images = len(list(dataset.sample_ids)[:limit])
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("reading images", total=images)

@@ -130,7 +130,7 @@ def test_judge_ranks_the_crowds_own_map_above_a_wrong_one(segarena, clicks, tmp_
     )
     answer = segarena(
         "clicks", "judge", clicks, "-d", DATA, "-m", "best=crowd", "-m", f"corner={model}:Corner", "--draws", "10",
-        "--previous-masks", "masks", "--out", "quality.csv", "--instances", "instances.csv",
+        "--previous-masks", "masks", "--against", "best", "--out", "quality.csv", "--instances", "instances.csv",
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
     rows = {(row["round"], row["model"]): row for row in rows_of(tmp_path / "quality.csv")}
@@ -143,6 +143,9 @@ def test_judge_ranks_the_crowds_own_map_above_a_wrong_one(segarena, clicks, tmp_
     values = [float(row["pl1"]) for row in rows_of(tmp_path / "instances.csv") if row["model"] == "best"]
     assert float(best["pl1"]) == pytest.approx(np.mean(values))
     assert int(best["instances"]) == len(values)
+    paired = {(row["round"], row["model"]): row for row in rows_of(tmp_path / "quality-differences.csv")}
+    assert {model for _, model in paired} == {"corner"}
+    assert float(paired["all", "corner"]["wd"]) == pytest.approx(float(corner["wd"]) - float(best["wd"]))
 
 
 def test_judge_leaves_out_what_cannot_be_judged_and_says_so(segarena, clicks, tmp_path):
@@ -216,6 +219,7 @@ def test_train_leaves_a_network_that_judge_and_rclicks_take(segarena, clicks, tm
         (["judge", "{clicks}", "-d", "demo", "-m", "depth"], "no click is on an image of demo"),
         (["judge", "{clicks}", "-d", DATA, "-m", "a=depth", "-m", "a=uniform"], "each model may be named once"),
         (["judge", "{clicks}", "-d", DATA, "-m", "depth", "--rows-of", "X"], "no click is on an image"),
+        (["judge", "{clicks}", "-d", DATA, "-m", "depth", "--against", "depth"], "expected one of several models"),
         (["maps", "{clicks}", "-d", DATA, "-o", "m", "--radius", "big"], "expected paper or published"),
         (["filter", "{clicks}", "-d", "nodata", "-o", "c.csv"], "no dataset is called 'nodata'"),
         (["compare-modes", "{clicks}", "-d", DATA], "are not display modes"),

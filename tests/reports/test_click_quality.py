@@ -7,7 +7,13 @@ import pytest
 from segarena.clickability.instances import Instance
 from segarena.errors import InvalidInput
 from segarena.metrics.click_models import click_model_quality
-from segarena.reports.click_quality import device_rows, display_mode_rows, judge_click_models, quality_rows
+from segarena.reports.click_quality import (
+    device_rows,
+    difference_rows,
+    display_mode_rows,
+    judge_click_models,
+    quality_rows,
+)
 
 SHAPE = (40, 40)
 TARGET = np.zeros(SHAPE, dtype=bool)
@@ -51,6 +57,26 @@ def test_a_model_that_knows_the_pixel_is_told_from_one_that_misses_by_a_box():
     assert off["pl1"].mean == pytest.approx(10 / 10 + 20 / 20)
     assert off["wd"].mean == pytest.approx(np.hypot(10, 20) / np.hypot(10, 20))
     assert off["pde"].mean == 0
+
+
+def test_differences_are_paired_by_instance_and_of_common_ones_only():
+    real = [[12, 15]] * 6
+    instances = [instance("a", real), instance("b", [[13, 17]] * 6), instance("a_fn", real, "fn")]
+
+    def only_first(image, target, error):
+        only_first.calls += 1
+        return one_pixel(22, 35)(image, target, error) if only_first.calls < 3 else np.zeros(SHAPE, dtype=np.float32)
+
+    only_first.calls = 0
+    models = {"base": one_pixel(12, 15), "off": only_first}
+    judged = judge_click_models(instances, models, draws=2, on_skip=lambda *_: None)
+    rows = {row.names[1]: row for row in difference_rows(judged, "base")}
+    assert {name: row.instances for name, row in rows.items()} == {"first": 2, "all": 2}
+    # a: 10/10 + 20/20 less 0; b: 9/10 + 18/20 less 1/10 + 2/20
+    assert rows["first"].means["pl1"].mean == pytest.approx((2.0 + 1.6) / 2)
+    assert rows["first"].means["pl1"].low == pytest.approx(1.6)
+    with pytest.raises(InvalidInput, match="judged were base, off"):
+        difference_rows(judged, "other")
 
 
 def test_every_instance_weighs_the_same_and_rounds_are_apart():

@@ -23,6 +23,7 @@ from segarena.cli.click_inputs import (
 from segarena.cli.exits import one_line_errors
 
 QUALITY_FORMATS = {"pl1": ".3f", "wd": ".3f", "ks": ".2f", "nss": ".2f", "pde": ".2e"}
+DIFFERENCE_FORMATS = {"pl1": "+.3f", "wd": "+.3f", "ks": "+.2f", "nss": "+.2f", "pde": "+.2e"}
 MODE_FORMATS = {"pl1": ".3f", "ks": ".2f", "wd": ".3f"}
 DEVICE_FORMATS = {"ks": ".2f", "wd": ".3f", "pl1": ".3f"}
 
@@ -40,6 +41,9 @@ def judge(
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     limit: Annotated[int | None, typer.Option(help="Only the first so many instances.")] = None,
     protocol: Annotated[str, typer.Option(help="segarena or published.")] = "segarena",
+    against: Annotated[
+        str | None, typer.Option(help="Show too how each other model differs from this one, paired by instance.")
+    ] = None,
     out: OutOption = None,
     instances_out: Annotated[
         Path | None, typer.Option("--instances", help="Write the values of every instance here (CSV).")
@@ -52,20 +56,22 @@ def judge(
 
         segarena clicks judge clicks.csv --dataset demo --model depth --model uniform
 
-        segarena clicks judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" --out quality.csv
+        segarena clicks judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" -m depth --against mine -o q.csv
     """
     from segarena.cli.tables import check_table_path, show_means
     from segarena.clickability.from_dataset import clicked_instances
     from segarena.clickability.table import read_clicks
     from segarena.errors import InvalidInput
     from segarena.registry import build, split_name
-    from segarena.reports.click_quality import judge_click_models, quality_rows
+    from segarena.reports.click_quality import difference_rows, judge_click_models, quality_rows
 
     with one_line_errors():
         check_table_path(out)
         if protocol not in ("segarena", "published"):
             raise InvalidInput(f"--protocol {protocol}: expected segarena or published")
         named = dict(map(split_name, model))
+        if against is not None and (against not in named or len(named) < 2):
+            raise InvalidInput(f"--against {against}: expected one of several models, got {', '.join(named)}")
         if len(named) != len(model):
             raise InvalidInput(f"each model may be named once, got {', '.join(model)}")
         models = {name: build("click-model", text) for name, text in named.items()}
@@ -80,7 +86,11 @@ def judge(
         )  # fmt: skip
         _tell_skipped(skipped)
         title = f"Click models on {images.name} ({protocol} protocol, {draws} draws)"
-        show_means(title, ["dataset", "round", "model"], quality_rows(judged), QUALITY_FORMATS, out)
+        names = ["dataset", "round", "model"]
+        show_means(title, names, quality_rows(judged), QUALITY_FORMATS, out)
+        if against is not None:
+            differences = difference_rows(judged, against)
+            show_means(f"Their values less those of {against}", names, differences, DIFFERENCE_FORMATS, _beside(out))
         if instances_out is not None:
             import polars as pl
 
@@ -254,6 +264,11 @@ def _write_history(folder: Path, history: Sequence[dict[str, float]]) -> None:
 
     pl.DataFrame(list(history)).write_csv(folder / "history.csv")
     (folder / "curves.svg").write_text(training_svg(history), encoding="utf-8")
+
+
+def _beside(out: Path | None) -> Path | None:
+    """Return where the differences go: quality.csv has quality-differences.csv beside it."""
+    return out and out.with_stem(f"{out.stem}-differences")
 
 
 def _skips() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]:

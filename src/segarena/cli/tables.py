@@ -33,7 +33,7 @@ def show_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], o
     """Print a table; write it to `out` as well, if there is one."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in head:
-        table.add_column(name, justify="left" if _is_text(rows, head.index(name)) else "right")
+        table.add_column(name, justify="left" if _is_text(rows, head.index(name)) else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
     Console().print(table)

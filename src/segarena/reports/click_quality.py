@@ -6,7 +6,7 @@ Source: RClicks, tables 1, 3, 6 and 8.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -133,6 +133,22 @@ def quality_rows(judged: Sequence[Judged]) -> list[MeanRow]:
     return rows
 
 
+def difference_rows(judged: Sequence[Judged], base: str) -> list[MeanRow]:
+    """Return the `quality_rows` of every other model's values less those of `base`, on the instances that both have.
+
+    Intervals of such differences are narrower than those of the models, which mostly say how images differ.
+
+    Raises:
+        InvalidInput: nothing was judged by `base`, or by it alone.
+    """
+    own = {(one.dataset, one.full_stem): one.quality for one in judged if one.model == base}
+    others = [one for one in judged if one.model != base and (one.dataset, one.full_stem) in own]
+    if not others:
+        names = ", ".join(dict.fromkeys(one.model for one in judged))
+        raise InvalidInput(f"nothing to compare with {base!r}: judged were {names or 'none'}")
+    return quality_rows([replace(one, quality=_less(one.quality, own[one.dataset, one.full_stem])) for one in others])
+
+
 def display_mode_rows(modes: Mapping[str, pl.DataFrame], load: LoadTarget, dataset: str) -> list[MeanRow]:
     """Return how near the clicks under each display mode are to those under text descriptions: names (mode,).
 
@@ -212,6 +228,11 @@ def _judge(model: ClickMap, instance: Instance, rng: np.random.Generator, **opti
         raise InvalidInput("no clicks")
     probability = model(instance.image, instance.target, instance.error)
     return click_model_quality(probability, instance.positions, box_size(instance.target), rng, **options)
+
+
+def _less(value: ClickModelQuality, base: ClickModelQuality) -> ClickModelQuality:
+    names = ("pl1", "wd", "ks", "nss", "pde")
+    return replace(value, **{name: getattr(value, name) - getattr(base, name) for name in names})
 
 
 def _stream(seed: int, *names: str) -> np.random.Generator:

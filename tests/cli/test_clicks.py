@@ -3,6 +3,7 @@
 import csv
 import shutil
 
+import cv2
 import numpy as np
 import polars as pl
 import pytest
@@ -115,6 +116,16 @@ def test_maps_sum_to_one_and_come_with_pictures(segarena, clicks, tmp_path):
         assert values.shape == (32, 32)
         assert values.sum() == pytest.approx(1, abs=1e-5)
     assert {file.stem for file in (tmp_path / "maps" / "pictures").iterdir()} == {file.stem for file in files}
+
+
+def test_maps_pictures_click_models_beside_the_clicks(segarena, clicks, tmp_path):
+    answer = segarena(
+        "clicks", "maps", clicks, "-d", DATA, "-o", "maps", "--previous-masks", "masks", "--limit", "1",
+        "-m", "UD=uniform", "-m", "depth",
+    )  # fmt: skip
+    assert answer.exit_code == 0, answer.output
+    [file] = (tmp_path / "maps" / "pictures").iterdir()
+    assert cv2.imread(str(file)).shape == (32 + 26, 3 * (32 + 6), 3)
 
 
 def test_judge_ranks_the_crowds_own_map_above_a_wrong_one(segarena, clicks, tmp_path):

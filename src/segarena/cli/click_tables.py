@@ -128,13 +128,20 @@ def maps(
     rows_of: RowsOption = None,
     sigma: Annotated[float, typer.Option(help="Blur in pixels of a Full-HD image; scales with the diagonal.")] = 5.0,
     radius: Annotated[str, typer.Option(help="Smoothing of the error: paper or published.")] = "paper",
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="Picture this click model's map too; or NAME=MODEL, repeat for several."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first so many instances.")] = None,
 ) -> None:
     """Make a map of each instance's clicks, and a picture of it over the photograph.
 
-    A map is FOLDER/maps/FULL_STEM.npz with the array `map`, which sums to 1; a picture FOLDER/pictures/FULL_STEM.jpg.
+    A map is FOLDER/maps/FULL_STEM.npz with the array `map`, which sums to 1; a picture FOLDER/pictures/FULL_STEM.jpg,
+    in which the maps of click models may stand beside it.
 
         segarena clicks maps clicks.csv --dataset demo --out maps --limit 20
+
+        segarena clicks maps clicks.csv -d demo -o maps -m depth -m "mine=network(path='run/best.pt')"
     """
     import numpy as np
 
@@ -143,10 +150,12 @@ def maps(
     from segarena.clickability.maps import click_map
     from segarena.clickability.table import read_clicks
     from segarena.errors import InvalidInput
+    from segarena.registry import build, split_name
 
     with one_line_errors("stopped; the maps made so far are there"):
         if radius not in ("paper", "published"):
             raise InvalidInput(f"--radius {radius}: expected paper or published")
+        models = {name: build("click-model", text) for name, text in map(split_name, model or ())}
         images = open_dataset(dataset)
         matched = match_and_tell(read_clicks(table), images, rows_of)
         instances = clicked_instances(matched.table, images, previous_masks=previous_masks)
@@ -157,7 +166,9 @@ def maps(
             values = click_map(instance.positions, instance.error, sigma=sigma, radius=radius)
             name = instance.full_stem.replace("/", "__")
             np.savez_compressed(out / "maps" / f"{name}.npz", map=values)
-            save_click_picture(out / "pictures" / f"{name}.jpg", instance, values)
+            shown = (instance.image, instance.target, instance.error)
+            others = {key: click_model(*shown) for key, click_model in models.items()}
+            save_click_picture(out / "pictures" / f"{name}.jpg", instance, values, others)
         typer.echo(f"{len(wanted)} maps: {out}/maps, {out}/pictures")
 
 

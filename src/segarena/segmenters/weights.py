@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segarena.errors import InvalidInput, MissingExtra
+from segarena.segmenters.weights_sam_hq import repair
 
 if TYPE_CHECKING:
     from torch import nn
@@ -39,7 +40,7 @@ class Family:
 
 
 FAMILIES: Mapping[str, Family] = {
-    "sam-hq": Family({"sam_hq": "SamHQModel"}),
+    "sam-hq": Family({"sam_hq": "SamHQModel"}, "weights_sam_hq", "mask_decoder.hf_token.weight"),
     "sam": Family({"sam": "SamModel"}, "weights_sam", "image_encoder.patch_embed.proj.weight"),
     "sam2": Family({"sam2": "Sam2Model", "sam2_video": "Sam2Model"}),
     "sam2-video": Family({"sam2_video": "Sam2VideoModel"}),
@@ -86,6 +87,8 @@ def load_model(
         model = _from_folder(path, family, dtype)
     else:
         model = _from_hub(weights, family, dtype, allow_download)
+    if family == "sam-hq":
+        repair(model)
     return model.to(device).eval()
 
 

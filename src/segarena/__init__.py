@@ -1,7 +1,8 @@
 """segarena: judge promptable segmentation the way people use it.
 
 The nouns are in `samples`, `prompts` and `dialogue`, the five roles in `interfaces`. `evaluate` runs a
-benchmark on a segmenter; `sessions` lets your own script hold the loop; `write_report` makes the page.
+benchmark on a segmenter, and `forecast` says what that will cost; `sessions` lets your own script hold the
+loop; `write_report` makes the page.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from segarena.dialogue import Dialogue, Prediction
     from segarena.engine.evaluate import evaluate
+    from segarena.engine.forecast import Forecast, forecast
     from segarena.engine.participant import sessions
     from segarena.engine.store import RunFolder
     from segarena.errors import SegarenaError
@@ -28,6 +30,7 @@ _HOMES = {
     "Click": "prompts",
     "Dataset": "interfaces",
     "Dialogue": "dialogue",
+    "Forecast": "engine.forecast",
     "ImageSample": "samples",
     "MaskPrompt": "prompts",
     "Metric": "interfaces",
@@ -44,6 +47,7 @@ _HOMES = {
     "VideoSample": "samples",
     "VolumeSample": "samples",
     "evaluate": "engine.evaluate",
+    "forecast": "engine.forecast",
     "sessions": "engine.participant",
     "write_report": "reports",
 }
@@ -54,6 +58,7 @@ __all__ = [
     "Click",
     "Dataset",
     "Dialogue",
+    "Forecast",
     "ImageSample",
     "MaskPrompt",
     "Metric",
@@ -70,6 +75,7 @@ __all__ = [
     "VideoSample",
     "VolumeSample",
     "evaluate",
+    "forecast",
     "sessions",
     "write_report",
 ]

@@ -146,3 +146,8 @@ class OneBadSample:
 
     def check(self):
         return []
+
+
+class EncodesNothing(Good):
+    def encode(self, sample):
+        raise TypeError("no samples, please")

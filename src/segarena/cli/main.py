@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import segarena
-from segarena.cli import clicks, data, demo, listing, report, run
+from segarena.cli import clicks, data, demo, listing, plan, report, run
 
 app = typer.Typer(
     name="segarena",
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("list")(listing.list_plugins)
+app.command("plan")(plan.plan)
 app.command("run")(run.run)
 app.command("report")(report.report)
 app.add_typer(data.app, name="data")

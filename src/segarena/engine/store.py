@@ -158,6 +158,10 @@ class RunFolder:
             _frame(table, getattr(rows, table)).write_parquet(buffer, compression="zstd", statistics=False)
             write_atomically(self.path / table / f"{_shard(index)}.parquet", buffer.getvalue())
 
+    def size_bytes(self, index: int, *tables: str) -> int:
+        """Return what the files of sample `index` take on disk."""
+        return sum((self.path / table / f"{_shard(index)}.parquet").stat().st_size for table in tables)
+
     def discard(self, indices: Sequence[int]) -> None:
         """Forget samples, so that the next run does them again."""
         for index in indices:

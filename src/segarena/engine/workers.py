@@ -61,7 +61,7 @@ def run_here(cast: Cast, folder: RunFolder, indices: Sequence[int], time_limit_s
         yield _hold(cast, folder, index, limit)
 
 
-def run_in_workers(plan: Plan, cast: Cast, folder: RunFolder, indices: Sequence[int], workers: int) -> Iterator[Done]:
+def run_in_workers(plan: Plan, cast: Cast, folder: RunFolder, indices: Sequence[int], workers: int) -> Generator[Done]:
     """Hold the samples in `workers` processes; yields in the order in which they finish.
 
     Raises:

@@ -1,0 +1,125 @@
+"""`segarena plan`: what a run will cost, before it is started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from segarena.cli import options as what
+from segarena.cli.exits import one_line_errors
+
+if TYPE_CHECKING:
+    from segarena.engine.forecast import Forecast
+
+
+def plan(
+    benchmark: what.BenchmarkName = None,
+    segmenter: what.SegmenterName = None,
+    dataset: what.DatasetName = None,
+    user: what.Users = None,
+    metric: what.Metrics = None,
+    click_model: what.ClickModel = None,
+    clicks: what.Clicks = None,
+    rounds: what.Rounds = None,
+    workers: what.Workers = None,
+    limit: what.Limit = None,
+    repeats: what.Repeats = None,
+    seed: what.Seed = None,
+    time_limit: what.TimeLimit = None,
+    cache: what.Cache = None,
+    cache_gb: what.CacheGb = None,
+    config: what.Config = None,
+    samples: Annotated[int, typer.Option(help="How many samples to time, spread over the dataset.")] = 3,
+) -> None:
+    """Say what a run will cost: passes, hours, memory and disk, from a few of its samples.
+
+    Takes the options of `segarena run`. The trial leaves nothing behind, except in the folder of --cache.
+
+        segarena plan rclicks --segmenter grabcut --dataset demo --workers 8
+    """
+    given = {
+        "benchmark": benchmark,
+        "segmenter": segmenter,
+        "dataset": dataset,
+        "users": user,
+        "metrics": metric,
+        "click_model": click_model,
+        "clicks": clicks,
+        "rounds": rounds,
+        "out": None,
+        "workers": workers,
+        "limit": limit,
+        "repeats": repeats,
+        "seed": seed,
+        "time_limit_s": time_limit,
+        "cache": cache,
+        "cache_gb": cache_gb,
+    }
+    with one_line_errors():
+        asked = what.gather(config, given)
+        asked.pop("out", None)
+        _show(_forecast(timed=samples, **asked), asked)
+
+
+def _forecast(benchmark: str, **options: Any) -> Forecast:
+    from segarena.engine.forecast import forecast
+
+    with Console(stderr=True).status("timing samples") as status:
+        return forecast(
+            what.with_own(benchmark, options),
+            on_sample=lambda done, tried: status.update(f"timing samples: {done} of {tried} done"),
+            **options,
+        )
+
+
+def _show(cost: Forecast, asked: dict[str, Any]) -> None:
+    typer.echo(f"{asked['benchmark']} · {asked['segmenter']}, from {cost.timed} of {cost.samples} samples timed")
+    for name, text in rows(cost):
+        typer.echo(f"{name:<16}{text}")
+    if cost.predictions < cost.predictions_at_most:
+        typer.echo("Some dialogues of the timed samples ended early; if none does, it comes to what is said as most.")
+    else:
+        typer.echo(
+            "None of the timed samples' dialogues ended early: an upper estimate, for those that do make it less."
+        )
+    if cost.failures:
+        typer.secho(
+            f"failures among the samples tried: {cost.failures}; a run would record them", fg="yellow", err=True
+        )
+
+
+def rows(cost: Forecast) -> list[tuple[str, str]]:
+    """Return the lines of a forecast: what it is about, and how much."""
+    from segarena.cli.progress import duration_text
+
+    low, middle, high, most = (
+        duration_text(3600 * hours) for hours in (cost.hours_low, cost.hours, cost.hours_high, cost.hours_at_most)
+    )
+    processes = max(1, cost.workers)
+    memory = f"{size_text(cost.process_bytes)} in a process"
+    lines = [
+        ("targets", f"{cost.targets:,} in {cost.samples:,} samples"),
+        ("encoder passes", f"{cost.encodes:,}"),
+        ("predictions", f"{cost.predictions:,}, at most {cost.predictions_at_most:,}"),
+        ("time", f"{middle} with --workers {cost.workers}, at most {most}"),
+        ("", f"{low} to {high} if all targets were like those of the quickest or the slowest sample"),
+        (
+            "memory",
+            memory if processes == 1 else f"{memory}, {size_text(processes * cost.process_bytes)} in {processes}",
+        ),
+        ("disk", f"{size_text(cost.records_bytes)} for records, {size_text(cost.masks_bytes)} for masks"),
+    ]
+    if cost.gpu_hours is not None:
+        lines.insert(5, ("GPU", f"{cost.gpu_hours:.3g} GPU hours on {cost.device}"))
+    return lines
+
+
+def size_text(size_bytes: float) -> str:
+    """Return a size in the unit that reads best: "12 kB", "3.4 MB", "1.2 TB"."""
+    for unit in ("kB", "MB", "GB"):
+        size_bytes /= 1000
+        if size_bytes < 999.5:
+            return f"{size_bytes:.3g} {unit}"
+    return f"{size_bytes / 1000:.3g} TB"

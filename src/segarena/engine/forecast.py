@@ -1,0 +1,215 @@
+"""What a run will cost, from a few of its samples: said before anyone starts a week of work.
+
+Samples differ most by how many targets they have. So targets are counted in as many samples as can be loaded in
+a few seconds, and what was timed is scaled to them; encoder passes go by samples.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from segarena.engine.embeddings import device_of
+from segarena.engine.evaluate import open_folder
+from segarena.engine.plan import Plan, make_plan
+from segarena.engine.store import RunFolder
+from segarena.engine.trial import Trial, count_targets, read_trial, spread
+from segarena.engine.workers import run_in_workers
+from segarena.errors import InvalidInput, SegarenaError
+from segarena.interfaces import Benchmark, Dataset, Segmenter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What a run will cost on this machine, if its other targets are like those of the timed samples.
+
+    Attributes:
+        samples: of the run.
+        targets: of the run; an estimate when counting them all would take long.
+        timed: samples that were timed.
+        failures: dialogues that went wrong among these.
+        workers: processes of the run.
+        device: where the segmenter works: "cpu", "cuda", ...
+        encodes: encoder passes.
+        predictions: rounds answered, if dialogues end as early as the timed ones did.
+        predictions_at_most: if every dialogue goes on to the last round.
+        hours: wall time; loading the model comes on top. With workers, as if they did not slow each other
+            down; on a GPU they share its time.
+        hours_low: if a target took everywhere what it took in the quickest timed sample.
+        hours_high: in the slowest.
+        hours_at_most: like `hours`, if every dialogue goes on to the last round.
+        gpu_hours: a GPU held for all that time; None without one.
+        process_bytes: peak memory of one process, its model included; each worker needs that.
+        records_bytes: disk for records and timings.
+        masks_bytes: disk for kept masks.
+    """
+
+    samples: int
+    targets: int
+    timed: int
+    failures: int
+    workers: int
+    device: str
+    encodes: int
+    predictions: int
+    predictions_at_most: int
+    hours: float
+    hours_low: float
+    hours_high: float
+    hours_at_most: float
+    gpu_hours: float | None
+    process_bytes: int
+    records_bytes: int
+    masks_bytes: int
+
+
+def forecast(
+    benchmark: str | Benchmark = "clicks",
+    *,
+    segmenter: str | Segmenter,
+    dataset: str | Dataset | None = None,
+    users: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    rounds: int | None = None,
+    workers: int = 1,
+    timed: int = 3,
+    on_sample: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Forecast:
+    """Return what `segarena.evaluate` with the same arguments will cost; runs a few samples to know it.
+
+    Args:
+        benchmark: as in `segarena.evaluate`, like all that is not named here.
+        segmenter: plug-in as written, or an object.
+        dataset: plug-in as written, or an object.
+        users: plug-ins as written.
+        metrics: further metrics.
+        rounds: instead of the benchmark's.
+        workers: processes that the run will have.
+        timed: how many samples are timed, spread evenly over the dataset. One more is run before them and not
+            timed, since the first one pays for what is loaded on the way.
+        on_sample: called with the samples done and those to do.
+        options: as in `segarena.evaluate`. With `cache`, the trial reads and fills it like a run.
+
+    Raises:
+        SegarenaError: like `segarena.evaluate` before it starts; or none of the samples could be used, or a worker
+            process (the trial runs in one, with one thread, as a run's workers do) could not start.
+    """
+    if workers < 0 or timed < 1:
+        raise InvalidInput(f"workers must be 0 or more and timed samples at least 1, got {workers} and {timed}")
+    options.setdefault("name", "" if isinstance(segmenter, str) else type(segmenter).__name__)
+    plan = make_plan(
+        benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=segmenter, **options
+    )
+    return forecast_plan(plan, workers=workers, timed=timed, on_sample=on_sample)
+
+
+def forecast_plan(
+    plan: Plan, *, workers: int = 1, timed: int = 3, on_sample: Callable[[int, int], None] | None = None
+) -> Forecast:
+    """Try a few samples of `plan` in a folder that is deleted afterwards; see `forecast`."""
+    cast = plan.cast()
+    with tempfile.TemporaryDirectory(prefix="segarena-plan-") as there:
+        folder = open_folder(plan, cast.dataset, Path(there) / "trial")
+        tried = spread(len(folder.samples), timed + 1)
+        seconds: dict[int, float] = {}
+        process_bytes = 0
+        with closing(run_in_workers(plan, cast, folder, tried, 1)) as steps:
+            for done in steps:
+                seconds[done.index] = done.seconds
+                process_bytes = max(process_bytes, done.peak_bytes)
+                if on_sample is not None:
+                    on_sample(len(seconds), len(tried))
+        counted = tried[1:] or tried
+        trials = [read_trial(folder, index, seconds[index]) for index in counted]
+        failures = _failures(folder)
+    if failures and not any(trial.rounds for trial in trials):
+        raise SegarenaError(f"none of {len(tried)} tried samples could be used; the first: {failures[0]}")
+    return extrapolate(
+        trials,
+        samples=len(folder.samples),
+        targets=count_targets(cast.dataset, folder.samples),
+        failures=len(failures),
+        workers=workers,
+        cores=os.cpu_count() or 1,
+        device=device_of(cast.segmenter),
+        process_bytes=process_bytes,
+    )
+
+
+def extrapolate(
+    trials: Sequence[Trial],
+    *,
+    samples: int,
+    targets: float,
+    failures: int = 0,
+    workers: int,
+    cores: int,
+    device: str,
+    process_bytes: int,
+) -> Forecast:
+    """Return the cost of `samples` samples from those of some.
+
+    Args:
+        trials: what was timed, at least one.
+        samples: of the whole run.
+        targets: that a sample has on average.
+        failures: among the tried ones.
+        workers: of the run; 0 and 1 work one sample after the other.
+        cores: of the machine; more workers than that are no quicker.
+        device: of the segmenter.
+        process_bytes: peak of the process that was timed.
+    """
+    abreast = max(1, min(workers, cores, samples))
+
+    def hours(some: Sequence[Trial]) -> float:
+        return _wall_s(some, targets, abreast, has_gpu=device == "cuda") * samples / 3600
+
+    def total(amounts: Iterable[float], factor: float = _factor(trials, targets)) -> int:
+        return round(sum(amounts) * factor * samples / len(trials))
+
+    each = [hours([trial]) for trial in trials]
+    return Forecast(
+        samples=samples,
+        targets=round(targets * samples),
+        timed=len(trials),
+        failures=failures,
+        workers=workers,
+        device=device,
+        encodes=total((trial.encodes for trial in trials), factor=1.0),
+        predictions=total(trial.rounds for trial in trials),
+        predictions_at_most=total(trial.rounds_at_most for trial in trials),
+        hours=hours(trials),
+        hours_low=min(each),
+        hours_high=max(each),
+        hours_at_most=hours([trial.at_most() for trial in trials]),
+        gpu_hours=hours(trials) if device == "cuda" else None,
+        process_bytes=process_bytes,
+        records_bytes=total(trial.records_bytes for trial in trials),
+        masks_bytes=total(trial.masks_bytes for trial in trials),
+    )
+
+
+def _factor(trials: Sequence[Trial], targets: float) -> float:
+    """Return how many times the targets of these trials a sample has on average."""
+    had = sum(trial.targets for trial in trials)
+    return targets * len(trials) / had if had else 1.0
+
+
+def _wall_s(trials: Sequence[Trial], targets: float, abreast: int, *, has_gpu: bool) -> float:
+    """Return wall seconds of the run per sample; workers that share one GPU wait for it in turn."""
+    scaled = [trial.times(_factor(trials, targets)) for trial in trials]
+    alone_s = sum(trial.model_s for trial in scaled) if has_gpu else 0.0
+    return max(sum(trial.seconds for trial in scaled) / abreast, alone_s) / len(trials)
+
+
+def _failures(folder: RunFolder) -> list[str]:
+    records = folder.records()
+    return records.filter(pl.col("failure").is_not_null())["failure"].to_list()

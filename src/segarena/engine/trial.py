@@ -1,0 +1,104 @@
+"""What a few samples of a run came to, and which ones are tried."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from segarena.engine.rows import ENCODED, READ
+from segarena.engine.store import RunFolder
+from segarena.interfaces import Dataset
+
+COUNTING_S = 10.0
+"""So long, targets are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What one timed sample came to.
+
+    Attributes:
+        targets: targets that were talked about.
+        seconds: from loading to writing.
+        model_s: of these, in the segmenter: encoding and predicting.
+        before_s: of these, for the encoding, made or read: what does not grow with the rounds.
+        encodes: encoder passes, 0 or 1.
+        rounds: predictions.
+        rounds_at_most: predictions if every dialogue went on to the last round.
+        records_bytes: of records and timings.
+        masks_bytes: of kept masks.
+    """
+
+    targets: int
+    seconds: float
+    model_s: float
+    before_s: float
+    encodes: int
+    rounds: int
+    rounds_at_most: int
+    records_bytes: int
+    masks_bytes: int
+
+    def at_most(self) -> Trial:
+        """Return what it would have come to, had every dialogue gone on to the last round."""
+        return self.times(self.rounds_at_most / self.rounds) if self.rounds else self
+
+    def times(self, factor: float) -> Trial:
+        """Return what it would have come to with `factor` times as much said about the same encoding."""
+        encode_s = self.before_s if self.encodes else 0.0
+        return replace(
+            self,
+            seconds=self.before_s + (self.seconds - self.before_s) * factor,
+            model_s=encode_s + (self.model_s - encode_s) * factor,
+        )
+
+
+def read_trial(folder: RunFolder, index: int, seconds: float) -> Trial:
+    """Return what the sample at `index` left in `folder`."""
+    sample = pl.col("sample") == folder.samples[index]
+    records, timings = folder.records().filter(sample), folder.timings().filter(sample)
+    talked = records.filter(pl.col("target") != "").select("target", "user", "repeat").unique()
+    encoded, read = (timings.filter(pl.col("round") == round_) for round_ in (ENCODED, READ))
+    return Trial(
+        targets=talked["target"].n_unique(),
+        seconds=seconds,
+        model_s=_seconds(timings) - _seconds(read),
+        before_s=_seconds(encoded) + _seconds(read),
+        encodes=encoded.height,
+        rounds=records.filter(pl.col("failure").is_null()).height,
+        rounds_at_most=talked.height * folder.config["rounds"],
+        records_bytes=folder.size_bytes(index, "records", "timings"),
+        masks_bytes=folder.size_bytes(index, "masks"),
+    )
+
+
+def spread(samples: int, wanted: int) -> list[int]:
+    """Return up to `wanted` places spread evenly over `samples`, the middle of each stretch."""
+    wanted = min(wanted, samples)
+    return [(2 * place + 1) * samples // (2 * wanted) for place in range(wanted)]
+
+
+def count_targets(dataset: Dataset, samples: Sequence[str], clock: Callable[[], float] = time.monotonic) -> float:
+    """Return how many targets a sample has on average, from those that can be loaded in `COUNTING_S`, in any order.
+
+    A sample that cannot be used has none.
+    """
+    counts: list[int] = []
+    until = clock() + COUNTING_S
+    order: list[int] = np.random.default_rng(0).permutation(len(samples)).tolist()
+    for place in order:
+        try:
+            counts.append(len(dataset.load(samples[place]).targets))
+        except Exception:
+            counts.append(0)
+        if clock() >= until:
+            break
+    return sum(counts) / len(counts)
+
+
+def _seconds(timings: pl.DataFrame) -> float:
+    return float(timings["predict_s"].sum())

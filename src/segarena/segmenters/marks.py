@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import cv2
@@ -51,7 +51,7 @@ def draw_marks(dialogue: Dialogue, shape: tuple[int, ...], *, radius_px: int = 0
         SegmenterError: a prompt of another kind, or about another object than the first.
     """
     prompts = dialogue.prompts
-    _check(prompts)
+    check_kinds(prompts, PROMPT_KINDS)
     marks = np.full(shape, UNKNOWN, np.int8)
     boxes = [prompt for prompt in prompts if isinstance(prompt, Box)]
     if boxes:
@@ -73,10 +73,15 @@ def obey_marks(marks: NDArray[np.int8], mask: Mask) -> Mask:
     return (mask | (marks == INSIDE)) & (marks != OUTSIDE)
 
 
-def _check(prompts: Iterable[Prompt]) -> None:
+def check_kinds(prompts: Iterable[Prompt], kinds: Collection[str]) -> None:
+    """Raise unless every prompt is of one of the `kinds`, and about the first object.
+
+    Raises:
+        SegmenterError: a prompt of another kind, or about another object than the first.
+    """
     for prompt in prompts:
-        if prompt.kind not in PROMPT_KINDS:
-            raise SegmenterError(f"expected prompts of kind {', '.join(sorted(PROMPT_KINDS))}, got {prompt.kind!r}")
+        if prompt.kind not in kinds:
+            raise SegmenterError(f"expected prompts of kind {', '.join(sorted(kinds))}, got {prompt.kind!r}")
         if getattr(prompt, "object_id", 1) != 1:
             raise SegmenterError(f"expected prompts about one object, got {prompt}; ask about each object on its own")
 

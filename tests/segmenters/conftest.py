@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import pytest
+
+
+def tiny_sam():
+    from transformers import SamConfig, SamMaskDecoderConfig, SamModel, SamPromptEncoderConfig, SamVisionConfig
+
+    vision = SamVisionConfig(
+        hidden_size=16,
+        output_channels=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        image_size=128,
+        patch_size=16,
+        window_size=4,
+        global_attn_indexes=[1],
+        num_pos_feats=8,
+        mlp_dim=32,
+        initializer_range=0.05,
+    )
+    return SamModel(
+        SamConfig(
+            vision_config=vision,
+            prompt_encoder_config=SamPromptEncoderConfig(hidden_size=16, image_size=128),
+            mask_decoder_config=SamMaskDecoderConfig(
+                hidden_size=16, mlp_dim=32, num_attention_heads=2, iou_head_hidden_dim=16
+            ),
+        )
+    )
+
+
+def tiny_sam_hq():
+    from transformers import (
+        SamHQConfig,
+        SamHQMaskDecoderConfig,
+        SamHQModel,
+        SamHQPromptEncoderConfig,
+        SamHQVisionConfig,
+    )
+
+    vision = SamHQVisionConfig(
+        hidden_size=16,
+        output_channels=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        image_size=128,
+        patch_size=16,
+        window_size=4,
+        global_attn_indexes=[1],
+        num_pos_feats=8,
+        mlp_dim=32,
+        initializer_range=0.05,
+    )
+    return SamHQModel(
+        SamHQConfig(
+            vision_config=vision,
+            prompt_encoder_config=SamHQPromptEncoderConfig(hidden_size=16, image_size=128),
+            mask_decoder_config=SamHQMaskDecoderConfig(
+                hidden_size=16, mlp_dim=32, num_attention_heads=2, iou_head_hidden_dim=16, vit_dim=16
+            ),
+        )
+    )
+
+
+def tiny_sam2():
+    from transformers import (
+        Sam2Config,
+        Sam2HieraDetConfig,
+        Sam2MaskDecoderConfig,
+        Sam2Model,
+        Sam2PromptEncoderConfig,
+        Sam2VisionConfig,
+    )
+
+    backbone = Sam2HieraDetConfig(
+        image_size=[128, 128],
+        hidden_size=8,
+        num_attention_heads=1,
+        blocks_per_stage=[1, 1, 2, 1],
+        embed_dim_per_stage=[8, 16, 32, 64],
+        num_attention_heads_per_stage=[1, 1, 2, 2],
+        window_size_per_stage=[4, 4, 4, 4],
+        global_attention_blocks=[3],
+        window_positional_embedding_background_size=[4, 4],
+    )
+    vision = Sam2VisionConfig(
+        backbone_config=backbone,
+        backbone_channel_list=[64, 32, 16, 8],
+        backbone_feature_sizes=[[32, 32], [16, 16], [8, 8]],
+        fpn_hidden_size=16,
+    )
+    return Sam2Model(
+        Sam2Config(
+            vision_config=vision,
+            prompt_encoder_config=Sam2PromptEncoderConfig(hidden_size=16, image_size=128),
+            mask_decoder_config=Sam2MaskDecoderConfig(
+                hidden_size=16, mlp_dim=32, num_attention_heads=2, iou_head_hidden_dim=16
+            ),
+        )
+    )
+
+
+def tiny_sam3_tracker():
+    from transformers import Sam3TrackerConfig, Sam3TrackerModel
+    from transformers.models.sam3.configuration_sam3 import Sam3VisionConfig, Sam3ViTConfig
+    from transformers.models.sam3_tracker.configuration_sam3_tracker import (
+        Sam3TrackerMaskDecoderConfig,
+        Sam3TrackerPromptEncoderConfig,
+    )
+
+    backbone = Sam3ViTConfig(
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        image_size=112,
+        pretrain_image_size=56,
+        patch_size=14,
+        window_size=4,
+        global_attn_indexes=[1],
+    )
+    vision = Sam3VisionConfig(
+        backbone_config=backbone, fpn_hidden_size=16, backbone_feature_sizes=[[32, 32], [16, 16], [8, 8]]
+    )
+    return Sam3TrackerModel(
+        Sam3TrackerConfig(
+            vision_config=vision,
+            prompt_encoder_config=Sam3TrackerPromptEncoderConfig(hidden_size=16, image_size=112),
+            mask_decoder_config=Sam3TrackerMaskDecoderConfig(
+                hidden_size=16, mlp_dim=32, num_attention_heads=2, iou_head_hidden_dim=16
+            ),
+        )
+    )
+
+
+def tiny_edgetam():
+    """A tiny EdgeTAM whose backbone, which needs one more package, is replaced by four convolutions."""
+    import torch
+    from transformers import (
+        EdgeTamConfig,
+        EdgeTamMaskDecoderConfig,
+        EdgeTamModel,
+        EdgeTamPromptEncoderConfig,
+        EdgeTamVisionConfig,
+        ViTConfig,
+    )
+    from transformers.modeling_outputs import BaseModelOutput
+
+    class Backbone(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            widths, strides = (3, 8, 16, 32, 64), (4, 2, 2, 2)
+            self.stages = torch.nn.ModuleList(
+                torch.nn.Conv2d(before, after, stride, stride)
+                for before, after, stride in zip(widths, widths[1:], strides, strict=False)
+            )
+
+        def forward(self, pixel_values, **_):
+            levels = [pixel_values]
+            for stage in self.stages:
+                levels.append(stage(levels[-1]).tanh())
+            return BaseModelOutput(last_hidden_state=levels[1:])
+
+    vision = EdgeTamVisionConfig(
+        backbone_config=ViTConfig(
+            hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=16
+        ),
+        backbone_channel_list=[64, 32, 16, 8],
+        backbone_feature_sizes=[[32, 32], [16, 16], [8, 8]],
+        fpn_hidden_size=16,
+    )
+    model = EdgeTamModel(
+        EdgeTamConfig(
+            vision_config=vision,
+            prompt_encoder_config=EdgeTamPromptEncoderConfig(hidden_size=16, image_size=128),
+            mask_decoder_config=EdgeTamMaskDecoderConfig(
+                hidden_size=16, mlp_dim=32, num_attention_heads=2, iou_head_hidden_dim=16
+            ),
+        )
+    )
+    model.vision_encoder.backbone = Backbone()
+    return model
+
+
+# With seeds at which masks are neither empty nor full.
+TINY = {
+    "sam": (tiny_sam, 6),
+    "sam-hq": (tiny_sam_hq, 6),
+    "sam2": (tiny_sam2, 6),
+    "edgetam": (tiny_edgetam, 3),
+    "sam3-tracker": (tiny_sam3_tracker, 3),
+}
+
+
+def scramble(model):
+    """Give every weight a value at which masks have structure: the initial ones are so small that masks are flat."""
+    import torch
+
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.ndim > 1:
+                weight.normal_(0, 1.0 if "positional_embedding" in name else 1.5 / weight[0].numel() ** 0.5)
+            elif name.endswith("weight"):
+                weight.fill_(1.0)
+            else:
+                weight.normal_(0, 0.1)
+
+
+@pytest.fixture(scope="session")
+def tiny_model():
+    """A function from a family's name to its tiny model with random weights, always the same ones."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    built = {}
+
+    def build(family):
+        if family not in built:
+            with torch.random.fork_rng():
+                make, seed = TINY[family]
+                torch.manual_seed(seed)
+                model = make().eval()
+                scramble(model)
+            built[family] = model
+        return built[family]
+
+    return build

@@ -132,7 +132,8 @@ def test_help_texts_in_the_page_are_those_of_the_program():
 def test_commands_in_shell_blocks_exist(path):
     known = commands()
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
-    for line in filter(str.strip, "\n".join(blocks(path, "console", "bash")).splitlines()):
+    text = "\n".join(blocks(path, "console", "bash")).replace("\\\n", " ")
+    for line in filter(str.strip, text.splitlines()):
         program, *arguments = shlex.split(line)
         if program == "make":
             assert set(arguments) <= set(targets), line

@@ -61,14 +61,14 @@ def make_ramps():
 def make_run(tmp_path):
     """Return a function that writes a run folder and returns its path."""
 
-    def make(dialogues, name="run", *, undone=(), rounds=4, predict_s=0.01, masks=True, **changes):
+    def make(dialogues, name="run", *, undone=(), from_cache=(), rounds=4, predict_s=0.01, masks=True, **changes):
         samples = list(dict.fromkeys(d["key"]["sample"] for d in dialogues)) + list(undone)
         users = list(dict.fromkeys(d["key"]["user"] for d in dialogues if d["key"]["user"])) or ["centre"]
         folder = RunFolder.create(tmp_path / name, _merge(_config(samples, users, rounds), changes))
         for index, sample in enumerate(samples):
             own = [d for d in dialogues if d["key"]["sample"] == sample]
             if own:
-                rows = Rows(timings=[encoder_row(sample, 1.0)])
+                rows = Rows(timings=[encoder_row(sample, 1.0, -1 if sample in from_cache else 0)])
                 for one in own:
                     _write(one, rows, predict_s, masks)
                 folder.write(index, rows)
@@ -92,8 +92,8 @@ def rclicks(make_run):
     return make
 
 
-def encoder_row(sample, seconds):
-    return {"sample": sample, "target": "", "user": "", "repeat": 0, "round": 0, "predict_s": seconds}
+def encoder_row(sample, seconds, round_):
+    return {"sample": sample, "target": "", "user": "", "repeat": 0, "round": round_, "predict_s": seconds}
 
 
 def _write(one, rows, predict_s, masks):

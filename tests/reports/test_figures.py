@@ -95,3 +95,17 @@ def test_the_distribution_of_clicks_counts_every_dialogue(make_run, make_dialogu
         ("4", "0"),
         ("never", "25"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("from_cache", "said"),
+    [
+        ((), "Encoder: 4 passes, median 1 s."),
+        (("photo-1",), "Encoder: 3 passes, median 1 s, 1 encoding read from the cache."),
+        (tuple(f"photo-{i}" for i in range(4)), "Encoder: 0 passes, 4 encodings read from the cache."),
+    ],
+)
+def test_encoder_passes_are_told_from_encodings_read_from_the_cache(make_run, make_ramps, from_cache, said):
+    runs = read_runs([make_run(make_ramps(), from_cache=from_cache)])
+    (caption,) = (made.caption for made in figures(runs) if made.title == "Seconds per prediction")
+    assert caption.endswith(said)

@@ -13,7 +13,7 @@ from segarena.reports.groups import group_figures
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, Series, figure, panel_px, round_word, series_by_user
 from segarena.reports.tables import curve_intervals, metrics_of, noc_counts, thresholds_of
-from segarena.reports.wording import metric_name, seconds_text
+from segarena.reports.wording import count_text, metric_name, seconds_text
 
 TIME_BINS = 30
 """About how many bars the distribution of seconds has."""
@@ -128,7 +128,9 @@ def _noc_chart(bars: Bars, run: Run, highest: float, word: str, panels: int) -> 
 def _seconds(runs: Sequence[Run]) -> Figure | None:
     timed = [(order, run) for order, run in enumerate(runs) if any(map(len, map(run.seconds_per_round, run.users)))]
     charts = [(run.label if len(runs) > 1 else "", _seconds_chart(run, order, len(timed))) for order, run in timed]
-    encodes = "; ".join(_encodes_text(run, is_named=len(runs) > 1) for run in runs if len(run.encode_seconds()))
+    encodes = "; ".join(
+        _encodes_text(run, is_named=len(runs) > 1) for run in runs if len(run.encode_seconds()) or run.encodings_read
+    )
     caption = (
         "Seconds in the segmenter per prediction (its share of the batch), encoder apart; the last bar holds all "
         "slower ones."
@@ -139,7 +141,9 @@ def _seconds(runs: Sequence[Run]) -> Figure | None:
 def _encodes_text(run: Run, *, is_named: bool) -> str:
     seconds = run.encode_seconds()
     name = f" ({run.label})" if is_named else ""
-    return f"{len(seconds)} passes{name}, median {seconds_text(float(np.median(seconds)))}"
+    median = f", median {seconds_text(float(np.median(seconds)))}" if len(seconds) else ""
+    read = f", {count_text(run.encodings_read, 'encoding')} read from the cache" if run.encodings_read else ""
+    return f"{len(seconds)} passes{name}{median}{read}"
 
 
 def _seconds_chart(run: Run, colour: int, panels: int) -> str:

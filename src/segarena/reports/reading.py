@@ -160,7 +160,7 @@ class Run:
 
     @cached_property
     def timings(self) -> pl.DataFrame:
-        """Seconds per round; the encoder passes have round 0."""
+        """Seconds per round; the encoder passes have round 0, encodings read from the cache a lower one."""
         return self.folder.timings().sort("sample", "target", *_ORDER)
 
     def seconds_per_round(self, user: str) -> NDArray[np.float64]:
@@ -171,6 +171,11 @@ class Run:
     def encode_seconds(self) -> NDArray[np.float64]:
         """Return the seconds of each encoder pass, ascending."""
         return np.sort(self.timings.filter(pl.col("round") == 0)["predict_s"].to_numpy().astype(np.float64))
+
+    @property
+    def encodings_read(self) -> int:
+        """Samples whose encoding was read from the cache; no encoder pass was made for them."""
+        return self.timings.filter(pl.col("round") < 0).height
 
     @cached_property
     def _masks(self) -> pl.DataFrame:

@@ -14,16 +14,30 @@ transformers = pytest.importorskip("transformers")
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from segarena.errors import InvalidInput, MissingExtra  # noqa: E402
+from segarena.segmenters import weights_sam2, weights_sam2_video  # noqa: E402
 from segarena.segmenters.weights import FAMILIES, load_model  # noqa: E402
 
 DATA = Path(__file__).parent / "data"
 
 
+NEW_IN_SAM21 = ("no_obj_embed_spatial", "obj_ptr_tpos_proj.weight", "obj_ptr_tpos_proj.bias")
+
+
+@pytest.fixture(autouse=True)
+def tiny_sam2(monkeypatch):
+    """Let the tiny encoder of the data folder pass for a published one."""
+    tiny = weights_sam2.Variant(1, (4,), side_px=64)
+    monkeypatch.setitem(weights_sam2.VARIANTS, (16, (1, 2, 3, 1)), tiny)
+
+
+def read_json(name):
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
 def authors_file(path, name, change=lambda state: state, wrap=lambda state: state):
     """Write random weights under the names and shapes of the authors' own tiny model; return them."""
     generator = torch.Generator().manual_seed(0)
-    shapes = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
-    state = change({key: torch.randn(shape, generator=generator) * 0.1 for key, shape in shapes.items()})
+    state = change({key: torch.randn(shape, generator=generator) * 0.1 for key, shape in read_json(name).items()})
     torch.save(wrap(state), path)
     return state
 
@@ -121,10 +135,10 @@ def test_every_tensor_of_an_authors_file_arrives_once(tmp_path, wrap):
     assert sorted(float(tensor.double().sum()) for tensor in loaded.values()) == before
 
 
-@pytest.mark.parametrize(("family", "name"), [("sam", "sam"), ("sam-hq", "sam_hq")])
+@pytest.mark.parametrize(("family", "name"), [("sam", "sam"), ("sam-hq", "sam_hq"), ("sam2", "sam2")])
 def test_masks_from_the_authors_file_are_those_of_the_authors_code(tmp_path, family, name):
     authors_file(tmp_path / "w.pth", name)
-    expected = json.loads((DATA / f"{name}_masks.json").read_text(encoding="utf-8"))
+    expected = read_json(f"{name}_masks")
     image = torch.linspace(-2, 2, 3 * 64 * 64).sin().reshape(1, 3, 64, 64)
     answer = forward(load_model(str(tmp_path / "w.pth"), family=family), image)
     kept = len(expected["iou"])  # SAM-HQ's authors give the best of three masks, the library all three, best first
@@ -133,7 +147,7 @@ def test_masks_from_the_authors_file_are_those_of_the_authors_code(tmp_path, fam
     torch.testing.assert_close(iou, torch.tensor(expected["iou"]), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(("family", "name"), [("sam", "sam"), ("sam-hq", "sam_hq")])
+@pytest.mark.parametrize(("family", "name"), [("sam", "sam"), ("sam-hq", "sam_hq"), ("sam2", "sam2")])
 def test_a_folder_made_from_an_authors_file_gives_the_same_masks(tmp_path, family, name):
     authors_file(tmp_path / "w.pth", name)
     from_file = load_model(str(tmp_path / "w.pth"), family=family)
@@ -141,6 +155,79 @@ def test_a_folder_made_from_an_authors_file_gives_the_same_masks(tmp_path, famil
     image = torch.linspace(-2, 2, 3 * 64 * 64).sin().reshape(1, 3, 64, 64)
     from_folder = load_model(str(tmp_path / "folder"), family=family)
     assert torch.equal(forward(from_folder, image).pred_masks, forward(from_file, image).pred_masks)
+
+
+def published_encoder(width, stages, windows, background):
+    """Return names and shapes of a published SAM 2 encoder and its neck, by the rules of its definition."""
+    names = {
+        "pos_embed": [1, width, background, background],
+        "pos_embed_window": [1, width, windows[0], windows[0]],
+        "patch_embed.proj.weight": [width, 3, 7, 7],
+        "patch_embed.proj.bias": [width],
+    }
+    starts, before = [sum(stages[:n]) for n in range(len(stages))], width
+    for block in range(sum(stages)):
+        wide = width * 2 ** (sum(start <= block for start in starts) - 1)
+        layers = {"attn.qkv": (3 * wide, before), "attn.proj": (wide, wide)}
+        layers |= {"mlp.layers.0": (4 * wide, wide), "mlp.layers.1": (wide, 4 * wide)}
+        layers |= {"proj": (wide, before)} if wide != before else {}
+        for name, (rows, columns) in layers.items():
+            names |= {f"blocks.{block}.{name}.weight": [rows, columns], f"blocks.{block}.{name}.bias": [rows]}
+        for name, size in (("norm1", before), ("norm2", wide)):
+            names |= {f"blocks.{block}.{name}.weight": [size], f"blocks.{block}.{name}.bias": [size]}
+        before = wide
+    neck = {f"image_encoder.neck.convs.{n}.conv.weight": [128, width * 2 ** (3 - n), 1, 1] for n in range(4)}
+    return {f"image_encoder.trunk.{name}": shape for name, shape in names.items()} | neck
+
+
+@pytest.mark.parametrize(
+    ("width", "stages", "windows", "background"),
+    [
+        (96, (1, 2, 7, 2), (8, 4, 14, 7), 7),
+        (96, (1, 2, 11, 2), (8, 4, 14, 7), 7),
+        (112, (2, 3, 16, 3), (8, 4, 14, 7), 14),
+        (144, (2, 6, 36, 4), (8, 4, 16, 8), 7),
+    ],
+)
+@pytest.mark.parametrize("is_21", [True, False])
+def test_every_published_sam2_fits_the_library(width, stages, windows, background, is_21):
+    shapes = {name: shape for name, shape in read_json("sam2").items() if "trunk" not in name}
+    shapes |= published_encoder(width, stages, windows, background)
+    shapes = {name: shape for name, shape in shapes.items() if is_21 or name not in NEW_IN_SAM21}
+    state = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+    config, renamed = weights_sam2_video.convert(state)
+    with torch.device("meta"):
+        wanted = transformers.Sam2VideoModel(transformers.Sam2VideoConfig(**config)).state_dict()
+    assert {name: tensor.shape for name, tensor in renamed.items()} == {n: t.shape for n, t in wanted.items()}
+    assert config["image_size"] == 1024
+
+
+def test_our_rules_for_published_encoders_give_the_tiny_one_too():
+    shapes = published_encoder(16, (1, 2, 3, 1), (8, 4, 14, 7), 7)
+    true = read_json("sam2")
+    assert shapes == {name: true[name] for name in shapes}
+    assert {name for name in true if "trunk" in name} <= set(shapes)
+
+
+@pytest.mark.parametrize("is_21", [True, False])
+def test_the_video_model_knows_sam_2_from_sam_2_1(tmp_path, is_21):
+    def change(state):
+        return {name: tensor for name, tensor in state.items() if is_21 or name not in NEW_IN_SAM21}
+
+    state = authors_file(tmp_path / "w.pt", "sam2", change, lambda state: {"model": state})
+    model = load_model(str(tmp_path / "w.pt"), family="sam2-video")
+    assert model.config.enable_occlusion_spatial_embedding is is_21
+    assert model.config.enable_temporal_pos_encoding_for_object_pointers is is_21
+    assert torch.equal(model.memory_temporal_positional_encoding, state["maskmem_tpos_enc"])
+    image_model = load_model(str(tmp_path / "w.pt"), family="sam2")
+    assert torch.equal(image_model.no_memory_embedding, state["no_mem_embed"])
+
+
+def test_a_sam2_encoder_of_no_published_size_is_refused(tmp_path, monkeypatch):
+    monkeypatch.delitem(weights_sam2.VARIANTS, (16, (1, 2, 3, 1)))
+    authors_file(tmp_path / "w.pt", "sam2")
+    with pytest.raises(InvalidInput, match=r"w\.pt: no published encoder has 1 \+ 2 \+ 3 \+ 1 blocks of width 16"):
+        load_model(str(tmp_path / "w.pt"), family="sam2")
 
 
 def test_missing_unknown_and_misshapen_tensors_are_counted_and_named(tmp_path):

@@ -31,7 +31,7 @@ class Family:
     Attributes:
         classes: the library's class for each `model_type` that a configuration may have.
         mapping: our module that reads the authors' files; None: there is none.
-        mark: a tensor that is in those files, and in those of no other family listed before.
+        mark: a tensor that is in those files, and in those of no family listed before with another mark.
     """
 
     classes: Mapping[str, str]
@@ -39,11 +39,12 @@ class Family:
     mark: str = ""
 
 
+SAM2 = "image_encoder.trunk.patch_embed.proj.weight"
 FAMILIES: Mapping[str, Family] = {
     "sam-hq": Family({"sam_hq": "SamHQModel"}, "weights_sam_hq", "mask_decoder.hf_token.weight"),
     "sam": Family({"sam": "SamModel"}, "weights_sam", "image_encoder.patch_embed.proj.weight"),
-    "sam2": Family({"sam2": "Sam2Model", "sam2_video": "Sam2Model"}),
-    "sam2-video": Family({"sam2_video": "Sam2VideoModel"}),
+    "sam2": Family({"sam2": "Sam2Model", "sam2_video": "Sam2Model"}, "weights_sam2", SAM2),
+    "sam2-video": Family({"sam2_video": "Sam2VideoModel"}, "weights_sam2_video", SAM2),
     "edgetam": Family({"edgetam": "EdgeTamModel", "edgetam_video": "EdgeTamModel"}),
     "sam3-tracker": Family({"sam3_tracker": "Sam3TrackerModel", "sam3_video": "Sam3TrackerModel"}),
     "clipseg": Family({"clipseg": "CLIPSegForImageSegmentation"}),
@@ -104,6 +105,8 @@ def _from_file(path: Path, family: str, dtype: str) -> Any:
         config, renamed = mapping.convert(state)
     except KeyError as error:
         raise InvalidInput(f"{path} lacks the tensor {error.args[0]!r} of a {family} model") from error
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
     name = next(iter(FAMILIES[family].classes.values()))
     kind = getattr(_transformers(), name)
     built = kind.config_class(**config)
@@ -115,7 +118,7 @@ def _check_mark(path: Path, state: Mapping[str, Any], family: str) -> None:
     if reason:
         raise InvalidInput(f"{path} holds {reason}")
     found = next((name for name, known in FAMILIES.items() if known.mapping and known.mark in state), None)
-    if found == family:
+    if found and FAMILIES[found].mark == FAMILIES[family].mark:
         return
     if found:
         raise InvalidInput(f"{path} holds a model of the family {found!r}, not {family!r}")

@@ -80,23 +80,26 @@ def sam_config(shapes: Shapes) -> dict[str, Any]:
         "num_pos_feats": shapes["prompt_encoder.pe_layer.positional_encoding_gaussian_matrix"][1],
         **_attention(shapes, width, grid),
     }
-    return {"vision_config": vision, "prompt_encoder_config": prompt, "mask_decoder_config": decoder_config(shapes)}
+    decoder = {**decoder_config(shapes, "mask_decoder.transformer.layers.0.mlp.lin1.weight"), "layer_norm_eps": 1e-5}
+    return {"vision_config": vision, "prompt_encoder_config": prompt, "mask_decoder_config": decoder}
 
 
-def decoder_config(shapes: Shapes, prefix: str = "mask_decoder") -> dict[str, Any]:
-    """Return the configuration of the mask decoder. No shape tells its heads; every published file has 8."""
-    layer = f"{prefix}.transformer.layers.0"
-    width = shapes[f"{prefix}.iou_token.weight"][1]
+def decoder_config(shapes: Shapes, mlp: str) -> dict[str, Any]:
+    """Return the configuration of the mask decoder, whose `mlp` is the first tensor of its first perceptron.
+
+    No shape tells its number of heads; every published file has 8.
+    """
+    width = shapes["mask_decoder.iou_token.weight"][1]
+    cross = shapes["mask_decoder.transformer.layers.0.cross_attn_token_to_image.q_proj.weight"]
     return {
         "hidden_size": width,
-        "mlp_dim": shapes[f"{layer}.mlp.lin1.weight"][0],
-        "num_hidden_layers": count(shapes, rf"{prefix}\.transformer\.layers\.(\d+)\."),
+        "mlp_dim": shapes[mlp][0],
+        "num_hidden_layers": count(shapes, r"mask_decoder\.transformer\.layers\.(\d+)\."),
         "num_attention_heads": 8,
-        "attention_downsample_rate": width // shapes[f"{layer}.cross_attn_token_to_image.q_proj.weight"][0],
-        "num_multimask_outputs": shapes[f"{prefix}.mask_tokens.weight"][0] - 1,
-        "iou_head_depth": count(shapes, rf"{prefix}\.iou_prediction_head\.layers\.(\d+)\."),
-        "iou_head_hidden_dim": shapes[f"{prefix}.iou_prediction_head.layers.0.weight"][0],
-        "layer_norm_eps": 1e-5,
+        "attention_downsample_rate": width // cross[0],
+        "num_multimask_outputs": shapes["mask_decoder.mask_tokens.weight"][0] - 1,
+        "iou_head_depth": count(shapes, r"mask_decoder\.iou_prediction_head\.layers\.(\d+)\."),
+        "iou_head_hidden_dim": shapes["mask_decoder.iou_prediction_head.layers.0.weight"][0],
     }
 
 

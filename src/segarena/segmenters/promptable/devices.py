@@ -44,6 +44,16 @@ def choose_dtype(name: str) -> torch.dtype:
     return getattr(torch, name)
 
 
+def check_batch_size(size: int | str) -> None:
+    """Raise unless `size` is "auto" or a whole number of at least 1.
+
+    Raises:
+        PluginInvalid: something else.
+    """
+    if size != "auto" and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
+        raise PluginInvalid(f"batch_size={size!r}: expected 'auto' or a whole number of at least 1")
+
+
 def choose_batch_size(size: int | str, device: torch.device, *, side_px: int = 1024, bytes_per_number: int = 4) -> int:
     """Return how many dialogues to decode at once.
 
@@ -57,10 +67,9 @@ def choose_batch_size(size: int | str, device: torch.device, *, side_px: int = 1
         bytes_per_number: of its floating point type.
 
     Raises:
-        PluginInvalid: neither "auto" nor a whole number of at least 1.
+        PluginInvalid: see `check_batch_size`.
     """
-    if size != "auto" and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
-        raise PluginInvalid(f"batch_size={size!r}: expected 'auto' or a whole number of at least 1")
+    check_batch_size(size)
     if device.type == "cpu":
         return 1
     if isinstance(size, int):

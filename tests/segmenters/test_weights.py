@@ -77,6 +77,60 @@ def test_a_folder_gives_the_model_that_was_saved(folder):
     assert all(torch.equal(loaded[name], tensor) for name, tensor in saved.items())
 
 
+SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 32, "patch_size": 16}
+CLIP = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+CONFIGS = [
+    ("dinov2", "Dinov2", SMALL),
+    ("dinov2", "Dinov2WithRegisters", SMALL),
+    ("dinov3", "DINOv3ViT", SMALL | {"intermediate_size": 16}),
+    ("dinov3", "DINOv3ConvNext", {"hidden_sizes": [8, 8, 8, 8], "depths": [1, 1, 1, 1]}),
+    (
+        "clipseg",
+        "CLIPSeg",
+        {
+            "text_config": CLIP | {"vocab_size": 9, "bos_token_id": 0, "eos_token_id": 1},
+            "vision_config": CLIP | {"image_size": 32, "patch_size": 16},
+            "projection_dim": 16,
+            "reduce_dim": 16,
+            "extract_layers": [0, 1],
+            "decoder_num_attention_heads": 2,
+            "decoder_intermediate_size": 16,
+        },
+    ),
+    (
+        "seggpt",
+        "SegGpt",
+        SMALL
+        | {
+            "image_size": [64, 32],
+            "pretrain_image_size": 32,
+            "merge_index": 0,
+            "intermediate_hidden_state_indices": [0, 1],
+            "decoder_hidden_size": 8,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("family", "name", "options"), CONFIGS, ids=[name for _, name, _ in CONFIGS])
+def test_folders_of_other_families_give_the_models_that_were_saved(tmp_path, family, name, options):
+    config = getattr(transformers, f"{name}Config")(**options)
+    saved = getattr(transformers, FAMILIES[family].classes[config.model_type])(config)
+    saved.save_pretrained(tmp_path)
+    loaded = load_model(str(tmp_path), family=family)
+    assert type(loaded) is type(saved)
+    assert all(torch.equal(tensor, saved.state_dict()[key]) for key, tensor in loaded.state_dict().items())
+
+
+def test_a_folder_of_a_video_model_gives_its_image_model_too(tmp_path):
+    authors_file(tmp_path / "w.pt", "sam2")
+    load_model(str(tmp_path / "w.pt"), family="sam2-video").save_pretrained(tmp_path / "video")
+    images = load_model(str(tmp_path / "video"), family="sam2")
+    expected = load_model(str(tmp_path / "w.pt"), family="sam2").state_dict()
+    assert type(images).__name__ == "Sam2Model"
+    assert all(torch.equal(tensor, expected[key]) for key, tensor in images.state_dict().items())
+
+
 def test_a_name_in_the_local_cache_needs_no_network(folder, tmp_path, monkeypatch):
     snapshot = tmp_path / "models--someone--tiny" / "snapshots" / "1"
     snapshot.parent.mkdir(parents=True)

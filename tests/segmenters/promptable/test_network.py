@@ -88,6 +88,15 @@ def library_answer(model, family, image, clicks, box=None, low=None, several=Tru
     return enlarge(chosen)[0, 0].numpy() > 0, chosen[0, 0], float(answer.iou_scores[0, 0, best])
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Networks as small as these only wait for each other's threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(params=list(FAMILIES))
 def family(request):
     return request.param

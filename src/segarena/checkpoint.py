@@ -35,7 +35,7 @@ def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
         ) from error
     except (RuntimeError, ValueError, EOFError, OSError) as error:
         reason = str(error).partition("\n")[0] or "it ends too early"
-        raise InvalidInput(f"{path} cannot be read as a torch checkpoint: {reason}") from error
+        raise InvalidInput(f"{path} is not a whole torch checkpoint: {reason}") from error
     if not isinstance(content, Mapping):
         raise InvalidInput(f"{path}: expected a state dict, got {type(content).__name__}")
     return content

@@ -212,6 +212,8 @@ def tiny_model():
     """A function from a family's name to its tiny model with random weights, always the same ones."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # networks as small as these only wait for each other's threads
     built = {}
 
     def build(family):
@@ -224,4 +226,19 @@ def tiny_model():
             built[family] = model
         return built[family]
 
-    return build
+    yield build
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def folder_of(tiny_model, tmp_path_factory):
+    """A function from a family's name to a folder as the library writes it."""
+    made = {}
+
+    def save(family):
+        if family not in made:
+            made[family] = tmp_path_factory.mktemp("weights") / family
+            tiny_model(family).save_pretrained(made[family])
+        return made[family]
+
+    return save

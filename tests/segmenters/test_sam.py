@@ -16,20 +16,6 @@ FAMILIES = ["sam", "sam-hq", "sam2", "edgetam", "sam3-tracker"]
 FROM_FOLDER = [name for name in FAMILIES if name != "edgetam"]  # its backbone needs a package that is not required
 
 
-@pytest.fixture(scope="session")
-def folder_of(tiny_model, tmp_path_factory):
-    """A function from a family's name to a folder as the library writes it."""
-    made = {}
-
-    def save(family):
-        if family not in made:
-            made[family] = tmp_path_factory.mktemp("weights") / family
-            tiny_model(family).save_pretrained(made[family])
-        return made[family]
-
-    return save
-
-
 def written(family, folder, **options):
     more = "".join(f", {name}={value!r}" for name, value in options.items())
     return f"{family}(weights={str(folder)!r}, device='cpu'{more})"

@@ -88,15 +88,6 @@ def library_answer(model, family, image, clicks, box=None, low=None, several=Tru
     return enlarge(chosen)[0, 0].numpy() > 0, chosen[0, 0], float(answer.iou_scores[0, 0, best])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Networks as small as these only wait for each other's threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(params=list(FAMILIES))
 def family(request):
     return request.param
@@ -337,3 +328,33 @@ def test_the_fingerprint_changes_with_a_single_weight(tiny_model):
     with torch.no_grad():
         model.mask_decoder.iou_token.weight[0, 0] += 1
     assert network_of(model, "sam").fingerprint != before
+
+
+def test_when_memory_runs_out_the_same_answers_come_in_smaller_batches(tiny_model, monkeypatch):
+    model = tiny_model("sam")
+    dialogues = [Dialogue().ask((click,)) for click in CLICKS]
+    encoded = network_of(model, "sam").encode(photograph())
+    singly = network_of(model, "sam").predict(encoded, dialogues)
+    forward = model.forward
+
+    def small(*, image_embeddings, **arguments):
+        if len(image_embeddings) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return forward(image_embeddings=image_embeddings, **arguments)
+
+    monkeypatch.setattr(model, "forward", small)
+    with pytest.warns(RuntimeWarning, match="out of memory with 5 dialogues at once; going on with 2"):
+        together = network_of(model, "sam", size=8).predict(encoded, dialogues)
+    for alone, batched in zip(singly, together, strict=True):
+        np.testing.assert_allclose(alone.logits, batched.logits, rtol=1e-4, atol=1e-4)
+
+
+def test_an_image_that_does_not_fit_into_memory_is_an_error(tiny_model, monkeypatch):
+    network = network_of(tiny_model("sam"), "sam")
+
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(network.model, "get_image_embeddings", full)
+    with pytest.raises(SegmenterError, match="out of memory while encoding one image"):
+        network.encode(photograph())

@@ -4,9 +4,8 @@
 
 Without the folder of BSDS500 the demo photographs are used. Bars, for GrabCut as the paper has it (the whole window,
 five iterations, no bound): everything outside predict and encode takes at most 5 % of the wall time, and two workers do
-at least 1.6 times the work of one. The share beside the package's own quick GrabCut is printed too.
-Memory must not
-grow with the number of images.
+at least 1.6 times the work of one. The share beside the package's own quick GrabCut is printed too. Memory over many
+images must not grow with their number.
 """
 
 from __future__ import annotations

@@ -379,11 +379,26 @@ def test_unknown_tensors_in_a_folder_are_refused(folder):
         load_model(str(folder), family="sam")
 
 
-@pytest.mark.parametrize("content", ["", "{", '{"model_type": "sam", "vision_config": {"hidden_size": "wide"}}'])
-def test_an_unreadable_configuration_is_refused(folder, content):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "cannot be read"),
+        ("{", "cannot be read"),
+        ("\0\0", "cannot be read"),
+        ("[]", "is not a model's configuration"),
+        ("3", "is not a model's configuration"),
+        ("{}", "is not a model's configuration"),
+        ('{"model_type": ["sam"]}', "sam takes sam"),
+        ('{"model_type": "sam", "vision_config": "wide"}', "cannot be loaded"),
+        ('{"model_type": "sam", "vision_config": {"hidden_size": "wide"}}', "cannot be loaded: .*'hidden_size'"),
+        ('{"model_type": "sam", "vision_config": {"patch_size": 0}}', "cannot be loaded"),
+    ],
+)
+def test_an_unreadable_configuration_is_refused_in_one_line(folder, content, message):
     (folder / "config.json").write_text(content)
-    with pytest.raises(InvalidInput, match="sam"):
+    with pytest.raises(InvalidInput, match=message) as caught:
         load_model(str(folder), family="sam")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_of_another_family_is_refused_with_its_name(folder):

@@ -155,8 +155,12 @@ def _from_hub(name: str, family: str, dtype: str, allow_download: bool) -> Any:
 
 def _from_library(source: str, family: str, dtype: str, *, local: bool) -> Any:
     library = _transformers()
-    config, _ = library.PreTrainedConfig.get_config_dict(source, local_files_only=local)
-    model_type, classes = config.get("model_type"), FAMILIES[family].classes
+    try:
+        config, _ = library.PreTrainedConfig.get_config_dict(source, local_files_only=local)
+        model_type = str(config["model_type"])
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{source}: config.json is not a model's configuration with a model_type") from error
+    classes = FAMILIES[family].classes
     if model_type not in classes:
         fitting = [name for name, known in FAMILIES.items() if model_type in known.classes]
         hint = f"; it is of the family {fitting[0]!r}" if fitting else ""

@@ -54,7 +54,7 @@ FAMILIES: Mapping[str, Family] = {
 }
 # Files that people have and that no family reads, by a tensor in them.
 UNREAD = {
-    "image_encoder.patch_embed.seq.0.c.weight": "MobileSAM's TinyViT encoder, for which the library has no model",
+    "image_encoder.patch_embed.seq.0.c.weight": "the TinyViT encoder of MobileSAM, for which the library has no model",
 }
 
 

@@ -10,9 +10,7 @@ from typing import Any
 
 from segarena.checkpoint import load_weights, read_checkpoint, state_dict_of
 from segarena.clickability.network import ClickabilityNetwork, NetworkSize
-from segarena.clickability.pytorch import torch
-
-__all__ = ["load_checkpoint", "load_weights", "read_checkpoint", "save_checkpoint", "state_dict_of"]
+from segarena.pytorch import torch
 
 
 def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> ClickabilityNetwork:

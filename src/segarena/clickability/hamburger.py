@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from segarena.clickability.pytorch import Tensor, functional, nn, torch
+from segarena.pytorch import Tensor, functional, nn, torch
 
 EPSILON = 1e-6
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from segarena.clickability.hamburger import HamburgerHead
 from segarena.clickability.mscan import Mscan
-from segarena.clickability.pytorch import Tensor, functional, nn, torch
 from segarena.errors import InvalidInput
+from segarena.pytorch import Tensor, functional, nn, torch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from segarena.clickability.pytorch import Tensor
+from segarena.pytorch import Tensor
 
 LOSS_EPSILON = 1e-9
 METRIC_EPSILON = 1e-7

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from segarena.clickability.checkpoint import load_checkpoint
 from segarena.clickability.letterbox import Letterbox, view_window
 from segarena.clickability.network import ClickabilityNetwork, NetworkSize
-from segarena.clickability.pytorch import Tensor, functional, torch
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.geometry.boxes import Window
+from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Mask, as_image, as_mask
 
 CallPath = Literal["benchmark", "evaluation"]

@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from segarena.clickability.checkpoint import load_weights, read_checkpoint, save_checkpoint, state_dict_of
+from segarena.checkpoint import load_weights, read_checkpoint, state_dict_of
+from segarena.clickability.checkpoint import save_checkpoint
 from segarena.clickability.instances import Instance
 from segarena.clickability.maps import ClickMap
 from segarena.clickability.network import ClickabilityNetwork, NetworkSize
 from segarena.clickability.objectives import correlation, divergence, learning_rate, similarity
 from segarena.clickability.prediction import ClickabilityModel
-from segarena.clickability.pytorch import Tensor, torch
 from segarena.clickability.training_data import TrainingSet, batches
 from segarena.clickability.training_options import TrainingOptions, check_options
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
+from segarena.pytorch import Tensor, torch
 
 PAPER_SIGMAS = (0.01, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 90.0, 120.0)
 

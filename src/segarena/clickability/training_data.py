@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from segarena.clickability.instances import Instance
 from segarena.clickability.letterbox import Letterbox, view_window
 from segarena.clickability.maps import RadiusRule, click_map
-from segarena.clickability.pytorch import Tensor, torch
 from segarena.errors import InvalidInput
+from segarena.pytorch import Tensor, torch
 
 
 @dataclass(frozen=True, slots=True, eq=False)

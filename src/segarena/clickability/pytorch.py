@@ -1,5 +1,0 @@
-"""torch, for the modules of this folder; see `segarena.pytorch`."""
-
-from segarena.pytorch import Tensor, functional, nn, torch
-
-__all__ = ["Tensor", "functional", "nn", "torch"]

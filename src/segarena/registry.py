@@ -193,12 +193,18 @@ def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
     return description
 
 
+def show_options(factory: Callable[..., Any]) -> str:
+    """Return the options of a plug-in as one writes them: `name` where it is needed, `name=default` otherwise."""
+    parameters = inspect.signature(factory).parameters.values()
+    return ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
+
+
 def _check_options(kind: str, spec: PluginSpec, factory: Callable[..., Any]) -> None:
     signature = inspect.signature(factory)
     try:
         signature.bind(**spec.options)
     except TypeError as error:
-        takes = ", ".join(str(parameter) for parameter in signature.parameters.values()) or "no options"
+        takes = show_options(factory) or "no options"
         raise PluginInvalid(f"{kind} {spec}: {error}; it takes {takes}") from error
 
 

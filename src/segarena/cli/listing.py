@@ -24,7 +24,7 @@ def list_plugins(
     A plug-in is written NAME or NAME(option=value, ...); a file of your own works without installation:
     my_model.py:MyClass.
     """
-    from segarena.registry import KINDS, names
+    from segarena.registry import KINDS, names, show_options
 
     with one_line_errors():
         wanted = [known for known in KINDS if kind is None or kind.rstrip("s") == known]
@@ -37,11 +37,5 @@ def list_plugins(
             table.add_column("options", style="dim")
             for name, factory in names(known).items():
                 what = (inspect.getdoc(factory) or "").split("\n", 1)[0]
-                options = ", ".join(map(_show, inspect.signature(factory).parameters.values()))
-                table.add_row(name, what, options)
+                table.add_row(name, what, show_options(factory))
             Console().print(table, "")
-
-
-def _show(parameter: inspect.Parameter) -> str:
-    is_needed = parameter.default is inspect.Parameter.empty
-    return parameter.name if is_needed else f"{parameter.name}={parameter.default!r}"

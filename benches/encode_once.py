@@ -1,0 +1,238 @@
+"""What encoding each image once is worth: `rclicks` on a network of the size of SAM ViT-B, on the CPU or a GPU.
+
+    python benches/encode_once.py [--images 2] [--rounds 5] [--plain-clicks 2] [--size tiny] [--device cuda]
+
+The weights are random, made from a fixed seed and deleted afterwards; what a network costs does not depend on what
+it has learned. Photographs are the demo's, brought to 1024 pixels on the longer side, with two targets each. The run is
+the whole benchmark through `segarena.evaluate`: base user and ten clicking groups, click model by depth, users, metrics
+and files included. The plain loop encodes for every click: the library's forward call with pixels and points, batch of
+1, of which a few clicks are measured and the rest is extrapolated; its users and metrics cost nothing. What is measured
+works in processes of its own, so that each peak of memory is its own.
+
+Bars, for the default size: one pass of the encoder per image; at least 20 times as fast as the plain loop; what
+`predict` does around the library's forward calls (prompts in, masks brought to full size) takes at most 10 % of them;
+the peak memory of the whole run is at most 1.3 times that of encoding one image (on a GPU printed without a bar: there
+batches are as large as the free memory allows). Smaller runs show that the script works, and may miss them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import cv2
+import torch
+from transformers import SamConfig, SamModel
+from transformers.utils import logging
+
+import segarena
+from segarena.registry import build
+from segarena.samples import ImageSample, Target
+
+LONG_SIDE_PX = 1024
+THREADS = 2
+PHOTOGRAPHS = ("coffee", "flower", "camera", "china", "chelsea", "rocket", "astronaut", "motorcycle_left")
+FASTER_BAR, AROUND_BAR, MEMORY_BAR = 20, 0.10, 1.3
+
+
+class Photographs:
+    """Demo photographs in the size that the network sees, with the first two targets of each."""
+
+    name = "demo-1024"
+    fingerprint = "1"
+
+    def __init__(self, images):
+        self.sample_ids = list(PHOTOGRAPHS[:images])
+        self.demo = build("dataset", "demo")
+
+    def load(self, sample_id):
+        """Return one photograph, resized."""
+        sample = self.demo.load(sample_id)
+        scale = LONG_SIDE_PX / max(sample.shape)
+        size = tuple(round(length * scale) for length in reversed(sample.shape))
+        targets = tuple(
+            Target(
+                id=target.id, mask=cv2.resize(target.mask.astype("uint8"), size, interpolation=cv2.INTER_NEAREST) > 0
+            )
+            for target in sample.targets[:2]
+        )
+        return ImageSample(id=sample_id, image=cv2.resize(sample.image, size), targets=targets)
+
+    def check(self):
+        """Return what is wrong: nothing."""
+        return []
+
+
+def save_weights(size, folder):
+    """Write a SAM that has learned nothing: ViT-B, or a tiny one."""
+    torch.manual_seed(0)
+    logging.disable_progress_bar()
+    tiny = {
+        "vision_config": {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "global_attn_indexes": [1],
+            "image_size": 256,
+            "output_channels": 32,
+            "num_pos_feats": 16,
+        },
+        "prompt_encoder_config": {"hidden_size": 32, "image_size": 256},
+        "mask_decoder_config": {"hidden_size": 32},
+    }
+    SamModel(SamConfig(**(tiny if size == "tiny" else {}))).save_pretrained(folder)
+
+
+class Stopwatch:
+    """Times calls; on a GPU until their work is done."""
+
+    def __init__(self, device):
+        self.is_gpu = device.startswith("cuda")
+        self.seconds = []
+
+    def now(self):
+        """Return the time at which all that was asked for is done."""
+        if self.is_gpu:
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    def around(self, call):
+        """Return `call`, timed."""
+
+        def timed(*arguments, **options):
+            start = self.now()
+            answer = call(*arguments, **options)
+            self.seconds.append(self.now() - start)
+            return answer
+
+        return timed
+
+
+def peak_mb(device):
+    """Return the most memory that this process had: on the device, or resident."""
+    if device.startswith("cuda"):
+        return torch.cuda.max_memory_allocated() / 1e6
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024 / 1e6
+
+
+def encode_one(segmenter, options):
+    """Encode one image and nothing else."""
+    segmenter.encode(Photographs(1).load(PHOTOGRAPHS[0]))
+    return {"peak_mb": peak_mb(segmenter.device)}
+
+
+def run(segmenter, options):
+    """Judge the network by the benchmark, then time clicks of the plain loop."""
+    network = segmenter.network
+    encoder, decoder, predict = (Stopwatch(segmenter.device) for _ in range(3))
+    plain = network.model.forward
+    network.model.vision_encoder.forward = encoder.around(network.model.vision_encoder.forward)
+    network.model.forward = decoder.around(plain)
+    segmenter.predict = predict.around(segmenter.predict)
+    whole = Stopwatch(segmenter.device)
+    judged = whole.around(segarena.evaluate)(
+        "rclicks", segmenter=segmenter, dataset=Photographs(options.images), rounds=options.rounds, out=options.out
+    )
+    counts = judged.config["counts"]
+    if counts["failures"]:
+        raise SystemExit(f"the run went wrong: {counts}")
+    figures = {
+        "device": segmenter.device,
+        "users": len(judged.config["users"]),
+        "clicks": counts["rounds"],
+        "run_s": whole.seconds[0],
+        "encoder_passes": len(encoder.seconds),
+        "encode_s": median(encoder.seconds),
+        "decoder_calls": len(decoder.seconds),
+        "decode_s": sum(decoder.seconds) / len(decoder.seconds),
+        "around_share": sum(predict.seconds) / sum(decoder.seconds) - 1,
+        "peak_mb": peak_mb(segmenter.device),
+    }
+    network.model.forward = plain
+    return figures | {"plain_click_s": plain_click_s(network, options)}
+
+
+def plain_click_s(network, options):
+    """Return the median time of one click when each encodes the image anew."""
+    side, device = network.side, network.device
+    clock = Stopwatch(str(device))
+    pixels = torch.rand(1, 3, side, side, device=device)
+    point = torch.tensor([[[[side / 3, side / 2]]]], device=device)
+    label = torch.ones((1, 1, 1), dtype=torch.int64, device=device)
+    forward = clock.around(network.model)
+    with torch.inference_mode():
+        for _ in range(options.plain_clicks):
+            forward(pixel_values=pixels, input_points=point, input_labels=label, multimask_output=True)
+    return median(clock.seconds)
+
+
+PARTS = {"encode": encode_one, "run": run}
+
+
+def in_own_process(part, folder, options):
+    """Return what a part measured."""
+    arguments = [f"--{name}={getattr(options, name)}" for name in ("images", "rounds", "plain_clicks", "device")]
+    command = [sys.executable, __file__, *arguments, "--part", part, "--weights", folder / "weights"]
+    subprocess.run([*command, "--out", folder / part], check=True)
+    return json.loads((folder / f"{part}.json").read_text())
+
+
+def do_part(options):
+    """Measure one part and leave its figures beside its output."""
+    torch.set_num_threads(THREADS)
+    segmenter = build("segmenter", f"sam(weights={options.weights!r}, device={options.device!r})")
+    Path(f"{options.out}.json").write_text(json.dumps(PARTS[options.part](segmenter, options)))
+
+
+def report(once, many, options):
+    """Print the figures; return how many bars were missed."""
+    plain_s = many["plain_click_s"] * many["clicks"]
+    memory = many["peak_mb"] / once["peak_mb"]
+    rows = [
+        ("passes of the encoder", many["encoder_passes"], options.images, many["encoder_passes"] == options.images),
+        ("times as fast", plain_s / many["run_s"], FASTER_BAR, plain_s / many["run_s"] >= FASTER_BAR),
+        ("around the decoder", many["around_share"], AROUND_BAR, many["around_share"] <= AROUND_BAR),
+        ("peak memory", memory, MEMORY_BAR, memory <= MEMORY_BAR or many["device"] != "cpu"),
+    ]
+    print(f"{options.images} images x 2 targets x {many['users']} users x {options.rounds} rounds: ", end="")
+    print(f"{many['clicks']} clicks; {many['device']}, {THREADS} threads")
+    print(f"encoder {many['encode_s']:.3f} s, decoder call {many['decode_s']:.4f} s ({many['decoder_calls']} calls)")
+    print(f"the run {many['run_s']:.1f} s; plain {many['plain_click_s']:.3f} s a click, so {plain_s:.0f} s")
+    print(f"peak of the run {many['peak_mb']:.0f} MB, of encoding one image {once['peak_mb']:.0f} MB\n")
+    print(f"{'':24}{'measured':>10}{'bar':>8}")
+    for name, measured, bar, is_held in rows:
+        print(f"{name:24}{measured:10.3g}{bar:8g}{'' if is_held else '  MISSED'}")
+    return sum(not is_held for *_, is_held in rows)
+
+
+def main():
+    """Measure all parts; exit with 1 when a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, default=2, choices=range(1, len(PHOTOGRAPHS) + 1))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--plain_clicks", "--plain-clicks", type=int, default=2, help="measured, of the plain loop")
+    parser.add_argument("--size", choices=("vit-b", "tiny"), default="vit-b")
+    parser.add_argument("--device", default="auto", help="a GPU when there is one, by default")
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
+    parser.add_argument("--weights", help=argparse.SUPPRESS)
+    parser.add_argument("--out", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.part:
+        return do_part(options)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        save_weights(options.size, folder / "weights")
+        missed = report(in_own_process("encode", folder, options), in_own_process("run", folder, options), options)
+    print(f"\n{missed} missed" if missed else "\nall bars held")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -196,6 +196,13 @@ def test_progress_tells_how_far_a_run_is(small_run):
     assert seen == [(4, 4)]
 
 
+def test_a_run_stopped_after_its_last_sample_is_finished_by_the_next(small_run):
+    folder = small_run()
+    counts = folder.config.pop("counts")
+    folder.write_config()
+    assert small_run(workers=1).config["counts"] == counts
+
+
 def test_objects_work_as_well_as_names(rules, tmp_path):
     class Everything:
         def encode(self, sample):

@@ -101,17 +101,17 @@ def run_plan(
         progress = Progress(samples=len(folder.samples), done=resumed, resumed=resumed)
         report = on_progress or _say_nothing
         report(progress)
-        if not pending:
-            return folder
-        steps = (
-            run_in_workers(plan, cast, folder, pending, workers)
-            if workers
-            else run_here(cast, folder, pending, plan.time_limit_s)
-        )
+        if workers:
+            rules = cast.rules
+            del cast  # the workers build their own; a large model is not held here beside theirs
+            steps = run_in_workers(plan, rules, folder, pending, workers)
+        else:
+            steps = run_here(cast, folder, pending, plan.time_limit_s)
         for done in steps:
             _advance(progress, done)
             report(progress)
-        finish(folder)
+        if pending or "counts" not in folder.config:
+            finish(folder)
     return folder
 
 

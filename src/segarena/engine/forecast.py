@@ -121,7 +121,7 @@ def forecast_plan(
         tried = spread(len(folder.samples), timed + 1)
         seconds: dict[int, float] = {}
         process_bytes = 0
-        with closing(run_in_workers(plan, cast, folder, tried, 1)) as steps:
+        with closing(run_in_workers(plan, cast.rules, folder, tried, 1)) as steps:
             for done in steps:
                 seconds[done.index] = done.seconds
                 process_bytes = max(process_bytes, done.peak_bytes)

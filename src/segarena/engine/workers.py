@@ -27,6 +27,7 @@ from segarena.engine.guard import TimeLimit
 from segarena.engine.lockstep import Cast, run_sample
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
+from segarena.engine.session import Rules
 from segarena.engine.store import RunFolder
 from segarena.errors import PluginInvalid, SegarenaError, StoreError
 
@@ -61,7 +62,9 @@ def run_here(cast: Cast, folder: RunFolder, indices: Sequence[int], time_limit_s
         yield _hold(cast, folder, index, limit)
 
 
-def run_in_workers(plan: Plan, cast: Cast, folder: RunFolder, indices: Sequence[int], workers: int) -> Generator[Done]:
+def run_in_workers(
+    plan: Plan, rules: Rules, folder: RunFolder, indices: Sequence[int], workers: int
+) -> Generator[Done]:
     """Hold the samples in `workers` processes; yields in the order in which they finish.
 
     Raises:
@@ -93,7 +96,7 @@ def run_in_workers(plan: Plan, cast: Cast, folder: RunFolder, indices: Sequence[
                 if tries[index] == 1 and not worker.was_overdue:
                     waiting.appendleft(index)
                 else:
-                    yield _give_up(cast, folder, index, why)
+                    yield _give_up(rules, folder, index, why)
                 pool[pool.index(worker)] = _Worker(plan, folder)
     finally:
         for worker in pool:
@@ -129,8 +132,7 @@ def peak_bytes() -> int:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def _give_up(cast: Cast, folder: RunFolder, index: int, why: str) -> Done:
-    rules = cast.rules
+def _give_up(rules: Rules, folder: RunFolder, index: int, why: str) -> Done:
     record = failed_sample(rules.benchmark, rules.dataset, folder.samples[index], why)
     return _keep(folder, index, Rows([record]), time.perf_counter())
 

@@ -215,7 +215,7 @@ def report(once, many, options):
 def main():
     """Measure all parts; exit with 1 when a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=int, default=2, choices=range(1, len(PHOTOGRAPHS) + 1))
+    parser.add_argument("--images", type=int, default=4, choices=range(1, len(PHOTOGRAPHS) + 1))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--plain_clicks", "--plain-clicks", type=int, default=2, help="measured, of the plain loop")
     parser.add_argument("--size", choices=("vit-b", "tiny"), default="vit-b")

@@ -1,6 +1,6 @@
 """What encoding each image once is worth: `rclicks` on a network of the size of SAM ViT-B, on the CPU or a GPU.
 
-    python benches/encode_once.py [--images 2] [--rounds 5] [--plain-clicks 2] [--size tiny] [--device cuda]
+    python benches/encode_once.py [--images 4] [--rounds 5] [--plain-clicks 2] [--size tiny] [--device cuda]
 
 The weights are random, made from a fixed seed and deleted afterwards; what a network costs does not depend on what
 it has learned. Photographs are the demo's, brought to 1024 pixels on the longer side, with two targets each. The run is

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import importlib
+
 import pytest
 
 
@@ -242,3 +245,15 @@ def folder_of(tiny_model, tmp_path_factory):
         return made[family]
 
     return save
+
+
+@pytest.fixture
+def edgetam_without_its_package(tiny_model, monkeypatch):
+    """Let weights of EdgeTAM be the tiny model with its own backbone; the true one needs a package that is no extra."""
+    weights = importlib.import_module("segarena.segmenters.weights")
+    load = weights.load_model
+
+    def instead(given, *, family, **how):
+        return copy.deepcopy(tiny_model(family)) if family == "edgetam" else load(given, family=family, **how)
+
+    monkeypatch.setattr(weights, "load_model", instead)

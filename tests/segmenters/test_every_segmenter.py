@@ -1,276 +1,295 @@
-"""What every segmenter of the folder must do, whatever it is."""
+"""What every segmenter of the package must do, whatever it is.
+
+A new segmenter is one line of `CASES`. A network also needs its tiny model in `TINY` of conftest.py, of the same name.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import subprocess
-import sys
+import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from segarena import registry
+from segarena import evaluate, registry
 from segarena.dialogue import Dialogue, Prediction, as_prediction
-from segarena.errors import SegmenterError
-from segarena.prompts import Box, Click, MaskPrompt, Scribble
-from segarena.samples import ImageSample, VideoSample, VolumeSample
+from segarena.prompts import Box, Click, MaskPrompt, Scribble, Support
+from segarena.samples import ImageSample, Target, VideoSample
 
-# The contract is about segmenters that segment photographs from clicks and declare it; controls and workers
-# (which need a truth or a program) declare otherwise or take options that have no default.
-NAMES = [
-    name
-    for name, factory in registry.names("segmenter").items()
-    if factory.__module__.startswith("segarena.segmenters.")
-    and {"click", "box", "scribble"} <= set(getattr(factory, "prompt_kinds", ()))
-]
-# Networks, whose weights a test writes first. EdgeTAM's backbone needs a package that is not required.
-FROM_FOLDER = ["sam", "sam-hq", "sam2", "sam3-tracker"]
-
+ROUNDS = 5
 SHAPE = (60, 80)
 
-FINGERPRINT = """
-import hashlib, sys
-sys.path.insert(0, sys.argv[2])
-from test_every_segmenter import conversation, photograph
-from segarena import registry
-last = conversation(registry.build("segmenter", sys.argv[1]), photograph())[-1]
-print(hashlib.sha256(last.mask.tobytes()).hexdigest())
-"""
 
-
-def photograph(seed=0):
-    """A bright textured disc, a dark one and a stripe on noise: structure without a file."""
+def textured(shape, seed=0):
+    """A bright disc, a dark one and a stripe on noise: structure without a file."""
     rng = np.random.default_rng(seed)
-    rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
-    image = rng.normal((90, 110, 100), 12, (*SHAPE, 3))
+    rows, columns = np.mgrid[: shape[0], : shape[1]]
+    image = rng.normal((90, 110, 100), 12, (*shape, 3))
     image[(rows - 25) ** 2 + (columns - 25) ** 2 < 15**2] += (90, 20, -30)
     image[(rows - 35) ** 2 + (columns - 60) ** 2 < 12**2] -= (60, 60, 20)
     image[50:54] += 60
-    return ImageSample(id=f"photograph{seed}", image=image.clip(0, 255).astype(np.uint8))
+    return image.clip(0, 255).astype(np.uint8)
 
 
-CLICKS = [
-    Click((25, 25), True),
-    Click((35, 60), False),
-    Click((52, 10), False),
-    Click((14, 25), True),
-    Click((0, 79), False),
-]
+def photograph(shape=SHAPE, seed=0):
+    return ImageSample(id=f"photograph{seed}", image=textured(shape, seed))
 
 
-def conversation(segmenter, sample, clicks=CLICKS):
-    """The predictions of one dialogue, a click per round."""
-    encoded = segmenter.encode(sample)
+def clip(shape=SHAPE, seed=0):
+    frames = [np.roll(textured(shape, seed), 2 * shift, axis=1) for shift in range(3)]
+    return VideoSample(id=f"clip{seed}", frames=frames, frame_shape=shape)
+
+
+@dataclass(frozen=True)
+class Case:
+    """How a segmenter is built here, and what it is shown.
+
+    Attributes:
+        written: the plug-in as written; `{folder}` is a folder with the weights of the tiny model of that name.
+        sample: (shape of an image or frame, seed) to a sample.
+        opens_with: a kind of prompt that the first round must hold beside whatever else is said.
+    """
+
+    written: str
+    sample: object = photograph
+    opens_with: str = ""
+
+
+NETWORK = "(weights={folder!r}, device='cpu')"
+CASES = {
+    "graph": Case("graph"),
+    "grabcut": Case("grabcut"),
+    "watershed": Case("watershed"),
+    "sam": Case(f"sam{NETWORK}"),
+    "sam-hq": Case(f"sam-hq{NETWORK}"),
+    "sam2": Case(f"sam2{NETWORK}"),
+    "edgetam": Case(f"edgetam{NETWORK}"),
+    "sam3-tracker": Case(f"sam3-tracker{NETWORK}"),
+}
+# What each round says, by kind: (shape of the sample, number of the round, from 0) to a prompt.
+PLACES = [(0.45, 0.35), (0.6, 0.75), (0.85, 0.1), (0.25, 0.3), (0.0, 1.0)]
+
+
+def place(shape, number):
+    """The place of a round: whole pixel indices, in the first frame or plane where there are several."""
+    last = np.array(shape[-2:]) - 1
+    return (*(0,) * (len(shape) - 2), *(int(index) for index in np.rint(PLACES[number] * last)))
+
+
+def click(shape, number):
+    return Click(place(shape, number), is_positive=number in (0, 3))
+
+
+def box(shape, number):
+    start = tuple(min(number, length - 1) if axis >= len(shape) - 2 else 0 for axis, length in enumerate(shape))
+    stop = tuple(
+        max(first + 1, length - 2 * number) if axis >= len(shape) - 2 else 1
+        for axis, (first, length) in enumerate(zip(start, shape, strict=True))
+    )
+    return Box(start, stop)
+
+
+def scribble(shape, number):
+    first, last = place(shape, number), place(shape, (number + 3) % ROUNDS)
+    return Scribble((tuple(map(float, first)), tuple(map(float, last))), is_positive=number in (0, 3))
+
+
+def drawn(shape, number):
+    mask = np.zeros(shape, bool)
+    area = box(shape, number)
+    mask[tuple(slice(first, last) for first, last in zip(area.start, area.stop, strict=True))] = True
+    return MaskPrompt(mask)
+
+
+def support(shape, number):
+    sample = photograph(SHAPE, seed=20 + number)
+    return Support(sample, drawn(SHAPE, number + 3 if number < 2 else number).mask)
+
+
+PROMPTS = {"click": click, "box": box, "scribble": scribble, "mask": drawn, "support": support}
+
+
+def conversation(case, segmenter, shape, kind):
+    """What is said in five rounds with prompts of one kind; "all" takes turns. Supports come encoded, as from a run."""
+    kinds = sorted(segmenter.prompt_kinds)
+    rounds = []
+    for number in range(ROUNDS):
+        chosen = [kinds[number % len(kinds)] if kind == "all" else kind]
+        if number == 0 and case.opens_with and case.opens_with not in chosen:
+            chosen.insert(0, case.opens_with)
+        prompts = [PROMPTS[name](shape, number) for name in chosen]
+        rounds.append(
+            tuple(
+                replace(prompt, encoded=segmenter.encode(prompt.sample)) if isinstance(prompt, Support) else prompt
+                for prompt in prompts
+            )
+        )
+    return rounds
+
+
+def go_through(segmenter, encoded, rounds, shape):
+    """The predictions of all rounds, each with the one before."""
     dialogue, predictions = Dialogue(), []
-    for click in clicks:
-        dialogue = dialogue.ask((click,))
-        prediction = as_prediction(segmenter.predict(encoded, [dialogue])[0], sample.shape)
+    for prompts in rounds:
+        dialogue = dialogue.ask(prompts)
+        (answer,) = segmenter.predict(encoded, [dialogue])
+        prediction = as_prediction(answer, shape)
         dialogue = dialogue.answer(prediction)
         predictions.append(prediction)
     return predictions
 
 
-def answer(segmenter, image, *prompts, previous=None):
-    sample = ImageSample(id="x", image=image)
-    dialogue = Dialogue(rounds=(prompts,), previous=previous)
-    return as_prediction(segmenter.predict(segmenter.encode(sample), [dialogue])[0], sample.shape).mask
+def same(one, other):
+    """Whether two predictions are equal to the last bit, in what they hand back too."""
+    return np.array_equal(one.mask, other.mask) and _same(one.logits, other.logits)
 
 
-def flat_halves(height=40, width=60, at=31):
-    image = np.full((height, width, 3), (200, 40, 40), np.uint8)
-    image[:, at:] = (30, 60, 190)
-    return image
+def _same(one, other):
+    if isinstance(one, dict):
+        return set(one) == set(other) and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return (one is None and other is None) or np.array_equal(np.asarray(one), np.asarray(other))
 
 
-@pytest.fixture(params=NAMES)
-def segmenter(request):
-    return registry.build("segmenter", request.param)
+def copied(prediction):
+    """A prediction that shares no memory with its original, as one that was stored and read."""
+    return Prediction(prediction.mask.copy(), copy.deepcopy(prediction.logits), prediction.score)
 
 
-def test_the_folder_holds_the_three_without_weights():
-    assert {"graph", "grabcut", "watershed"} <= set(NAMES)
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]
 
 
-def test_masks_are_bool_and_of_the_image_shape(segmenter):
-    for prediction in conversation(segmenter, photograph()):
-        assert prediction.mask.dtype == np.bool_
-        assert prediction.mask.shape == SHAPE
+@pytest.fixture
+def build(case, request):
+    """A function that builds the segmenter anew; only networks ask for torch, and are skipped without it."""
+    written = case.written
+    if "{folder" in written:
+        request.getfixturevalue("edgetam_without_its_package")
+        folder = request.getfixturevalue("folder_of")(written.partition("(")[0])
+        written = written.format(folder=str(folder))
+    return lambda: registry.build("segmenter", written)
 
 
-def test_a_batch_gives_what_single_calls_give_in_any_order(segmenter):
-    sample = photograph()
+def kinds_of(segmenter):
+    """Every kind of prompt it takes, alone, and all of them in turns."""
+    return [*sorted(segmenter.prompt_kinds), *(["all"] if len(segmenter.prompt_kinds) > 1 else [])]
+
+
+def test_every_segmenter_of_the_package_is_tested_here():
+    ours = [name for name, made in registry.names("segmenter").items() if made.__module__.startswith("segarena.")]
+    assert set(CASES) == set(ours), "each segmenter of the package needs a line in CASES"
+
+
+def test_every_kind_of_prompt_is_given_here(build):
+    assert set(build().prompt_kinds) <= set(PROMPTS), "each kind of prompt needs a line in PROMPTS"
+
+
+def test_round_five_is_replayed_from_its_stored_dialogue_alone(case, build):
+    sample, other = case.sample(SHAPE), case.sample(SHAPE, seed=1)
+    live, fresh = build(), build()
+    live_encoded = live.encode(sample)
+    for kind in kinds_of(live):
+        rounds = conversation(case, live, sample.shape, kind)
+        answers = go_through(live, live_encoded, rounds, sample.shape)
+        # What other dialogues left behind, about this sample or another, must not matter.
+        go_through(fresh, fresh.encode(other), conversation(case, fresh, other.shape, kind)[:2], other.shape)
+        for number in (ROUNDS, 2):
+            stored = Dialogue(tuple(rounds[:number]), previous=copied(answers[number - 2]))
+            (again,) = fresh.predict(fresh.encode(sample), [stored])
+            assert same(as_prediction(again, sample.shape), answers[number - 1]), (kind, number)
+
+
+def test_a_dialogue_alone_is_answered_as_in_any_batch(case, build):
+    segmenter, sample = build(), case.sample(SHAPE)
     encoded = segmenter.encode(sample)
-    first = segmenter.predict(encoded, [Dialogue().ask((CLICKS[0],))])[0]
-    dialogues = [
-        Dialogue().ask((CLICKS[0],)),
-        Dialogue().ask((CLICKS[0],)).answer(first).ask((CLICKS[1],)),
-        Dialogue().ask((Click((35, 60)),)),
-        Dialogue().ask((CLICKS[3], CLICKS[1])),
-        Dialogue(),
-    ]
-    singly = [segmenter.predict(encoded, [dialogue])[0].mask for dialogue in dialogues]
+    dialogues = []
+    for kind in kinds_of(segmenter):
+        rounds = conversation(case, segmenter, sample.shape, kind)
+        answers = go_through(segmenter, encoded, rounds[:2], sample.shape)
+        dialogues += [
+            Dialogue((rounds[0],)),
+            Dialogue(tuple(rounds[:2]), previous=answers[0]),
+            Dialogue(tuple(rounds[:3]), previous=answers[1]),
+        ]
+    # Each on an encoding of its own: what the others did with theirs must not matter.
+    singly = [segmenter.predict(segmenter.encode(sample), [dialogue])[0] for dialogue in dialogues]
     together = segmenter.predict(encoded, dialogues)
     backwards = segmenter.predict(encoded, dialogues[::-1])[::-1]
-    for alone, batched, reversed_ in zip(singly, together, backwards, strict=True):
-        assert np.array_equal(alone, batched.mask)
-        assert np.array_equal(alone, reversed_.mask)
+    for index, alone in enumerate(as_prediction(answer, sample.shape) for answer in singly):
+        assert same(alone, as_prediction(together[index], sample.shape)), index
+        assert same(alone, as_prediction(backwards[index], sample.shape)), index
 
 
-@pytest.mark.parametrize("name", [*NAMES, *FROM_FOLDER])
-def test_a_round_is_replayed_from_its_stored_dialogue_alone(name, folder_of):
-    written = name if name in NAMES else f"{name}(weights={str(folder_of(name))!r}, device='cpu')"
-    sample = photograph()
-    live = conversation(registry.build("segmenter", written), sample)
-    stored = Dialogue(
-        rounds=tuple((click,) for click in CLICKS),
-        previous=Prediction(mask=live[-2].mask.copy(), logits=live[-2].logits),
-    )
-    fresh = registry.build("segmenter", written)
-    conversation(fresh, photograph(seed=1), CLICKS[:2])  # what another dialogue left behind must not matter
-    (again,) = fresh.predict(fresh.encode(sample), [stored])
-    assert np.array_equal(again.mask, live[-1].mask)
-    if live[-1].logits is not None:
-        assert np.array_equal(again.logits, live[-1].logits)
+def test_predicting_leaves_the_dialogue_as_it_was(case, build):
+    segmenter, sample = build(), case.sample(SHAPE)
+    encoded = segmenter.encode(sample)
+    for kind in kinds_of(segmenter):
+        rounds = conversation(case, segmenter, sample.shape, kind)
+        (first,) = go_through(segmenter, encoded, rounds[:1], sample.shape)
+        before = copied(first)
+        segmenter.predict(encoded, [Dialogue(tuple(rounds[:2]), previous=first)])
+        assert same(first, before), kind
 
 
-def test_another_process_gives_the_same_mask(segmenter):
-    here = conversation(segmenter, photograph())[-1].mask
-    command = [sys.executable, "-c", FINGERPRINT, _name_of(segmenter), str(__file__).rpartition("/")[0]]
-    there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert there == hashlib.sha256(here.tobytes()).hexdigest()
+@pytest.mark.parametrize("shape", [(1, 1), (3, 200), (200, 3)])
+def test_tiny_and_thin_samples_are_answered(case, build, shape):
+    segmenter, sample = build(), case.sample(shape)
+    encoded = segmenter.encode(sample)
+    for kind in kinds_of(segmenter):
+        rounds = conversation(case, segmenter, sample.shape, kind)
+        for prediction in go_through(segmenter, encoded, rounds, sample.shape):
+            assert prediction.mask.dtype == np.bool_, kind
 
 
-def test_predicting_changes_neither_dialogue_nor_previous_mask(segmenter):
-    sample = photograph()
-    previous = Prediction(mask=np.zeros(SHAPE, bool))
-    previous.mask[10:40, 10:40] = True
-    before = previous.mask.copy()
-    segmenter.predict(segmenter.encode(sample), [Dialogue((tuple(CLICKS[:1]), tuple(CLICKS[1:3])), previous)])
-    assert np.array_equal(previous.mask, before)
+def test_a_grey_image_is_answered_as_the_same_in_three_channels(case, build):
+    if case.sample is not photograph:
+        pytest.skip("takes no images")
+    segmenter = build()
+    grey = textured(SHAPE).mean(axis=2).astype(np.uint8)
+    rounds = conversation(case, segmenter, SHAPE, sorted(segmenter.prompt_kinds)[0])
+    answers = [
+        go_through(segmenter, segmenter.encode(ImageSample(id="grey", image=image)), rounds, SHAPE)
+        for image in (grey, np.stack([grey] * 3, axis=2), np.dstack([grey, grey, grey, 255 - grey]))
+    ]
+    for one, in_colour, with_alpha in zip(*answers, strict=True):
+        assert same(one, in_colour)
+        assert same(one, with_alpha)
 
 
-def test_every_click_and_its_neighbours_are_honoured(segmenter):
-    for count, prediction in enumerate(conversation(segmenter, photograph()), 1):
-        for click in CLICKS[:count]:
-            row, column = click.position
-            near = prediction.mask[max(0, row - 1) : row + 2, max(0, column - 1) : column + 2]
-            assert (near == click.is_positive).all()
+class Photographs:
+    """Two photographs with two targets each."""
+
+    name, fingerprint, sample_ids = "photographs", "1", ["0", "1"]
+
+    def load(self, sample_id):
+        rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
+        discs = [(rows - 25) ** 2 + (columns - 25) ** 2 < 15**2, (rows - 35) ** 2 + (columns - 60) ** 2 < 12**2]
+        targets = tuple(Target(id=str(index), mask=disc) for index, disc in enumerate(discs))
+        return ImageSample(id=sample_id, image=textured(SHAPE, int(sample_id)), targets=targets)
+
+    def check(self):
+        return []
 
 
-def test_close_clicks_of_both_kinds_are_both_honoured(segmenter):
-    clicks = [Click((30, 40)), Click((30, 42), is_positive=False), Click((31, 41))]
-    mask = answer(segmenter, photograph().image, *clicks)
-    assert [bool(mask[click.position]) for click in clicks] == [True, False, True]
+@pytest.mark.parametrize(("benchmark", "users"), [("clicks", 1), ("rclicks", 11)])
+def test_a_run_of_clicks_encodes_each_image_once(case, build, tmp_path, benchmark, users):
+    segmenter = build()
+    if case.sample is not photograph or case.opens_with or "click" not in segmenter.prompt_kinds:
+        pytest.skip("does not segment images from clicks alone")
+    encode, seen = segmenter.encode, []
 
+    class Counted:
+        prompt_kinds, predict = segmenter.prompt_kinds, staticmethod(segmenter.predict)
 
-def test_of_two_clicks_on_one_pixel_the_later_counts(segmenter):
-    mask = answer(segmenter, photograph().image, Click((25, 25)), Click((30, 30)), Click((25, 25), is_positive=False))
-    assert not mask[25, 25]
+        def encode(self, sample):
+            seen.append(sample.id)
+            return encode(sample)
 
-
-def test_one_click_segments_something_local(segmenter):
-    mask = conversation(segmenter, photograph(), CLICKS[:1])[0].mask
-    rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
-    disc = (rows - 25) ** 2 + (columns - 25) ** 2 < 15**2
-    assert (mask & disc).sum() / (mask | disc).sum() > 0.7
-
-
-# GrabCut is not among them: it moves the border of its guess a few pixels per round, wherever colours would allow more.
-@pytest.mark.parametrize("segmenter", ["graph", "watershed"], indirect=True)
-@pytest.mark.parametrize("at", [31, 17])
-def test_two_flat_colours_are_separated_exactly_by_one_click_on_each(segmenter, at):
-    mask = answer(segmenter, flat_halves(at=at), Click((20, 8)), Click((20, 52), is_positive=False))
-    assert mask[:, :at].all()
-    assert not mask[:, at:].any()
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 2), (1, 700), (3, 300), (5, 5), (17, 16)])
-def test_tiny_and_thin_images_are_segmented(segmenter, shape):
-    image = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype(np.uint8)
-    last = (shape[0] - 1, shape[1] - 1)
-    assert answer(segmenter, image, Click((0, 0)))[0, 0]
-    mask = answer(segmenter, image, Click((0, 0)), Click(last, is_positive=False))
-    assert not mask[last]
-
-
-@pytest.mark.parametrize("level", [0, 128, 255])
-def test_constant_images_are_segmented(segmenter, level):
-    image = np.full((50, 70, 3), level, np.uint8)
-    mask = answer(segmenter, image, Click((10, 10)), Click((40, 60), is_positive=False))
-    assert mask[10, 10]
-    assert not mask[40, 60]
-
-
-def test_grey_images_are_segmented(segmenter):
-    grey = photograph().image.mean(axis=2).astype(np.uint8)
-    assert answer(segmenter, np.repeat(grey[:, :, None], 3, axis=2), Click((25, 25)))[25, 25]
-
-
-def test_clicks_in_all_corners_are_honoured(segmenter):
-    corners = [(0, 0), (0, SHAPE[1] - 1), (SHAPE[0] - 1, 0), (SHAPE[0] - 1, SHAPE[1] - 1)]
-    for is_positive in (True, False):
-        mask = answer(
-            segmenter, photograph().image, Click((30, 40)), *(Click(corner, is_positive) for corner in corners)
-        )
-        assert [bool(mask[corner]) for corner in corners] == [is_positive] * 4
-
-
-def test_only_negative_clicks_and_no_prompts_give_nothing(segmenter):
-    assert not answer(segmenter, photograph().image, Click((25, 25), is_positive=False)).any()
-    assert not answer(segmenter, photograph().image).any()
-
-
-def test_a_full_and_an_empty_previous_mask_are_taken(segmenter):
-    for value in (False, True):
-        previous = Prediction(mask=np.full(SHAPE, value))
-        mask = answer(segmenter, photograph().image, *CLICKS[:2], previous=previous)
-        assert mask[25, 25]
-        assert not mask[35, 60]
-
-
-def test_several_hundred_clicks_are_honoured(segmenter):
-    rng = np.random.default_rng(0)
-    cells = rng.choice(SHAPE[0] * SHAPE[1], 400, replace=False)
-    clicks = [Click((int(i) // SHAPE[1], int(i) % SHAPE[1]), bool(rng.integers(2))) for i in cells]
-    mask = answer(segmenter, photograph().image, *clicks)
-    assert all(mask[click.position] == click.is_positive for click in clicks)
-
-
-def test_many_positive_clicks_alone_are_honoured(segmenter):
-    clicks = [Click((row, column)) for row in range(0, SHAPE[0], 7) for column in range(0, SHAPE[1], 7)]
-    mask = answer(segmenter, photograph().image, *clicks)
-    assert all(mask[click.position] for click in clicks)
-
-
-def test_nothing_outside_a_box_is_segmented(segmenter):
-    mask = answer(segmenter, photograph().image, Box((8, 8), (42, 42)))
-    assert mask[25, 25]
-    mask[8:42, 8:42] = False
-    assert not mask.any()
-
-
-def test_scribbles_are_honoured_along_their_line(segmenter):
-    inside = Scribble(((18.0, 25.0), (32.0, 25.0)))
-    outside = Scribble(((5.0, 50.5), (55.0, 50.5)), is_positive=False)
-    mask = answer(segmenter, photograph().image, inside, outside)
-    assert mask[18:33, 25].all()
-    assert not mask[5:56, 50].any()
-
-
-def test_other_prompts_and_other_objects_are_refused(segmenter):
-    with pytest.raises(SegmenterError, match="mask"):
-        answer(segmenter, photograph().image, MaskPrompt(np.ones(SHAPE, bool)))
-    with pytest.raises(SegmenterError, match="one object"):
-        answer(segmenter, photograph().image, Click((3, 3), object_id=2))
-
-
-def test_volumes_and_videos_are_refused(segmenter):
-    volume = VolumeSample(id="v", voxels=np.zeros((2, 8, 8)), spacing_mm=(1.0, 1.0, 1.0))
-    video = VideoSample(id="w", frames=[np.zeros((8, 8, 3), np.uint8)], frame_shape=(8, 8))
-    for sample in (volume, video):
-        with pytest.raises(SegmenterError, match="takes images only"):
-            segmenter.encode(sample)
-
-
-def _name_of(segmenter):
-    return next(name for name, factory in registry.names("segmenter").items() if factory is type(segmenter))
+    run = evaluate(benchmark, segmenter=Counted(), dataset=Photographs(), rounds=2, out=tmp_path / "run")
+    assert run.records()["failure"].drop_nulls().to_list() == []
+    assert run.records()["user"].n_unique() == users
+    assert seen == ["0", "1"]
+    assert run.config["counts"]["encodes"] == 2

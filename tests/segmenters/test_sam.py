@@ -124,22 +124,35 @@ def test_what_is_not_an_8_bit_image_is_refused(folder_of):
         segmenter.encode(ImageSample(id="deep", image=np.zeros((5, 5, 3), np.uint16)))
 
 
-@pytest.mark.parametrize("family", FROM_FOLDER)
-def test_a_run_encodes_each_image_once_and_nothing_fails(family, folder_of, tmp_path):
+@pytest.fixture
+def passes(edgetam_without_its_package, monkeypatch):
+    """A list that gets one item for each pass of an image encoder."""
+    from segarena.segmenters import weights
+
+    load, seen = weights.load_model, []
+
+    def watched(*given, **how):
+        model = load(*given, **how)
+        model.vision_encoder.register_forward_hook(lambda *_: seen.append(1))
+        return model
+
+    monkeypatch.setattr(weights, "load_model", watched)
+    return seen
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("benchmark", "users"), [("clicks", 1), ("rclicks", 11)])
+def test_both_click_benchmarks_make_one_pass_of_the_encoder_per_image(
+    family, benchmark, users, folder_of, passes, tmp_path
+):
     from segarena import evaluate
 
-    run = evaluate("clicks", segmenter=written(family, folder_of(family)), limit=1, rounds=3, out=tmp_path / "run")
+    run = evaluate(
+        benchmark, segmenter=written(family, folder_of(family)), dataset="demo", limit=2, rounds=3, out=tmp_path / "run"
+    )
     records, timings = run.records(), run.timings()
     assert records["failure"].drop_nulls().to_list() == []
     assert set(records["round"]) == {1, 2, 3}
-    assert timings.filter(timings["round"] == 0).height == 1
-
-
-def test_rclicks_encodes_each_image_once_for_all_its_groups(folder_of, tmp_path):
-    from segarena import evaluate
-
-    run = evaluate("rclicks", segmenter=written("sam", folder_of("sam")), limit=1, rounds=2, out=tmp_path / "run")
-    records, timings = run.records(), run.timings()
-    assert records["failure"].drop_nulls().to_list() == []
-    assert timings.filter(timings["round"] == 0).height == 1
-    assert records["user"].n_unique() == 11
+    assert records["user"].n_unique() == users
+    assert records["sample"].n_unique() == 2
+    assert len(passes) == timings.filter(timings["round"] == 0).height == run.config["counts"]["encodes"] == 2

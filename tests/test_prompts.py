@@ -58,7 +58,7 @@ def test_masks_and_supports_leave_only_name_and_size():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"kind": "mask", "area_px": 4}, "kind 'mask' cannot be read back; expected click, box or scribble"),
+        ({"kind": "mask", "area_px": 4}, "kind 'mask' cannot be read back; expected click, box, limits, scribble or lasso"),
         ({"kind": "click"}, "KeyError: 'position'"),
         ({}, "KeyError: 'kind'"),
         ({"kind": "click", "position": [1, 2], "colour": 3}, "unexpected keyword argument 'colour'"),

@@ -11,14 +11,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from segarena.dialogue import Dialogue, Prediction
+    from segarena.dialogue import Dialogue, Lift, Prediction
     from segarena.engine.evaluate import evaluate
     from segarena.engine.forecast import Forecast, forecast
     from segarena.engine.participant import sessions
     from segarena.engine.store import RunFolder
     from segarena.errors import SegarenaError
     from segarena.interfaces import Benchmark, Dataset, Metric, Segmenter, Statistic, Turn, User
-    from segarena.prompts import Box, Click, MaskPrompt, Scribble, Support
+    from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble, Support
     from segarena.reports import write_report
     from segarena.samples import ImageSample, Target, VideoSample, VolumeSample
 
@@ -32,6 +32,9 @@ _HOMES = {
     "Dialogue": "dialogue",
     "Forecast": "engine.forecast",
     "ImageSample": "samples",
+    "Lasso": "prompts",
+    "Lift": "dialogue",
+    "Limits": "prompts",
     "MaskPrompt": "prompts",
     "Metric": "interfaces",
     "Prediction": "dialogue",
@@ -60,6 +63,9 @@ __all__ = [
     "Dialogue",
     "Forecast",
     "ImageSample",
+    "Lasso",
+    "Lift",
+    "Limits",
     "MaskPrompt",
     "Metric",
     "Prediction",

@@ -42,21 +42,23 @@ class Reference:
     Args:
         mask: bool, any number of axes.
         ignore: bool, same shape, True where nobody is judged; None when every pixel counts.
+        spacing_mm: edge lengths of a voxel along the axes of a volume; None where pixels are the unit.
 
     Raises:
         InvalidMask: the shapes differ, or the values are not 0 and 1.
     """
 
-    def __init__(self, mask: Any, ignore: Any = None) -> None:
+    def __init__(self, mask: Any, ignore: Any = None, spacing_mm: tuple[float, ...] | None = None) -> None:
+        self.spacing_mm = spacing_mm
         self.ignore: Mask | None = None if ignore is None else as_mask(ignore, np.shape(mask), name="ignore")
         self.given: Mask = as_mask(mask, name="target")
         self.mask: Mask = _judged(self.given, self.ignore)
         self._memory = Memory()
 
     @classmethod
-    def of(cls, target: Target) -> Reference:
+    def of(cls, target: Target, spacing_mm: tuple[float, ...] | None = None) -> Reference:
         """Return the reference of `target`."""
-        return cls(target.mask, target.ignore)
+        return cls(target.mask, target.ignore, spacing_mm)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -99,13 +101,15 @@ class Comparison:
         self._memory = Memory()
 
     @classmethod
-    def of(cls, prediction: Any, target: Any, ignore: Any = None) -> Comparison:
+    def of(
+        cls, prediction: Any, target: Any, ignore: Any = None, *, spacing_mm: tuple[float, ...] | None = None
+    ) -> Comparison:
         """Return the comparison of bare masks.
 
         Raises:
             InvalidMask: the shapes differ, or values are not 0 and 1.
         """
-        return cls(as_mask(prediction, name="prediction"), Reference(target, ignore))
+        return cls(as_mask(prediction, name="prediction"), Reference(target, ignore, spacing_mm))
 
     @classmethod
     def empty(cls, reference: Reference) -> Comparison:
@@ -126,6 +130,11 @@ class Comparison:
     def ignore(self) -> Mask | None:
         """Where nobody is judged, full frame; None when every pixel counts."""
         return self.reference.ignore
+
+    @property
+    def spacing_mm(self) -> tuple[float, ...] | None:
+        """Edge lengths of a voxel; None where pixels are the unit."""
+        return self.reference.spacing_mm
 
     @cached_property
     def prediction_window(self) -> Window:

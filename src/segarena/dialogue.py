@@ -8,10 +8,9 @@ ground truth, and a segmenter keeps nothing of it: whatever it wants back in the
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segarena.errors import PredictionInvalid
 from segarena.prompts import Click, Prompt
@@ -25,13 +24,38 @@ class Prediction:
     Attributes:
         mask: bool (or uint8 labels for several objects), shape of the sample.
         logits: what the segmenter wants handed back with the next round (for SAM its low-resolution
-            logits); any array, or None.
+            logits); anything, or None.
         score: the segmenter's own estimate of its quality, or None.
     """
 
     mask: Mask | Labels
-    logits: NDArray[Any] | None = None
+    logits: Any = None
     score: float | None = None
+
+
+Spread: TypeAlias = Literal["stay", "interpolate", "propagate", "extrude"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lift:
+    """How the prompts of a few slices are meant for the others; carried out by a lift around an image segmenter.
+
+    Users give, lifts spread: the effort is that of the prompts given, whatever they are spread over.
+
+    Attributes:
+        spread: what becomes of the prompts of the first round. "stay": each belongs to its own slice.
+            "interpolate": clicks or boxes are keys, and slices between them get what lies between. "propagate":
+            from the prompted slice on, each slice is prompted by the prediction of its neighbour, up to the
+            given limits. "extrude": the box of the volume is drawn on every slice that it holds.
+        keeps_prompts: a slice that gets further prompts is predicted from all its prompts so far (the "*" of
+            RadioActive's tables), and so is every slice prompted before; otherwise only slices with new prompts
+            are predicted, from the new ones.
+        protocol: "corrected", or "published" for the published rules where these differ.
+    """
+
+    spread: Spread = "stay"
+    keeps_prompts: bool = True
+    protocol: str = "corrected"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,10 +65,12 @@ class Dialogue:
     Attributes:
         rounds: one tuple of prompts per round, the last one not answered yet.
         previous: the answer to the round before, None in the first round.
+        lift: how the user means prompts to be spread over slices; None leaves that to the segmenter.
     """
 
     rounds: tuple[tuple[Prompt, ...], ...] = ()
     previous: Prediction | None = field(default=None, repr=False)
+    lift: Lift | None = None
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:

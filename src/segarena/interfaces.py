@@ -32,12 +32,17 @@ class Segmenter(Protocol):
     Optional attributes:
         prompt_kinds: the kinds it understands, e.g. `{"click", "box"}`; a run with a user who gives other
             kinds is refused before it starts.
+        sample_kinds: what it segments, of "image", "volume", "video"; `{"image"}` when it does not say. A benchmark
+            on volumes puts a lift around one that takes images.
         pack, unpack: `pack(encoded) -> dict[str, ndarray]` and `unpack(arrays) -> encoded`, without any loss.
             With both, `--cache` keeps encodings for other runs over the same images. `encode` must then depend
             on nothing but the pixels: not on `sample.id`, and of course not on targets.
         fingerprint: a text that changes whenever `encode` would make something else of the same pixels, for
             what the options do not tell: the hash of a file of weights.
         device: where it works, e.g. "cpu" or "cuda:0".
+
+    What `encode` returns may have `pass_seconds`: what each encoder pass took that was made so far, for who encodes
+    slices or frames when they are first needed. Otherwise `encode` counts as one pass.
     """
 
     def encode(self, sample: Sample) -> Any:
@@ -57,7 +62,8 @@ class Turn:
         sample: the sample.
         target: the ground truth.
         dialogue: prompts so far, and the last prediction.
-        comparison: the last prediction against the target; the empty prediction in the first round.
+        comparison: the last prediction against the target; the empty prediction in the first round. When several
+            objects are judged together: `segarena.objects.ObjectsComparison`, for users who declare `corrects_objects`.
         repeat: the number of this dialogue among the user's dialogues about the target, from 0.
         rng: this round's own random generator. It depends only on seed, benchmark, sample, target, user,
             repeat and round, never on what ran before.
@@ -66,7 +72,7 @@ class Turn:
     sample: Sample
     target: Target
     dialogue: Dialogue
-    comparison: Comparison
+    comparison: Any
     rng: np.random.Generator
     repeat: int = 0
 
@@ -84,6 +90,8 @@ class User(Protocol):
 
     Optional attributes:
         prompt_kinds: the kinds of prompts given, e.g. `{"click"}`; checked against the segmenter's.
+        corrects_objects: True for who corrects several objects at once; others are not asked about such targets.
+        lift: how the prompts are meant to be spread over slices (see `segarena.dialogue.Lift`).
         repeats: `repeats(sample, target) -> int`, how often this user talks about a target (a user who stands
             for the people who clicked there); by default as often as the run says.
         shared: an object that several users share, with `prepare(turns)`. It is called once per round
@@ -99,6 +107,9 @@ class User(Protocol):
 @runtime_checkable
 class Metric(Protocol):
     """A value for a prediction held against its target.
+
+    Of several objects judged together the mean over the objects is taken, unless `judges_objects` is True: then the
+    metric is given `segarena.objects.ObjectsComparison`.
 
     Attributes:
         columns: the names of the values it gives, as they appear in the records.
@@ -187,6 +198,9 @@ class Benchmark:
         protocol: "segarena" for a careful reader's defaults, "published" for the published numbers.
         paper: where the protocol comes from.
         options: whatever else the summary needs to know; printed in reports.
+        sample_kind: what its datasets hold: "image", "volume" or "video".
+        adapter: the segmenter that is put around one that takes images only, as written: "slices"; its first
+            argument is that one. Empty refuses such segmenters.
     """
 
     name: str
@@ -199,3 +213,5 @@ class Benchmark:
     protocol: str = "segarena"
     paper: str = ""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sample_kind: str = "image"
+    adapter: str = ""

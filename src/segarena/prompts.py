@@ -1,8 +1,9 @@
-"""What a user gives a segmenter: clicks, boxes, scribbles, masks, a support example; and what each costs.
+"""What a user gives a segmenter: clicks, boxes, limits, scribbles, lassos, masks, a support example; what each costs.
 
 Positions follow the sample's axes: (row, column) in an image, (plane, row, column) in a volume,
 (frame, row, column) in a video. `effort` counts interactions as the field does: a click 1, a box 2 (two
-corners; 3 in a volume), a scribble 3 (RadioActive, Table 1), a whole mask or support example 1 per mask given.
+corners; 3 in a volume), the limits of an object along an axis 2 (one per end), a scribble or lasso 3 (RadioActive,
+Table 1), a whole mask or support example 1 per mask given.
 """
 
 from __future__ import annotations
@@ -52,8 +53,26 @@ class Box:
 
     @property
     def effort(self) -> float:
-        """2 interactions in an image (two corners), 3 in a volume."""
-        return 2.0 if len(self.start) == 2 else 3.0
+        """2 interactions when drawn in a plane (an image, one slice of a volume), 3 in a volume."""
+        extents = [b - a for a, b in zip(self.start, self.stop, strict=True)]
+        return 2.0 if len(extents) == 2 or 1 in extents else 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The first and the last slice (both inclusive) that the object reaches along `axis`."""
+
+    first: int
+    last: int
+    axis: int = 0
+    object_id: int = 1
+
+    kind: ClassVar[str] = "limits"
+
+    @property
+    def effort(self) -> float:
+        """2 interactions: one slice is pointed out at each end."""
+        return 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +88,22 @@ class Scribble:
     @property
     def effort(self) -> float:
         """3 interactions, whatever its length."""
+        return 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lasso:
+    """A closed outline through `points`, in order, around what is meant; in one plane, sub-pixel positions allowed."""
+
+    points: tuple[tuple[float, ...], ...]
+    is_positive: bool = True
+    object_id: int = 1
+
+    kind: ClassVar[str] = "lasso"
+
+    @property
+    def effort(self) -> float:
+        """3 interactions, as a scribble."""
         return 3.0
 
 
@@ -110,13 +145,16 @@ class Support:
         return 1.0
 
 
-Prompt: TypeAlias = Click | Box | Scribble | MaskPrompt | Support
+Drawn: TypeAlias = Click | Box | Limits | Scribble | Lasso
+"""What is drawn in the sample itself, and can be read back from a record."""
+
+Prompt: TypeAlias = Drawn | MaskPrompt | Support
 
 
 def check_prompt(prompt: Prompt, shape: Shape) -> None:
     """Raise unless `prompt` lies inside a sample of `shape`.
 
-    Scribble points may lie anywhere in the closed frame [0, n - 1] along each axis.
+    Points of scribbles and lassos may lie anywhere in the closed frame [0, n - 1] along each axis.
 
     Raises:
         InvalidPrompt: wrong number of axes, not finite, or outside.
@@ -128,6 +166,9 @@ def check_prompt(prompt: Prompt, shape: Shape) -> None:
     if isinstance(prompt, MaskPrompt):
         if prompt.mask.shape != shape:
             raise InvalidPrompt(f"mask prompt has shape {prompt.mask.shape}, the sample {shape}")
+        return
+    if isinstance(prompt, Limits):
+        _check_limits(prompt, shape)
         return
     points = np.asarray(_corners(prompt), dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != len(shape) or not len(points):
@@ -156,8 +197,8 @@ def prompt_to_json(prompt: Prompt) -> dict[str, Any]:
     return {"kind": prompt.kind, **asdict(prompt)}
 
 
-def prompt_from_json(data: dict[str, Any]) -> Click | Box | Scribble:
-    """Return the click, box or scribble that `prompt_to_json` wrote.
+def prompt_from_json(data: dict[str, Any]) -> Drawn:
+    """Return the prompt drawn in the sample that `prompt_to_json` wrote.
 
     Raises:
         InvalidPrompt: another kind, or missing fields.
@@ -169,16 +210,28 @@ def prompt_from_json(data: dict[str, Any]) -> Click | Box | Scribble:
                 return Click(tuple(fields.pop("position")), **fields)
             case "box":
                 return Box(tuple(fields.pop("start")), tuple(fields.pop("stop")), **fields)
+            case "limits":
+                return Limits(**fields)
             case "scribble":
                 return Scribble(tuple(tuple(point) for point in fields.pop("points")), **fields)
+            case "lasso":
+                return Lasso(tuple(tuple(point) for point in fields.pop("points")), **fields)
             case other:
-                problem = f"kind {other!r} cannot be read back; expected click, box or scribble"
+                problem = f"kind {other!r} cannot be read back; expected click, box, limits, scribble or lasso"
     except (KeyError, TypeError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise InvalidPrompt(f"prompt {data}: {problem}")
 
 
-def _corners(prompt: Click | Box | Scribble) -> tuple[tuple[float, ...], ...]:
+def _check_limits(limits: Limits, shape: Shape) -> None:
+    fits = 0 <= limits.axis < len(shape) and 0 <= limits.first <= limits.last < shape[limits.axis]
+    if not fits:
+        raise InvalidPrompt(
+            f"limits {limits.first} to {limits.last} on axis {limits.axis} do not fit a sample of shape {shape}"
+        )
+
+
+def _corners(prompt: Click | Box | Scribble | Lasso) -> tuple[tuple[float, ...], ...]:
     if isinstance(prompt, Click):
         return (prompt.position,)
     if isinstance(prompt, Box):

@@ -32,6 +32,9 @@ WORTH = 1.0
 MEMORY_BYTES = 256 * 2**20
 """What each process keeps in memory beside the folder."""
 
+SUPPORTS = 64
+"""So many encodings of support images each process keeps at hand."""
+
 _CHECKSUM_BYTES = 16
 
 
@@ -79,6 +82,7 @@ class Encoder:
         self._folder = BlobFolder(folder, limit_bytes) if folder is not None and key else None
         self._memory = BlobMemory(min(limit_bytes, MEMORY_BYTES))
         self._is_measured = False
+        self._supports: dict[str, Encoding] = {}
 
     def encode(self, sample: Sample) -> Encoding:
         """Return the encoding of `sample`; raises whatever the segmenter raises.
@@ -97,6 +101,19 @@ class Encoder:
         made = self._make(sample)
         self._keep(key, sample, made, self._folder)
         return made
+
+    def encode_support(self, sample: Sample) -> tuple[Encoding, bool]:
+        """Return the encoding of a support image, and whether it was made or read just now.
+
+        The last `SUPPORTS` are kept at hand: pairs that share a support image share its encoding.
+        """
+        key = sample_key("", sample)
+        known = self._supports.pop(key, None)
+        encoding = self.encode(sample) if known is None else known
+        self._supports[key] = encoding
+        if len(self._supports) > SUPPORTS:
+            del self._supports[next(iter(self._supports))]
+        return encoding, known is None
 
     def _make(self, sample: Sample) -> Encoding:
         started = self._clock()

@@ -9,17 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
-from segarena.engine.embeddings import Encoder
+from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.guard import TimeLimit
-from segarena.engine.rows import Rows, encoder_row, failed_sample
+from segarena.engine.rows import Row, Rows, encoder_row, failed_sample
 from segarena.engine.session import Rules, Session
 from segarena.errors import PredictionInvalid, SegarenaError
 from segarena.interfaces import Dataset, Segmenter, User
+from segarena.objects import begin
+from segarena.prompts import Prompt, Support
 from segarena.samples import Sample, Target, check_sample
 
 ENCODE_LIMITS = 10.0
@@ -59,12 +60,14 @@ def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
     try:
         with limit.watch(f"encoding {sample_id}", times=ENCODE_LIMITS):
             encoding = cast.encoder.encode(sample)
-        rows.timings.append(encoder_row(sample_id, encoding.seconds, is_from_cache=encoding.is_from_cache))
     except Exception as error:
         for session in sessions:
             session.fail(_describe("encode", error))
     else:
-        _hold_dialogues(cast.segmenter, encoding.value, sessions, limit)
+        answers = _Answers(cast, encoding.value, limit, sample_id)
+        _hold_dialogues(answers, sessions)
+        rows.timings.extend(_encoder_rows(sample_id, encoding))
+        rows.timings.extend(answers.support_rows)
     for session in sessions:
         rows.extend(session.rows())
     return rows
@@ -72,7 +75,7 @@ def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
 
 def open_sessions(cast: Cast, sample: Sample) -> list[Session]:
     """Return one session per target, user and repeat, in this order."""
-    starts = [(target, Comparison.empty(Reference.of(target))) for target in sample.targets]
+    starts = [(target, begin(sample, target)) for target in sample.targets]
     return [
         Session(
             rules=cast.rules,
@@ -94,13 +97,20 @@ def _repeats(user: User, sample: Sample, target: Target, otherwise: int) -> int:
     return otherwise if own is None else own(sample, target)
 
 
-def _hold_dialogues(segmenter: Segmenter, encoded: Any, sessions: list[Session], limit: TimeLimit) -> None:
+def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Row]:
+    seconds = getattr(encoding.value, "pass_seconds", None)
+    if seconds is None or encoding.is_from_cache:
+        return [encoder_row(sample_id, encoding.seconds, is_from_cache=encoding.is_from_cache)]
+    return [encoder_row(sample_id, each) for each in seconds]
+
+
+def _hold_dialogues(answers: _Answers, sessions: list[Session]) -> None:
     active = sessions
     while active:
         _prepare(active)
         asked = [(session, dialogue) for session in active if (dialogue := _ask(session)) is not None]
-        answers = _predict(segmenter, encoded, [dialogue for _, dialogue in asked], limit)
-        for (session, _), (answer, seconds) in zip(asked, answers, strict=True):
+        given = answers.to([dialogue for _, dialogue in asked])
+        for (session, _), (answer, seconds) in zip(asked, given, strict=True):
             _take(session, answer, seconds)
         active = [session for session, _ in asked if not session.is_over]
 
@@ -131,24 +141,65 @@ def _take(session: Session, answer: Any, seconds: float) -> None:
         session.fail(_describe("judging", error))
 
 
-def _predict(
-    segmenter: Segmenter, encoded: Any, dialogues: Sequence[Dialogue], limit: TimeLimit
-) -> list[tuple[Any, float]]:
-    """Return (answer or exception, seconds) for each dialogue."""
-    if not dialogues:
-        return []
-    started = time.perf_counter()
-    try:
-        with limit.watch(f"predicting {len(dialogues)} dialogues", times=len(dialogues)):
-            answers = list(segmenter.predict(encoded, dialogues))
-        if len(answers) != len(dialogues):
-            raise PredictionInvalid(f"expected {len(dialogues)} predictions, got {len(answers)}")
-    except Exception as error:
-        if len(dialogues) == 1:
-            return [(error, time.perf_counter() - started)]
-        return [_predict(segmenter, encoded, [dialogue], limit)[0] for dialogue in dialogues]
-    share_s = (time.perf_counter() - started) / len(dialogues)
-    return [(answer, share_s) for answer in answers]
+class _Answers:
+    """Asks the segmenter about one encoded sample; knows what was encoded on the way."""
+
+    def __init__(self, cast: Cast, encoded: Any, limit: TimeLimit, sample_id: str) -> None:
+        self._cast = cast
+        self._encoded = encoded
+        self._limit = limit
+        self._sample_id = sample_id
+        self.support_rows: list[Row] = []
+
+    def to(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
+        """Return (answer or exception, seconds) for each dialogue."""
+        if not dialogues:
+            return []
+        started, encoding_s = time.perf_counter(), self._encoding_s()
+        try:
+            with self._limit.watch(f"predicting {len(dialogues)} dialogues", times=self._limits(dialogues)):
+                shown = [self._show_supports(dialogue) for dialogue in dialogues]
+                answers = list(self._cast.segmenter.predict(self._encoded, shown))
+            if len(answers) != len(dialogues):
+                raise PredictionInvalid(f"expected {len(dialogues)} predictions, got {len(answers)}")
+        except Exception as error:
+            if len(dialogues) == 1:
+                return [(error, time.perf_counter() - started)]
+            return [self.to([dialogue])[0] for dialogue in dialogues]
+        seconds = time.perf_counter() - started - (self._encoding_s() - encoding_s)
+        return [(answer, seconds / len(dialogues)) for answer in answers]
+
+    def _limits(self, dialogues: Sequence[Dialogue]) -> float:
+        """Return how many predictions' time is given: who encodes on the way may need an encode's too."""
+        encodes = hasattr(self._encoded, "pass_seconds") or any(_supports(dialogue) for dialogue in dialogues)
+        return len(dialogues) * (1 + ENCODE_LIMITS * encodes)
+
+    def _encoding_s(self) -> float:
+        """Return what encoding on the way has taken so far."""
+        own = sum(getattr(self._encoded, "pass_seconds", ()))
+        return own + sum(row["predict_s"] for row in self.support_rows)
+
+    def _show_supports(self, dialogue: Dialogue) -> Dialogue:
+        """Return the dialogue with its support examples encoded, each image once in a process."""
+        if not _supports(dialogue):
+            return dialogue
+        rounds = tuple(tuple(map(self._show, prompts)) for prompts in dialogue.rounds)
+        return replace(dialogue, rounds=rounds)
+
+    def _show(self, prompt: Prompt) -> Prompt:
+        if not isinstance(prompt, Support) or prompt.encoded is not None:
+            return prompt
+        encoding, is_new = self._cast.encoder.encode_support(prompt.sample)
+        if is_new:
+            row = encoder_row(
+                self._sample_id, encoding.seconds, support=prompt.sample.id, is_from_cache=encoding.is_from_cache
+            )
+            self.support_rows.append(row)
+        return replace(prompt, encoded=encoding.value)
+
+
+def _supports(dialogue: Dialogue) -> bool:
+    return any(isinstance(prompt, Support) for prompt in dialogue.prompts)
 
 
 def _describe(where: str, error: Exception) -> str:

@@ -19,7 +19,7 @@ from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
 from segarena.errors import InvalidInput, PluginInvalid
 from segarena.interfaces import Benchmark, Dataset, Metric, Segmenter, User
-from segarena.registry import build, describe, split_name
+from segarena.registry import PluginSpec, build, describe, split_name
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
 """After these rounds (and the last) masks are kept unless the plan says otherwise."""
@@ -72,6 +72,7 @@ class Plan:
         _check_columns(rules, metrics)
         users: dict[str, User] = {name: build("user", spec) for name, spec in map(split_name, rules.users)}
         segmenter: Any = build("segmenter", self.segmenter) if isinstance(self.segmenter, str) else self.segmenter
+        segmenter = _fit(segmenter, rules)
         _check_prompt_kinds(users, segmenter)
         dataset: Dataset = build("dataset", self.dataset) if isinstance(self.dataset, str) else self.dataset
         return Cast(
@@ -197,6 +198,8 @@ def _describe_benchmark(rules: Benchmark) -> dict[str, Any]:
         "protocol": rules.protocol,
         "paper": rules.paper,
         "stop_at": None if rules.stop_at is None else list(rules.stop_at),
+        "sample_kind": rules.sample_kind,
+        "adapter": rules.adapter and describe("segmenter", rules.adapter),
         "options": dict(rules.options),
         "summary": [
             {field: getattr(statistic, field) for field in statistic.__dataclass_fields__}
@@ -213,6 +216,21 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
         twice = [column for column in metric.columns if columns.count(column) > 1]
         if twice:
             raise InvalidInput(f"metric {name} gives the column {twice[0]!r}, and so does another metric of this run")
+
+
+def _fit(segmenter: Any, rules: Benchmark) -> Any:
+    """Return a segmenter that takes the benchmark's samples: as it is, or with the benchmark's lift around it."""
+    kinds = getattr(segmenter, "sample_kinds", None)
+    says_so = kinds is not None and rules.sample_kind in kinds
+    if segmenter is None or says_so or (kinds is None and rules.sample_kind == "image"):
+        return segmenter
+    if rules.adapter and "image" in (kinds or {"image"}):
+        spec = PluginSpec.parse(rules.adapter)
+        return build("segmenter", PluginSpec(spec.reference, {**spec.options, "segmenter": segmenter}))
+    raise PluginInvalid(
+        f"{type(segmenter).__name__} segments {', '.join(sorted(kinds or {'image'}))} samples; {rules.name} is about "
+        f"{rules.sample_kind} samples. A segmenter says what it takes by sample_kinds = {{{rules.sample_kind!r}}}"
+    )
 
 
 def _check_prompt_kinds(users: dict[str, User], segmenter: Any) -> None:

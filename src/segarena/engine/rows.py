@@ -41,10 +41,10 @@ class Rows:
         return sum(row["failure"] is None for row in self.records)
 
 
-def encoder_row(sample_id: str, seconds: float, *, is_from_cache: bool = False) -> Row:
-    """Return the timing of what comes before the first round; target and user are empty."""
+def encoder_row(sample_id: str, seconds: float, *, support: str = "", is_from_cache: bool = False) -> Row:
+    """Return the timing of one encoder pass; the target is empty, or names the support image that was encoded."""
     round_ = READ if is_from_cache else ENCODED
-    return {"sample": sample_id, "target": "", "user": "", "repeat": 0, "round": round_, "predict_s": seconds}
+    return {"sample": sample_id, "target": support, "user": "", "repeat": 0, "round": round_, "predict_s": seconds}
 
 
 def failed_sample(benchmark: str, dataset: str, sample_id: str, message: str) -> Row:

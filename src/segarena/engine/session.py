@@ -11,17 +11,21 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.rows import Row, Rows
 from segarena.engine.seeds import stream
-from segarena.errors import PluginError, ProtocolViolation
+from segarena.errors import InvalidInput, PluginError, ProtocolViolation
 from segarena.geometry.rle import encode_rle
 from segarena.interfaces import Metric, Turn, User
+from segarena.objects import Judged, compare
 from segarena.prompts import Prompt, check_prompt, prompt_to_json
-from segarena.samples import Sample, Target, as_mask
+from segarena.samples import Sample, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +77,7 @@ class Session:
         rules: Rules,
         sample: Sample,
         target: Target,
-        start: Comparison,
+        start: Judged,
         user: User,
         user_name: str,
         repeat: int = 0,
@@ -84,7 +88,7 @@ class Session:
         self.target = target
         self.user_name = user_name
         self.repeat = repeat
-        self.dialogue = Dialogue()
+        self.dialogue = Dialogue(lift=getattr(user, "lift", None))
         self.is_over = False
         self.answered = 0
         self._rows = Rows()
@@ -127,9 +131,11 @@ class Session:
         Raises:
             ProtocolViolation: the round before has not been answered.
             InvalidPrompt: the user gave a prompt outside the sample.
+            InvalidInput: several objects are judged together, and the user corrects one.
         """
         if self._is_asked:
             raise ProtocolViolation(f"round {len(self.dialogue.rounds)} is not answered yet; call submit() first")
+        _check_objects(self.user_name, self.user, self.target)
         prompts = None if self.is_over else self.user.next(self.turn())
         if not prompts:
             self.is_over = True
@@ -157,7 +163,7 @@ class Session:
         elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
         name = f"answer for sample {self.sample.id}, target {self.target.id}"
         prediction = as_prediction(answer, self.sample.shape, objects=self.target.objects, name=name)
-        comparison = Comparison(as_mask(prediction.mask), self._comparison.reference)
+        comparison = compare(prediction.mask, self._comparison)
         values = measure(self.rules.metrics, comparison)
         self._comparison, self._turn = comparison, None
         self.dialogue = self.dialogue.answer(prediction)
@@ -167,7 +173,7 @@ class Session:
         self._record(values)
         self._rows.timings.append({**self._round_key(), "predict_s": elapsed_s})
         if self.answered in self.rules.keep_rounds:
-            self._rows.masks.append(self._mask_row())
+            self._rows.masks.extend(self._mask_rows())
         return values
 
     def fail(self, message: str) -> None:
@@ -182,16 +188,23 @@ class Session:
         """Return what this dialogue leaves; the mask of the last answered round is always among it."""
         rows = Rows([*self._rows.records], [*self._rows.timings], [*self._rows.masks])
         if self.answered and self.answered not in self.rules.keep_rounds:
-            rows.masks.append(self._mask_row())
+            rows.masks.extend(self._mask_rows())
         return rows
 
     def _round_key(self) -> dict[str, str | int]:
         key = {name: self.key[name] for name in ("sample", "target", "user", "repeat")}
         return {**key, "round": self.answered}
 
-    def _mask_row(self) -> Row:
-        mask = as_mask(self.dialogue.previous_mask(self.sample.shape))
-        return {**self._round_key(), "rle": encode_rle(mask), "shape": list(mask.shape)}
+    def _mask_rows(self) -> list[Row]:
+        """Return the last prediction, object by object."""
+        last = self.dialogue.previous_mask(self.sample.shape)
+        objects = range(1, 1 + (1 if last.dtype == np.bool_ else self.target.objects))
+        masks = [last == number for number in objects]
+        shape = list(last.shape)
+        return [
+            {**self._round_key(), "object": number, "rle": encode_rle(mask), "shape": shape}
+            for number, mask in enumerate(masks, 1)
+        ]
 
     def _has_reached(self, values: Mapping[str, float]) -> bool:
         return self.rules.stop_at is not None and values[self.rules.stop_at[0]] >= self.rules.stop_at[1]
@@ -212,7 +225,7 @@ class Session:
         )
 
 
-def measure(metrics: Sequence[Metric], comparison: Comparison) -> dict[str, float]:
+def measure(metrics: Sequence[Metric], comparison: Judged) -> dict[str, float]:
     """Return the values of all `metrics` for one comparison, by column.
 
     Raises:
@@ -220,9 +233,22 @@ def measure(metrics: Sequence[Metric], comparison: Comparison) -> dict[str, floa
     """
     values: dict[str, float] = {}
     for metric in metrics:
-        value = metric(comparison)
-        named = dict(value) if isinstance(value, Mapping) else {metric.columns[0]: value}
-        if set(named) != set(metric.columns):
-            raise PluginError(f"metric {type(metric).__name__} names columns {metric.columns}, gave {tuple(named)}")
-        values.update({column: float(number) for column, number in named.items()})
+        if isinstance(comparison, Comparison) or getattr(metric, "judges_objects", False):
+            values.update(_measure(metric, comparison))
+        else:
+            each = [_measure(metric, one) for one in comparison.each()]
+            values.update({column: fmean(value[column] for value in each) for column in metric.columns})
     return values
+
+
+def _measure(metric: Metric, comparison: Any) -> dict[str, float]:
+    value = metric(comparison)
+    named = dict(value) if isinstance(value, Mapping) else {metric.columns[0]: value}
+    if set(named) != set(metric.columns):
+        raise PluginError(f"metric {type(metric).__name__} names columns {metric.columns}, gave {tuple(named)}")
+    return {column: float(number) for column, number in named.items()}
+
+
+def _check_objects(name: str, user: User, target: Target) -> None:
+    if target.mask.dtype != np.bool_ and not getattr(user, "corrects_objects", False):
+        raise InvalidInput(f"target {target.id} has {target.objects} objects judged together; {name} corrects one")

@@ -60,6 +60,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
         "user": pl.String,
         "repeat": pl.Int32,
         "round": pl.Int32,
+        "object": pl.Int32,
         "rle": pl.Binary,
         "shape": pl.List(pl.Int32),
     },

@@ -1,5 +1,6 @@
 """Encodings that are kept: which are found again, what is thrown away, and that no record ever shows it."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -13,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, scalar_dtypes
 
 import segarena
-from segarena import ImageSample, VideoSample, VolumeSample
+from segarena import ImageSample, VideoSample, VolumeSample, registry
 from segarena.engine import embeddings
 from segarena.engine.blobs import SUFFIX, BlobFolder, BlobMemory
-from segarena.engine.embeddings import Encoder, from_bytes, sample_key, segmenter_key, to_bytes
+from segarena.engine.embeddings import Encoder, from_bytes, sample_key, segmenter_key, source_files, to_bytes
 from segarena.errors import InvalidInput, SegmenterError, StoreError
 
 PACKING = Path(__file__).parent / "packing.py"
@@ -397,3 +398,57 @@ def test_what_decides_an_encoding_is_in_the_key_of_the_segmenter():
     assert key() == ""
     assert key(fingerprint="weights") != ""
     assert key(base, pack=None) == ""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package whose segmenter leaves the encoding to another of its modules; returns its folder and its class."""
+    folder = tmp_path / "package_of_a_segmenter"
+    (folder / "inner").mkdir(parents=True)
+    for name, source in {
+        "__init__.py": "",
+        "inner/__init__.py": "",
+        "inner/network.py": "def encode(image):\n    return image\n",
+        "plugin.py": "from .inner.network import encode\n\n\nclass Packs:\n    pack = unpack = encode = print\n",
+    }.items():
+        (folder / name).write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder, importlib.import_module("package_of_a_segmenter.plugin").Packs
+    for name in [name for name in sys.modules if name.startswith("package_of_a_segmenter")]:
+        del sys.modules[name]
+
+
+def test_any_file_of_the_segmenters_package_that_changes_changes_the_key(package):
+    folder, kind = package
+    keys = [segmenter_key(kind(), {}, {})]
+    assert segmenter_key(kind(), {}, {}) == keys[0]
+    (folder / "README.md").write_text("no source")
+    assert segmenter_key(kind(), {}, {}) == keys[0]
+    for name in ("plugin.py", "inner/network.py", "inner/new.py"):
+        with (folder / name).open("a") as file:
+            file.write("# changed\n")
+        keys.append(segmenter_key(kind(), {}, {}))
+    assert len(set(keys)) == len(keys) == 4
+
+
+def test_all_that_ours_are_made_of_is_in_their_source_and_in_that_of_what_inherits_from_them(package):
+    ours = registry.find("segmenter", "sam")
+    files = source_files(ours)
+    for name in (
+        "segmenters/sam.py",
+        "segmenters/promptable/image_space.py",
+        "samples.py",
+        "segmenters/weights_sam.py",
+    ):
+        assert files[f"segarena/{name}"].is_file()
+    _, kind = package
+    both = source_files(type("Mine", (ours, kind), {"__module__": kind.__module__}))
+    assert set(both) == {*files, *source_files(kind)}
+    assert len(source_files(kind)) == 4
+
+
+def test_a_class_in_a_file_of_its_own_is_taken_with_that_file_alone(packs):
+    written, _ = packs
+    segmenter = registry.build("segmenter", written())
+    assert list(source_files(type(segmenter)).values()) == [PACKING]
+    assert source_files(type("Typed", (), {"__module__": "nowhere"})) == {}

@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -225,9 +227,27 @@ def _contents(sample: Sample) -> Iterator[tuple[str, Any]]:
 
 
 def _source_of(kind: type) -> str:
-    """Return class and hash of the file that it stands in: code that changes makes other encodings."""
-    try:
-        source = hashlib.sha256(Path(inspect.getfile(kind)).read_bytes()).hexdigest()
-    except (TypeError, OSError):  # no file: typed into a console, or compiled
-        source = ""
-    return f"{kind.__qualname__} {source}"
+    """Return class and hash of its source: code that changes makes other encodings."""
+    digest = hashlib.sha256()
+    for name, file in sorted(source_files(kind).items()):
+        digest.update(f"{name}\n".encode() + file.read_bytes())
+    return f"{kind.__qualname__} {digest.hexdigest()}"
+
+
+def source_files(kind: type) -> dict[str, Path]:
+    """Return the files that decide what a class does, by a name that is the same wherever they are installed.
+
+    For a class in a package that is the whole package, because the work is seldom done in the class's own file; for
+    one in a file of its own that file. What it inherits from counts too, and all of segarena when that is among it.
+    Empty for a class that was typed into a console, or compiled.
+    """
+    own, files = kind.__module__.partition(".")[0], dict[str, Path]()
+    for base in kind.__mro__:
+        name = base.__module__.partition(".")[0]
+        roots = getattr(sys.modules.get(name), "__path__", ()) if name in (own, "segarena") else ()
+        for root in map(Path, roots):
+            files |= {f"{name}/{file.relative_to(root).as_posix()}": file for file in root.rglob("*.py")}
+        if not roots:
+            with suppress(TypeError, OSError):  # no file
+                files[base.__module__] = Path(inspect.getfile(base))
+    return {name: file for name, file in files.items() if file.is_file()}

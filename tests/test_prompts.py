@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segarena import Box, Click, ImageSample, MaskPrompt, Scribble, Support
+from segarena import Box, Click, ImageSample, Lasso, Limits, MaskPrompt, Scribble, Support
 from segarena.errors import InvalidPrompt
 from segarena.prompts import check_prompt, prompt_from_json, prompt_to_json
 
@@ -36,6 +36,9 @@ scribbles = st.builds(
         (Click((0, 0)), 1),
         (Box((0, 0), (2, 2)), 2),
         (Box((0, 0, 0), (2, 2, 2)), 3),
+        (Box((4, 0, 0), (5, 2, 2)), 2),
+        (Limits(3, 9), 2),
+        (Lasso(((0.0, 0.0), (0.0, 2.0), (2.0, 2.0))), 3),
         (Scribble(((0.0, 0.0), (1.0, 1.0))), 3),
         (MaskPrompt(MASK), 1),
         (SUPPORT, 1),
@@ -45,7 +48,16 @@ def test_a_prompt_costs_what_the_field_says(prompt, effort):
     assert prompt.effort == effort
 
 
-@given(st.one_of(clicks, boxes, scribbles))
+limits = st.builds(
+    lambda first, length, axis: Limits(first, first + length, axis),
+    coordinates,
+    st.integers(0, 50),
+    st.integers(0, 2),
+)
+lassos = st.builds(Lasso, st.lists(st.tuples(st.floats(0, 500), st.floats(0, 500)), min_size=3, max_size=5).map(tuple))
+
+
+@given(st.one_of(clicks, boxes, scribbles, limits, lassos))
 def test_a_prompt_comes_back_from_its_record(prompt):
     assert prompt_from_json(json.loads(json.dumps(prompt_to_json(prompt)))) == prompt
 
@@ -58,7 +70,10 @@ def test_masks_and_supports_leave_only_name_and_size():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"kind": "mask", "area_px": 4}, "kind 'mask' cannot be read back; expected click, box, limits, scribble or lasso"),
+        (
+            {"kind": "mask", "area_px": 4},
+            "kind 'mask' cannot be read back; expected click, box, limits, scribble or lasso",
+        ),
         ({"kind": "click"}, "KeyError: 'position'"),
         ({}, "KeyError: 'kind'"),
         ({"kind": "click", "position": [1, 2], "colour": 3}, "unexpected keyword argument 'colour'"),
@@ -114,3 +129,14 @@ def test_prompts_up_to_the_last_pixel_are_inside(prompt):
 def test_a_prompt_outside_the_sample_is_refused(prompt, message):
     with pytest.raises(InvalidPrompt, match=message):
         check_prompt(prompt, (4, 5))
+
+
+@pytest.mark.parametrize("limits", [Limits(2, 1), Limits(-1, 2), Limits(0, 4), Limits(0, 1, axis=3)])
+def test_limits_that_do_not_fit_are_refused(limits):
+    with pytest.raises(InvalidPrompt, match="do not fit a sample of shape \\(4, 5, 6\\)"):
+        check_prompt(limits, (4, 5, 6))
+
+
+def test_limits_may_hold_one_slice_and_reach_the_last():
+    check_prompt(Limits(3, 3), (4, 5, 6))
+    check_prompt(Limits(0, 5, axis=2), (4, 5, 6))

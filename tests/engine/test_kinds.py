@@ -1,0 +1,196 @@
+"""Samples, prompts and targets of other kinds than images, clicks and single masks find their way through a run."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import segarena
+import segarena.geometry.rle
+from segarena import Benchmark, Click, ImageSample, Lift, Prediction, Support, Target, VideoSample, VolumeSample
+from segarena.engine.plan import make_plan
+from segarena.errors import PluginInvalid
+from segarena.interfaces import Finding
+
+SHAPE = (3, 6, 8)
+
+
+class Few:
+    """A dataset of given samples."""
+
+    name = "few"
+    fingerprint = "few"
+
+    def __init__(self, *samples):
+        self.samples = {sample.id: sample for sample in samples}
+
+    @property
+    def sample_ids(self):
+        return list(self.samples)
+
+    def load(self, sample_id):
+        return self.samples[sample_id]
+
+    def check(self):
+        return [Finding(is_error=False, message="fine")]
+
+
+class Once:
+    """Clicks one pixel in each of two rounds and means it to be propagated."""
+
+    lift = Lift(spread="propagate")
+    corrects_objects = True
+
+    def next(self, turn):
+        return [Click((0,) * len(turn.sample.shape))] if turn.round < 3 else None
+
+
+class Shows:
+    """Shows one of two examples, the first to every even target."""
+
+    prompt_kinds = frozenset({"support"})
+
+    def next(self, turn):
+        if turn.round > 1:
+            return None
+        image = np.full((4, 5, 3), int(turn.target.id) % 2, np.uint8)
+        return [Support(ImageSample(id=f"example {turn.target.id}", image=image), np.ones((4, 5), dtype=bool))]
+
+
+class Recorder:
+    """Answers with nothing; remembers what it was given."""
+
+    def __init__(self):
+        self.encoded = []
+        self.dialogues = []
+
+    def encode(self, sample):
+        self.encoded.append(sample.id)
+        return sample
+
+    def predict(self, encoded, dialogues):
+        self.dialogues += dialogues
+        return [np.zeros(encoded.shape, dtype=bool) for _ in dialogues]
+
+
+class OneByOne:
+    """Stands for a lift: encodes two of the planes when asked."""
+
+    sample_kinds = frozenset({"volume"})
+
+    def __init__(self, *, segmenter):
+        self.segmenter = segmenter
+
+    def encode(self, sample):
+        return Planes(sample)
+
+    def predict(self, encoded, dialogues):
+        encoded.pass_seconds += [0.5, 0.25]
+        return [np.zeros(encoded.sample.shape, dtype=bool) for _ in dialogues]
+
+
+class Planes:
+    def __init__(self, sample):
+        self.sample = sample
+        self.pass_seconds = []
+
+
+def volume():
+    mask = np.zeros(SHAPE, dtype=bool)
+    mask[1, 2:4, 3:5] = True
+    target = Target(id="liver", mask=mask)
+    return VolumeSample(id="v", voxels=np.zeros(SHAPE, np.int16), spacing_mm=(5.0, 1.0, 1.0), targets=(target,))
+
+
+def rules(*, who, **changes):
+    return Benchmark(**{"name": "b", "users": (who,), "metrics": ("iou",), "rounds": 3, "summary": (), **changes})
+
+
+VOLUMES = {"who": f"{__file__}:Once", "sample_kind": "volume", "adapter": f"{__file__}:OneByOne"}
+
+
+def test_a_lift_is_put_around_a_segmenter_that_takes_images_and_its_passes_are_counted(tmp_path):
+    folder = segarena.evaluate(
+        rules(**VOLUMES), segmenter=Recorder(), dataset=Few(volume()), out=tmp_path / "run", name="recorder"
+    )
+    assert folder.config["counts"]["failures"] == 0
+    assert folder.config["counts"]["encodes"] == 4
+    assert folder.timings().filter(pl.col("round") == 0)["predict_s"].to_list() == [0.5, 0.25] * 2
+    assert folder.config["benchmark"]["adapter"]["name"].endswith("test_kinds.py:OneByOne")
+
+
+def test_a_segmenter_of_volumes_is_left_as_it_is():
+    own = Recorder()
+    own.sample_kinds = {"volume", "image"}
+    assert make_plan(rules(**VOLUMES), segmenter=own, dataset=Few(volume())).cast().segmenter is own
+
+
+def test_a_segmenter_of_other_samples_is_refused_before_anything_runs():
+    with pytest.raises(PluginInvalid, match=r"segments image samples; b is about video samples.*sample_kinds"):
+        make_plan(rules(who="centre", sample_kind="video"), segmenter=Recorder(), dataset=Few()).cast()
+    video = Recorder()
+    video.sample_kinds = {"video"}
+    with pytest.raises(PluginInvalid, match="segments video samples; b is about volume"):
+        make_plan(rules(**VOLUMES), segmenter=video, dataset=Few()).cast()
+
+
+def test_the_lift_a_user_means_stands_in_every_dialogue(tmp_path):
+    own = Recorder()
+    own.sample_kinds = {"volume"}
+    segarena.evaluate(rules(**VOLUMES), segmenter=own, dataset=Few(volume()), out=tmp_path / "run")
+    assert [dialogue.lift.spread for dialogue in own.dialogues] == ["propagate"] * 2
+
+
+def test_each_support_image_is_encoded_once_and_counted(tmp_path):
+    own = Recorder()
+    own.prompt_kinds = {"support"}
+    targets = tuple(Target(id=str(number), mask=np.ones((6, 8), dtype=bool)) for number in range(5))
+    queries = [ImageSample(id=name, image=np.zeros((6, 8, 3), np.uint8), targets=targets) for name in ("q", "r")]
+    folder = segarena.evaluate(
+        rules(who=f"{__file__}:Shows"), segmenter=own, dataset=Few(*queries), out=tmp_path / "run"
+    )
+    assert own.encoded == ["q", "example 0", "example 1", "r"]
+    assert folder.config["counts"]["encodes"] == 4
+    shown = {(dialogue.prompts[0].sample.id, dialogue.prompts[0].encoded.id) for dialogue in own.dialogues}
+    assert shown == {(f"example {number}", f"example {number % 2}") for number in range(5)}
+
+
+def video(mask):
+    frames = [np.zeros((6, 8, 3), np.uint8)] * 3
+    return VideoSample(id="w", frames=frames, frame_shape=(6, 8), targets=(Target(id="all", mask=mask),))
+
+
+class Labels:
+    """Answers with object 2 everywhere."""
+
+    sample_kinds = frozenset({"video"})
+
+    def encode(self, sample):
+        return sample
+
+    def predict(self, encoded, dialogues):
+        return [Prediction(np.full(encoded.shape, 2, dtype=np.uint8)) for _ in dialogues]
+
+
+def test_several_objects_are_judged_by_their_mean_and_kept_one_by_one(tmp_path):
+    mask = np.zeros(SHAPE, dtype=np.uint8)
+    mask[:, :3], mask[:, 3:] = 1, 2
+    folder = segarena.evaluate(
+        rules(who=f"{__file__}:Once", sample_kind="video"),
+        segmenter=Labels(),
+        dataset=Few(video(mask)),
+        out=tmp_path / "run",
+    )
+    assert folder.records()["iou"].to_list() == [0.25, 0.25]  # object 1: 0, object 2: half
+    kept = folder.masks().filter(pl.col("round") == 2)
+    assert kept["object"].to_list() == [1, 2]
+    assert [bool(segarena.geometry.rle.decode_rle(rle, SHAPE).any()) for rle in kept["rle"]] == [False, True]
+
+
+def test_a_user_who_corrects_one_object_is_not_asked_about_several(tmp_path):
+    folder = segarena.evaluate(
+        rules(who="centre", sample_kind="video"),
+        segmenter=Labels(),
+        dataset=Few(video(np.full(SHAPE, 2, dtype=np.uint8))),
+        out=tmp_path / "run",
+    )
+    assert "target all has 2 objects judged together; centre corrects one" in folder.records()["failure"][0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PredictionInvalid
 from segarena.pytorch import Tensor, torch
+from segarena.segmenters.promptable import tensors
 from segarena.segmenters.promptable.devices import Batches, out_of_memory
 from segarena.segmenters.promptable.image_space import ImageSpace
 from segarena.segmenters.promptable.prompting import Habits, NetworkPrompt, translate
@@ -112,8 +112,7 @@ class PromptedNetwork:
         for name, value in encoded.embeddings.items():
             several = isinstance(value, list)
             for index, tensor in enumerate(value if several else [value]):
-                # NumPy has no bfloat16, so the numbers travel as their bytes.
-                arrays[f"{name}.{index}" if several else name] = tensor.contiguous().cpu().view(torch.uint8).numpy()
+                arrays[f"{name}.{index}" if several else name] = tensors.pack(tensor)
         return arrays
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> EncodedImage:
@@ -123,7 +122,7 @@ class PromptedNetwork:
         for name, array in arrays.items():
             if name == "shape":
                 continue
-            tensor = torch.from_numpy(array).view(self.dtype).to(self.device)
+            tensor = tensors.unpack(array, self.dtype, self.device)
             argument, _, index = name.partition(".")
             if index:
                 embeddings.setdefault(argument, []).append(tensor)
@@ -134,11 +133,7 @@ class PromptedNetwork:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all weights and of the configuration."""
-        digest = hashlib.sha256(self.model.config.to_json_string(use_diff=False).encode())
-        for name, tensor in sorted(self.model.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(tensor.contiguous().cpu().reshape(-1).view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        return tensors.fingerprint(self.model)
 
     def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue, in order.

@@ -113,6 +113,7 @@ class Metric(Protocol):
 
     Attributes:
         columns: the names of the values it gives, as they appear in the records.
+        parts: optional; `parts(comparison) -> {column: array (objects, frames)}`, kept in a table of their own.
     """
 
     columns: tuple[str, ...]

@@ -194,3 +194,40 @@ def test_a_user_who_corrects_one_object_is_not_asked_about_several(tmp_path):
         out=tmp_path / "run",
     )
     assert "target all has 2 objects judged together; centre corrects one" in folder.records()["failure"][0]
+
+
+class PerFrame:
+    """Says of each object in each frame how many pixels it has."""
+
+    columns = ("objects_seen",)
+    judges_objects = True
+
+    def __call__(self, comparison):
+        return float(comparison.objects)
+
+    def parts(self, comparison):
+        return {"pixels": [one.prediction.sum(axis=(1, 2)) for one in comparison.each()]}
+
+
+def test_what_metrics_say_of_objects_and_frames_is_a_table_of_its_own(tmp_path):
+    mask = np.zeros(SHAPE, dtype=np.uint8)
+    mask[:, :3], mask[:, 3:] = 1, 2
+    folder = segarena.evaluate(
+        rules(who=f"{__file__}:Once", sample_kind="video", metrics=(f"{__file__}:PerFrame",), rounds=2),
+        segmenter=Labels(),
+        dataset=Few(video(mask)),
+        out=tmp_path / "run",
+    )
+    assert folder.records()["objects_seen"].to_list() == [2.0, 2.0]
+    parts = folder.parts().filter(pl.col("round") == 2)
+    assert parts["object"].to_list() == [1, 2] * 3
+    assert parts["frame"].to_list() == [0, 0, 1, 1, 2, 2]
+    assert parts["pixels"].to_list() == [0.0, 48.0] * 3
+
+
+def test_a_run_without_such_metrics_has_no_such_table(tmp_path):
+    folder = segarena.evaluate(
+        rules(**VOLUMES), segmenter=Recorder(), dataset=Few(volume()), out=tmp_path / "run", name="recorder"
+    )
+    assert folder.parts().is_empty()
+    assert not (folder.path / "parts").exists()

@@ -13,17 +13,19 @@ ENCODED, READ = 0, -1
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of the three tables of a run (see `segarena.engine.store`)."""
+    """Rows of the four tables of a run (see `segarena.engine.store`)."""
 
     records: list[Row] = field(default_factory=list[Row])
     timings: list[Row] = field(default_factory=list[Row])
     masks: list[Row] = field(default_factory=list[Row])
+    parts: list[Row] = field(default_factory=list[Row])
 
     def extend(self, other: Rows) -> None:
         """Append all rows of `other`."""
         self.records.extend(other.records)
         self.timings.extend(other.timings)
         self.masks.extend(other.masks)
+        self.parts.extend(other.parts)
 
     @property
     def failures(self) -> int:

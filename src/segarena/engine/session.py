@@ -11,16 +11,15 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, as_prediction
+from segarena.engine.measures import measure, measure_parts
 from segarena.engine.rows import Row, Rows
 from segarena.engine.seeds import stream
-from segarena.errors import InvalidInput, PluginError, ProtocolViolation
+from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.geometry.rle import encode_rle
 from segarena.interfaces import Metric, Turn, User
 from segarena.objects import Judged, compare
@@ -164,7 +163,7 @@ class Session:
         name = f"answer for sample {self.sample.id}, target {self.target.id}"
         prediction = as_prediction(answer, self.sample.shape, objects=self.target.objects, name=name)
         comparison = compare(prediction.mask, self._comparison)
-        values = measure(self.rules.metrics, comparison)
+        values, parts = measure(self.rules.metrics, comparison), measure_parts(self.rules.metrics, comparison)
         self._comparison, self._turn = comparison, None
         self.dialogue = self.dialogue.answer(prediction)
         self.answered += 1
@@ -172,6 +171,7 @@ class Session:
         self.is_over = self.answered >= self.rules.rounds or self._has_reached(values)
         self._record(values)
         self._rows.timings.append({**self._round_key(), "predict_s": elapsed_s})
+        self._rows.parts.extend({**self._round_key(), **part} for part in parts)
         if self.answered in self.rules.keep_rounds:
             self._rows.masks.extend(self._mask_rows())
         return values
@@ -186,7 +186,8 @@ class Session:
 
     def rows(self) -> Rows:
         """Return what this dialogue leaves; the mask of the last answered round is always among it."""
-        rows = Rows([*self._rows.records], [*self._rows.timings], [*self._rows.masks])
+        rows = Rows()
+        rows.extend(self._rows)
         if self.answered and self.answered not in self.rules.keep_rounds:
             rows.masks.extend(self._mask_rows())
         return rows
@@ -223,30 +224,6 @@ class Session:
                 "failure": failure,
             }
         )
-
-
-def measure(metrics: Sequence[Metric], comparison: Judged) -> dict[str, float]:
-    """Return the values of all `metrics` for one comparison, by column.
-
-    Raises:
-        PluginError: a metric gives other columns than it names.
-    """
-    values: dict[str, float] = {}
-    for metric in metrics:
-        if isinstance(comparison, Comparison) or getattr(metric, "judges_objects", False):
-            values.update(_measure(metric, comparison))
-        else:
-            each = [_measure(metric, one) for one in comparison.each()]
-            values.update({column: fmean(value[column] for value in each) for column in metric.columns})
-    return values
-
-
-def _measure(metric: Metric, comparison: Any) -> dict[str, float]:
-    value = metric(comparison)
-    named = dict(value) if isinstance(value, Mapping) else {metric.columns[0]: value}
-    if set(named) != set(metric.columns):
-        raise PluginError(f"metric {type(metric).__name__} names columns {metric.columns}, gave {tuple(named)}")
-    return {column: float(number) for column, number in named.items()}
 
 
 def _check_objects(name: str, user: User, target: Target) -> None:

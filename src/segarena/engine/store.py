@@ -5,6 +5,7 @@
       records/000012.parquet  one row per round: keys, effort, prompts, metrics and their counts, failure
       timings/000012.parquet  seconds per round; round 0 is the encoder pass of the sample
       masks/000012.parquet    predictions after chosen rounds, as run lengths
+      parts/000012.parquet    what metrics say of each object and frame; only where they do
 
 Files are numbered by the sample's place in run.json. Each is written under another name, flushed to disk and
 then renamed, records last: a sample whose records exist is done, whatever happened to the process. Seconds
@@ -28,8 +29,11 @@ import polars as pl
 from segarena.engine.rows import Row, Rows
 from segarena.errors import RunConflict, RunMissing, StoreError
 
-TABLES = ("masks", "timings", "records")
+TABLES = ("parts", "masks", "timings", "records")
 """In the order of writing."""
+
+ONLY_WITH_ROWS = ("parts",)
+"""Tables that most runs have no use for."""
 
 _COLUMNS: dict[str, dict[str, Any]] = {
     "records": {
@@ -63,6 +67,15 @@ _COLUMNS: dict[str, dict[str, Any]] = {
         "object": pl.Int32,
         "rle": pl.Binary,
         "shape": pl.List(pl.Int32),
+    },
+    "parts": {
+        "sample": pl.String,
+        "target": pl.String,
+        "user": pl.String,
+        "repeat": pl.Int32,
+        "round": pl.Int32,
+        "object": pl.Int32,
+        "frame": pl.Int32,
     },
 }
 
@@ -112,7 +125,8 @@ class RunFolder:
         run = cls(folder, dict(config))
         try:
             for table in TABLES:
-                (folder / table).mkdir(parents=True, exist_ok=True)
+                if table not in ONLY_WITH_ROWS:
+                    (folder / table).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{folder} cannot be written: {error.strerror}; choose another --out") from error
         run.write_config()
@@ -155,6 +169,9 @@ class RunFolder:
             StoreError: the disk is full or cannot be written. What was written before stays.
         """
         for table in TABLES:
+            if table in ONLY_WITH_ROWS and not getattr(rows, table):
+                continue
+            (self.path / table).mkdir(exist_ok=True)
             buffer = BytesIO()
             _frame(table, getattr(rows, table)).write_parquet(buffer, compression="zstd", statistics=False)
             write_atomically(self.path / table / f"{_shard(index)}.parquet", buffer.getvalue())
@@ -192,9 +209,15 @@ class RunFolder:
         """Return all kept masks, in the order of the samples."""
         return self._read("masks")
 
+    def parts(self) -> pl.DataFrame:
+        """Return what metrics said of each object and frame, in the order of the samples."""
+        return self._read("parts")
+
     def _read(self, table: str) -> pl.DataFrame:
         done = sorted((self.path / "records").glob("*.parquet"))
         files = [self.path / table / file.name for file in done]
+        if table in ONLY_WITH_ROWS:
+            files = [file for file in files if file.is_file()]
         if not files:
             return _frame(table, [])
         try:

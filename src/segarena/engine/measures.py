@@ -1,0 +1,64 @@
+"""What the metrics of a run say of one comparison: a value per column, and per object and frame where they can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from segarena.comparison import Comparison
+from segarena.engine.rows import Row
+from segarena.errors import PluginError
+from segarena.interfaces import Metric
+from segarena.objects import Judged
+
+
+def measure(metrics: Sequence[Metric], comparison: Judged) -> dict[str, float]:
+    """Return the values of all `metrics` for one comparison, by column.
+
+    Raises:
+        PluginError: a metric gives other columns than it names.
+    """
+    values: dict[str, float] = {}
+    for metric in metrics:
+        if isinstance(comparison, Comparison) or getattr(metric, "judges_objects", False):
+            values.update(_measure(metric, comparison))
+        else:
+            each = [_measure(metric, one) for one in comparison.each()]
+            values.update({column: fmean(value[column] for value in each) for column in metric.columns})
+    return values
+
+
+def measure_parts(metrics: Sequence[Metric], comparison: Judged) -> list[Row]:
+    """Return what those metrics that can say of each object and frame: a row each, frame by frame.
+
+    Raises:
+        PluginError: two metrics give values of other objects or frames.
+    """
+    tables = [ask(comparison) for metric in metrics if (ask := getattr(metric, "parts", None)) is not None]
+    columns = {name: np.asarray(values, dtype=np.float64) for table in tables for name, values in table.items()}
+    shapes = {values.shape for values in columns.values()}
+    if len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
+        raise PluginError(f"parts: expected arrays of one shape (objects, frames), got {sorted(shapes)}")
+    if not shapes:
+        return []
+    objects, frames = shapes.pop()
+    return [
+        {
+            "object": one + 1,
+            "frame": frame,
+            **{name: float(values[one, frame]) for name, values in columns.items()},
+        }
+        for frame in range(frames)
+        for one in range(objects)
+    ]
+
+
+def _measure(metric: Metric, comparison: Any) -> dict[str, float]:
+    value = metric(comparison)
+    named = dict(value) if isinstance(value, Mapping) else {metric.columns[0]: value}
+    if set(named) != set(metric.columns):
+        raise PluginError(f"metric {type(metric).__name__} names columns {metric.columns}, gave {tuple(named)}")
+    return {column: float(number) for column, number in named.items()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import struct
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,19 @@ from segarena.pytorch import Tensor, nn, torch
 
 WRAPPERS = ("state_dict", "model")
 NAMED = 3
+# What the reader is seen to raise on damaged files and on files of another kind.
+_DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 
 
 def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
@@ -22,23 +37,34 @@ def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
         InvalidInput: there is no such file, it is not a whole checkpoint, it holds code, or it holds no names.
     """
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of programs, which are refused below
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise InvalidInput(f"there is no checkpoint {path}") from error
+    except (PermissionError, IsADirectoryError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}; expected a file that may be read") from error
     except pickle.UnpicklingError as error:
         code = re.search(r"GLOBAL (\S+)", str(error))
         if code is None:
             raise InvalidInput(f"{path} is not a torch checkpoint, or not a whole one") from error
-        raise InvalidInput(
-            f"{path} holds more than tensors and plain values ({code.group(1)}), and is not loaded because it could "
-            "run code; save only its state dict"
-        ) from error
-    except (RuntimeError, ValueError, EOFError, OSError) as error:
-        reason = str(error).partition("\n")[0] or "it ends too early"
-        raise InvalidInput(f"{path} is not a whole torch checkpoint: {reason}") from error
+        raise _could_run(path, code.group(1)) from error
+    except _DAMAGE as error:
+        if "TorchScript" in str(error):
+            raise _could_run(path, "a TorchScript program") from error
+        reason = re.split(r"[.:] |\n", str(error))[0] if isinstance(error, RuntimeError) else ""
+        more = f": {reason}" if reason else ""
+        raise InvalidInput(f"{path} is not a torch checkpoint, or not a whole one{more}") from error
     if not isinstance(content, Mapping):
         raise InvalidInput(f"{path}: expected a state dict, got {type(content).__name__}")
     return content
+
+
+def _could_run(path: Path | str, what: str) -> InvalidInput:
+    return InvalidInput(
+        f"{path} holds more than tensors and plain values ({what}), and is not loaded because it could run code; "
+        "save only its state dict"
+    )
 
 
 def state_dict_of(content: Mapping[str, Any], path: Path | str) -> dict[str, Tensor]:
@@ -48,7 +74,7 @@ def state_dict_of(content: Mapping[str, Any], path: Path | str) -> dict[str, Ten
         InvalidInput: there are no tensors, or something else is among them.
     """
     inner = next((content[key] for key in WRAPPERS if isinstance(content.get(key), Mapping)), content)
-    other = [key for key, value in inner.items() if not isinstance(value, Tensor)]
+    other = [str(key) for key, value in inner.items() if not (isinstance(key, str) and isinstance(value, Tensor))]
     if other or not inner:
         raise InvalidInput(f"{path}: expected tensors by name, got {some(other) or 'nothing'}")
     prefix = "module." if all(key.startswith("module.") for key in inner) else ""

@@ -306,6 +306,22 @@ def test_a_file_without_the_tensor_that_tells_a_size_is_refused(tmp_path):
         load_model(str(tmp_path / "w.pth"), family="sam")
 
 
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("image_encoder.pos_embed", (3,)),
+        ("image_encoder.patch_embed.proj.weight", (3, 3)),
+        ("mask_decoder.iou_token.weight", (3,)),
+        ("image_encoder.blocks.0.attn.rel_pos_h", (0, 0)),
+        ("mask_decoder.transformer.layers.0.cross_attn_token_to_image.q_proj.weight", (0, 1)),
+    ],
+)
+def test_a_file_whose_shapes_tell_no_size_is_refused(tmp_path, name, shape):
+    authors_file(tmp_path / "w.pth", "sam", lambda state: state | {name: torch.zeros(shape)})
+    with pytest.raises(InvalidInput, match=r"w\.pth: its tensors have no shapes of a sam model"):
+        load_model(str(tmp_path / "w.pth"), family="sam")
+
+
 def test_a_file_of_another_family_is_refused_with_its_name(tmp_path):
     authors_file(tmp_path / "hq.pth", "sam_hq")
     with pytest.raises(InvalidInput, match="of the family 'sam-hq', not 'sam'"):

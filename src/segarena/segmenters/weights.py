@@ -107,6 +107,8 @@ def _from_file(path: Path, family: str, dtype: str) -> Any:
         raise InvalidInput(f"{path} lacks the tensor {error.args[0]!r} of a {family} model") from error
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
+    except (ArithmeticError, LookupError, ValueError) as error:
+        raise InvalidInput(f"{path}: its tensors have no shapes of a {family} model: {error}") from error
     name = next(iter(FAMILIES[family].classes.values()))
     kind = getattr(_transformers(), name)
     built = kind.config_class(**config)

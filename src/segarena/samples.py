@@ -89,12 +89,20 @@ class VolumeSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VideoSample:
-    """A video: `frames` is a sequence of uint8 (H, W, 3) images that may load each one when asked."""
+    """A video: `frames` is a sequence of uint8 (H, W, 3) images that may load each one when asked.
+
+    Attributes:
+        frames: the images, in order.
+        frame_shape: (H, W), the same for all.
+        targets: what is to be segmented; labels of all objects of the video for a challenge.
+        scribbles: first scribbles that people drew, as the challenge's files hold them: one dictionary per person.
+    """
 
     id: str
     frames: Sequence[NDArray[np.uint8]]
     frame_shape: tuple[int, int]
     targets: tuple[Target, ...] = ()
+    scribbles: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def shape(self) -> Shape:

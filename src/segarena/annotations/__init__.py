@@ -1,0 +1,1 @@
+"""Amodal scenes: the model, its files, statistics, agreement between people, checks and reductions."""

@@ -1,0 +1,1 @@
+"""One-shot segmentation in tiers: pair lists read, audited, scored and built; analyses of bias."""

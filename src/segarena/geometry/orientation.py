@@ -26,6 +26,7 @@ SLICE_AXES = ("axial", "largest-spacing")
 _LETTERS = ("LR", "PA", "IS")
 _EQUAL_SPACING = 1e-3
 _SINGULAR = 1e-6
+_RIGHT_ANGLE = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +82,12 @@ class Grid:
         """Edge lengths of a voxel along the stored axes: the lengths of the affine's columns."""
         first, second, third = np.linalg.norm(self.affine[:3, :3], axis=0).tolist()
         return first, second, third
+
+    @property
+    def is_orthogonal(self) -> bool:
+        """Whether the axes are at right angles, but for rounding; a tilted gantry gives others."""
+        columns = self.affine[:3, :3] / self.spacing_mm
+        return bool(np.allclose(columns.T @ columns, np.eye(3), atol=_RIGHT_ANGLE))
 
     @property
     def canonical(self) -> Grid:

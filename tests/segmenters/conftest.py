@@ -186,6 +186,42 @@ def tiny_edgetam():
     return model
 
 
+def tiny_clipseg():
+    from transformers import CLIPSegConfig, CLIPSegForImageSegmentation
+
+    clip = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    return CLIPSegForImageSegmentation(
+        CLIPSegConfig(
+            text_config=clip | {"vocab_size": 9, "bos_token_id": 0, "eos_token_id": 1},
+            vision_config=clip | {"image_size": 32, "patch_size": 8},
+            projection_dim=12,
+            extract_layers=[0, 1],
+            reduce_dim=8,
+            decoder_num_attention_heads=2,
+            decoder_intermediate_size=16,
+        )
+    )
+
+
+def tiny_seggpt():
+    from transformers import SegGptConfig, SegGptForImageSegmentation
+
+    return SegGptForImageSegmentation(
+        SegGptConfig(
+            hidden_size=16,
+            num_hidden_layers=4,
+            num_attention_heads=2,
+            image_size=[64, 32],
+            patch_size=8,
+            pretrain_image_size=16,
+            mlp_dim=32,
+            decoder_hidden_size=8,
+            merge_index=1,
+            intermediate_hidden_state_indices=[1, 2, 3],
+        )
+    )
+
+
 # With seeds at which masks are neither empty nor full.
 TINY = {
     "sam": (tiny_sam, 6),
@@ -193,6 +229,8 @@ TINY = {
     "sam2": (tiny_sam2, 6),
     "edgetam": (tiny_edgetam, 3),
     "sam3-tracker": (tiny_sam3_tracker, 3),
+    "clipseg": (tiny_clipseg, 0),
+    "seggpt": (tiny_seggpt, 0),
 }
 
 

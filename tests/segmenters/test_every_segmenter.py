@@ -65,6 +65,8 @@ CASES = {
     "sam2": Case(f"sam2{NETWORK}"),
     "edgetam": Case(f"edgetam{NETWORK}"),
     "sam3-tracker": Case(f"sam3-tracker{NETWORK}"),
+    "clipseg": Case("clipseg(weights={folder!r}, device='cpu', side_px=64)"),
+    "seggpt": Case(f"seggpt{NETWORK}"),
 }
 # What each round says, by kind: (shape of the sample, number of the round, from 0) to a prompt.
 PLACES = [(0.45, 0.35), (0.6, 0.75), (0.85, 0.1), (0.25, 0.3), (0.0, 1.0)]
@@ -244,9 +246,8 @@ def test_tiny_and_thin_samples_are_answered(case, build, shape):
             assert prediction.mask.dtype == np.bool_, kind
 
 
+@pytest.mark.parametrize("case", [name for name in CASES if CASES[name].sample is photograph], indirect=True)
 def test_a_grey_image_is_answered_as_the_same_in_three_channels(case, build):
-    if case.sample is not photograph:
-        pytest.skip("takes no images")
     segmenter = build()
     grey = textured(SHAPE).mean(axis=2).astype(np.uint8)
     rounds = conversation(case, segmenter, SHAPE, sorted(segmenter.prompt_kinds)[0])
@@ -274,11 +275,17 @@ class Photographs:
         return []
 
 
+FROM_CLICKS = [
+    name
+    for name, made in registry.names("segmenter").items()
+    if name in CASES and CASES[name] == Case(CASES[name].written) and "click" in made.prompt_kinds
+]
+
+
+@pytest.mark.parametrize("case", FROM_CLICKS, indirect=True)
 @pytest.mark.parametrize(("benchmark", "users"), [("clicks", 1), ("rclicks", 11)])
-def test_a_run_of_clicks_encodes_each_image_once(case, build, tmp_path, benchmark, users):
+def test_a_run_of_clicks_encodes_each_image_once(build, tmp_path, benchmark, users):
     segmenter = build()
-    if case.sample is not photograph or case.opens_with or "click" not in segmenter.prompt_kinds:
-        pytest.skip("does not segment images from clicks alone")
     encode, seen = segmenter.encode, []
 
     class Counted:

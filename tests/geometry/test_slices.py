@@ -149,6 +149,13 @@ def test_nearest_pixel_is_the_first_of_the_nearest(mask, row, column):
         assert nearest_pixel(mask, (row, column)) == slow_snap(pixels, (row, column))[1:]
 
 
+@given(IMAGES, st.tuples(st.integers(0, 3), st.integers(0, 3)))
+def test_a_crop_has_the_centre_of_the_whole(mask, origin):
+    whole = np.pad(mask, [(n, 0) for n in origin])
+    assert snapped_centre(mask, origin=origin) == snapped_centre(whole)
+    assert snapped_mean(mask, origin=origin) == snapped_mean(whole)
+
+
 @given(IMAGES)
 def test_tight_box_holds_all_and_no_more(mask):
     pixels = np.argwhere(mask)

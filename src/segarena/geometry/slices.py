@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.geometry.boxes import Window, bounding_window, is_empty
-from segarena.geometry.components import Ties, largest_component
+from segarena.geometry.boxes import bounding_window, is_empty
+from segarena.geometry.components import Component, Ties, largest_component
 from segarena.prompts import Position
 from segarena.samples import Mask
 
@@ -114,42 +114,45 @@ def tight_box(mask: Mask) -> Corners | None:
     return None if is_empty(window) else ((window[0].start, window[1].start), (window[0].stop, window[1].stop))
 
 
-def snapped_centre(mask: Mask, *, ties: Ties = "last") -> Pixel | None:
+def snapped_centre(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> Pixel | None:
     """Return the centre of the bounding box of the largest component, moved to the component's nearest pixel.
 
     Args:
         mask: bool, (H, W).
         ties: which of equally large components; the published code takes the last, though it does not say so.
+        origin: where the first pixel of `mask` lies in the whole slice, when it is a crop. It decides which of two
+            middle pixels is the even one.
 
     Returns:
-        (row, column), a pixel of the mask; of equally near ones the first in raster order. None for an empty mask.
+        (row, column) in the whole slice, a pixel of the mask; of equally near ones the first in raster order. None
+        for an empty mask.
 
     Source: RadioActive, published code. Its text says centre of mass: `snapped_mean`.
     """
     component = largest_component(mask, ties=ties)
     if component is None:
         return None
-    # First and last index summed, so that halves are those of the whole slice and not of the crop.
-    rows, columns = (s.start + s.stop - 1 for s in component.window)
-    return _moved(component.window, component.mask, (round(rows / 2), round(columns / 2)))
+    row, column = (
+        round((s.start + s.stop - 1 + 2 * offset) / 2) for s, offset in zip(component.window, origin, strict=True)
+    )
+    return _snapped(component, (row, column), origin)
 
 
-def snapped_mean(mask: Mask, *, ties: Ties = "last") -> Pixel | None:
+def snapped_mean(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> Pixel | None:
     """Return the mean pixel of the largest component, moved to the component's nearest pixel.
 
-    Arguments and ties as `snapped_centre`; None for an empty mask.
+    Arguments and result as `snapped_centre`.
     """
     component = largest_component(mask, ties=ties)
     if component is None:
         return None
-    row_counts, column_counts = (np.count_nonzero(component.mask, axis=axis) for axis in (1, 0))
-    total = int(row_counts.sum())
-    offset = (component.window[0].start, component.window[1].start)
+    counts = (np.count_nonzero(component.mask, axis=1), np.count_nonzero(component.mask, axis=0))
+    total = int(counts[0].sum())
     row, column = (
-        round((int(counts @ np.arange(len(counts))) + start * total) / total)
-        for counts, start in zip((row_counts, column_counts), offset, strict=True)
+        round((int(count @ np.arange(len(count))) + (s.start + offset) * total) / total)
+        for count, s, offset in zip(counts, component.window, origin, strict=True)
     )
-    return _moved(component.window, component.mask, (row, column))
+    return _snapped(component, (row, column), origin)
 
 
 def nearest_pixel(mask: Mask, wanted: Pixel) -> Pixel:
@@ -162,7 +165,7 @@ def nearest_pixel(mask: Mask, wanted: Pixel) -> Pixel:
     return int(rows[nearest]), int(columns[nearest])
 
 
-def _moved(window: Window, component: Mask, wanted: Pixel) -> Pixel:
-    top, left = window[0].start, window[1].start
-    row, column = nearest_pixel(component, (wanted[0] - top, wanted[1] - left))
+def _snapped(component: Component, wanted: Pixel, origin: Pixel) -> Pixel:
+    top, left = (s.start + offset for s, offset in zip(component.window, origin, strict=True))
+    row, column = nearest_pixel(component.mask, (wanted[0] - top, wanted[1] - left))
     return row + top, column + left

@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from segarena.errors import InvalidInput, MissingExtra  # noqa: E402
-from segarena.segmenters import weights_sam2, weights_sam2_video  # noqa: E402
+from segarena.segmenters import weights_sam2  # noqa: E402
 from segarena.segmenters.weights import FAMILIES, load_model  # noqa: E402
 
 DATA = Path(__file__).parent / "data"
@@ -209,58 +209,6 @@ def test_a_folder_made_from_an_authors_file_gives_the_same_masks(tmp_path, famil
     image = torch.linspace(-2, 2, 3 * 64 * 64).sin().reshape(1, 3, 64, 64)
     from_folder = load_model(str(tmp_path / "folder"), family=family)
     assert torch.equal(forward(from_folder, image).pred_masks, forward(from_file, image).pred_masks)
-
-
-def published_encoder(width, stages, windows, background):
-    """Return names and shapes of a published SAM 2 encoder and its neck, by the rules of its definition."""
-    names = {
-        "pos_embed": [1, width, background, background],
-        "pos_embed_window": [1, width, windows[0], windows[0]],
-        "patch_embed.proj.weight": [width, 3, 7, 7],
-        "patch_embed.proj.bias": [width],
-    }
-    starts, before = [sum(stages[:n]) for n in range(len(stages))], width
-    for block in range(sum(stages)):
-        wide = width * 2 ** (sum(start <= block for start in starts) - 1)
-        layers = {"attn.qkv": (3 * wide, before), "attn.proj": (wide, wide)}
-        layers |= {"mlp.layers.0": (4 * wide, wide), "mlp.layers.1": (wide, 4 * wide)}
-        layers |= {"proj": (wide, before)} if wide != before else {}
-        for name, (rows, columns) in layers.items():
-            names |= {f"blocks.{block}.{name}.weight": [rows, columns], f"blocks.{block}.{name}.bias": [rows]}
-        for name, size in (("norm1", before), ("norm2", wide)):
-            names |= {f"blocks.{block}.{name}.weight": [size], f"blocks.{block}.{name}.bias": [size]}
-        before = wide
-    neck = {f"image_encoder.neck.convs.{n}.conv.weight": [128, width * 2 ** (3 - n), 1, 1] for n in range(4)}
-    return {f"image_encoder.trunk.{name}": shape for name, shape in names.items()} | neck
-
-
-@pytest.mark.parametrize(
-    ("width", "stages", "windows", "background"),
-    [
-        (96, (1, 2, 7, 2), (8, 4, 14, 7), 7),
-        (96, (1, 2, 11, 2), (8, 4, 14, 7), 7),
-        (112, (2, 3, 16, 3), (8, 4, 14, 7), 14),
-        (144, (2, 6, 36, 4), (8, 4, 16, 8), 7),
-    ],
-)
-@pytest.mark.parametrize("is_21", [True, False])
-def test_every_published_sam2_fits_the_library(width, stages, windows, background, is_21):
-    shapes = {name: shape for name, shape in read_json("sam2").items() if "trunk" not in name}
-    shapes |= published_encoder(width, stages, windows, background)
-    shapes = {name: shape for name, shape in shapes.items() if is_21 or name not in NEW_IN_SAM21}
-    state = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
-    config, renamed = weights_sam2_video.convert(state)
-    with torch.device("meta"):
-        wanted = transformers.Sam2VideoModel(transformers.Sam2VideoConfig(**config)).state_dict()
-    assert {name: tensor.shape for name, tensor in renamed.items()} == {n: t.shape for n, t in wanted.items()}
-    assert config["image_size"] == 1024
-
-
-def test_our_rules_for_published_encoders_give_the_tiny_one_too():
-    shapes = published_encoder(16, (1, 2, 3, 1), (8, 4, 14, 7), 7)
-    true = read_json("sam2")
-    assert shapes == {name: true[name] for name in shapes}
-    assert {name for name in true if "trunk" in name} <= set(shapes)
 
 
 @pytest.mark.parametrize("is_21", [True, False])

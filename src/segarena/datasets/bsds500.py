@@ -24,7 +24,7 @@ LAYOUT = "PATH/images/SPLIT/ID.jpg with PATH/human/SPLIT/ID.npz (compact) or PAT
 
 
 @dataset("bsds500")
-class Bsds500(ListedDataset):
+class Bsds500(ListedDataset[ImageSample]):
     """Regions that a typical annotator drew.
 
     BSDS500 has several complete segmentations of each photograph and no objects. The rule that makes targets:

@@ -48,7 +48,7 @@ class Layout:
     long_side_px: int | None = None
 
 
-class ClickSet(ListedDataset):
+class ClickSet(ListedDataset[ImageSample]):
     """A published set in its published layout.
 
     Args:

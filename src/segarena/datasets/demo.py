@@ -22,7 +22,7 @@ SKIMAGE = "skimage:"
 
 
 @dataset("demo")
-class Demo(ListedDataset):
+class Demo(ListedDataset[ImageSample]):
     """Photographs of scikit-image and two more, with masks drawn for this project.
 
     `demo_data/demo.json` lists them with their licences; a target carries "size" ("small", "medium", "large") and

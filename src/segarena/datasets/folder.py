@@ -35,7 +35,7 @@ class _Pair:
 
 
 @dataset("folder")
-class Folder(ListedDataset):
+class Folder(ListedDataset[ImageSample]):
     """Images in one folder, masks of the same names in another; nested folders are mirrored.
 
     The masks of image `city/01.jpg` are `city/01.png`, or one file per object: `city/01__dog.png` or

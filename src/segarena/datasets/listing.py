@@ -1,4 +1,4 @@
-"""What all datasets of image files share: ids from a listing, loading one sample at a time, the check."""
+"""What all datasets of files share: ids from a listing, loading one sample at a time, the check."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
 from segarena.interfaces import Finding
-from segarena.samples import ImageSample, check_sample
+from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample, check_sample
 
 Files: TypeAlias = tuple[Path, ...]
+AnySample = TypeVar("AnySample", ImageSample, VolumeSample, VideoSample)
 
 
 class Tally:
@@ -29,22 +30,23 @@ class Tally:
         self.without_targets: list[str] = []
         self.sides_px: set[int] = set()
 
-    def add(self, sample: ImageSample) -> None:
+    def add(self, sample: Sample) -> None:
         """Count one sample that loaded."""
         self.samples += 1
         self.targets += len(sample.targets)
-        self.sizes.update(str(target.attributes.get("size", "unknown")) for target in sample.targets)
+        self.sizes.update(str(target.attributes["size"]) for target in sample.targets if "size" in target.attributes)
         self.sides_px.update(sample.shape)
         if not sample.targets:
             self.without_targets.append(sample.id)
 
     def __str__(self) -> str:
-        sizes = ", ".join(f"{count} {size}" for size, count in sorted(self.sizes.items())) or "none"
+        sizes = ", ".join(f"{count} {size}" for size, count in sorted(self.sizes.items()))
         sides = f"{min(self.sides_px)} to {max(self.sides_px)} pixels" if self.sides_px else "unknown"
-        return f"{self.targets} targets ({sizes}) in {self.samples} readable samples; image sides {sides}"
+        which = f" ({sizes})" if sizes else ""
+        return f"{self.targets} targets{which} in {self.samples} readable samples; image sides {sides}"
 
 
-class ListedDataset(ABC):
+class ListedDataset(ABC, Generic[AnySample]):
     """A dataset whose samples are files known from a listing. Nothing is decoded before `load`, nothing kept after.
 
     Args:
@@ -59,7 +61,7 @@ class ListedDataset(ABC):
         self._rules = dict(rules)
 
     @abstractmethod
-    def _read(self, sample_id: str, files: Files) -> ImageSample:
+    def _read(self, sample_id: str, files: Files) -> AnySample:
         """Read one sample; any `InvalidInput` raised here becomes `SampleInvalid`."""
 
     def _oddities(self) -> Iterable[Finding]:
@@ -85,7 +87,7 @@ class ListedDataset(ABC):
         text = json.dumps([self._rules, listing], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def load(self, sample_id: str) -> ImageSample:
+    def load(self, sample_id: str) -> AnySample:
         """Read one sample.
 
         Raises:

@@ -28,7 +28,7 @@ CATEGORIES = (
 
 
 @dataset("sbd")
-class Sbd(ListedDataset):
+class Sbd(ListedDataset[ImageSample]):
     """SBD in the layout of the published archive (`benchmark_RELEASE/dataset`) and of the click segmentation codes.
 
     Every instance number above 0 is a target, called by it and labelled with its category; 255 is ignored. The

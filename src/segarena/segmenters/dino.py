@@ -17,7 +17,8 @@ from segarena.errors import PluginInvalid, PredictionInvalid
 from segarena.prompts import Support
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape
-from segarena.segmenters.marks import image_of
+from segarena.segmenters.flooding import snap_border
+from segarena.segmenters.marks import UNKNOWN, image_of
 from segarena.segmenters.supports import PROMPT_KINDS, cell_shares, encoding_of, identity, supports_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ FAMILIES = ("dinov2", "dinov3")
 REFINE = ("none", "grabcut")
 _ROUNDING = 1e-4
 _CUTS = 4
+_WORK_PX = 50_000
+_BAND_PX = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,16 +220,27 @@ class DinoSegmenter:
 
 
 def _cut(image: NDArray[np.uint8], scores: NDArray[np.float32], mask: Mask) -> Mask:
-    """Return the mask after GrabCut. Sure are the half of either side that scores farthest from the threshold."""
-    if mask.all() or not mask.any():
+    """Return the mask after GrabCut at working size, its border then snapped to the pixels' edges.
+
+    Sure are the half of either side that scores farthest from the threshold.
+    """
+    height, width = mask.shape
+    scale = min(1.0, (_WORK_PX / mask.size) ** 0.5)
+    size = max(1, round(width * scale)), max(1, round(height * scale))
+    small = np.asarray(cv2.resize(scores, size, interpolation=cv2.INTER_AREA))
+    inside = np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)) > 0.5
+    if inside.all() or not inside.any():
         return mask
-    marks = np.where(mask, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
-    marks[mask & (scores >= np.median(scores[mask]))] = cv2.GC_FGD
-    marks[~mask & (scores <= np.median(scores[~mask]))] = cv2.GC_BGD
+    marks = np.where(inside, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
+    marks[inside & (small >= np.median(small[inside]))] = cv2.GC_FGD
+    marks[~inside & (small <= np.median(small[~inside]))] = cv2.GC_BGD
     cv2.setRNGSeed(0)  # its colour mixtures start at random
     models = np.zeros((1, 65)), np.zeros((1, 65))
-    cv2.grabCut(np.ascontiguousarray(image), marks, (0, 0, 1, 1), *models, _CUTS, cv2.GC_INIT_WITH_MASK)
-    return (marks == cv2.GC_FGD) | (marks == cv2.GC_PR_FGD)
+    shrunk = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    cv2.grabCut(shrunk, marks, (0, 0, 0, 0), *models, _CUTS, cv2.GC_INIT_WITH_MASK)
+    answer = (marks & 1).astype(np.float32)  # sure and probable foreground are odd
+    whole = np.asarray(cv2.resize(answer, (width, height), interpolation=cv2.INTER_LINEAR)) > 0.5
+    return snap_border(image, whole, np.full(mask.shape, UNKNOWN, np.int8), band_px=_BAND_PX)
 
 
 def _check_options(

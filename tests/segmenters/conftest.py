@@ -222,6 +222,42 @@ def tiny_seggpt():
     )
 
 
+def tiny_dino():
+    from transformers import Dinov2Config, Dinov2Model
+
+    return Dinov2Model(
+        Dinov2Config(
+            hidden_size=16, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=2, image_size=56, patch_size=14
+        )
+    )
+
+
+def tiny_sam2_video():
+    from transformers import Sam2VideoConfig, Sam2VideoModel
+
+    sam2 = tiny_sam2().config
+    wide = 128  # the library needs a larger multiple of the 64 channels of its memory
+    sam2.vision_config.fpn_hidden_size = sam2.prompt_encoder_config.hidden_size = wide
+    sam2.mask_decoder_config.hidden_size = wide
+    return Sam2VideoModel(
+        Sam2VideoConfig(
+            vision_config=sam2.vision_config.to_dict(),
+            prompt_encoder_config=sam2.prompt_encoder_config.to_dict(),
+            mask_decoder_config=sam2.mask_decoder_config.to_dict(),
+            image_size=128,
+            memory_attention_hidden_size=wide,
+            memory_attention_num_layers=1,
+            memory_attention_feed_forward_hidden_size=32,
+            memory_attention_rope_feat_sizes=[8, 8],
+            memory_encoder_hidden_size=wide,
+            mask_downsampler_embed_dim=wide,
+            memory_fuser_num_layers=1,
+            memory_fuser_embed_dim=wide,
+            memory_fuser_intermediate_dim=32,
+        )
+    )
+
+
 # With seeds at which masks are neither empty nor full.
 TINY = {
     "sam": (tiny_sam, 6),
@@ -231,6 +267,8 @@ TINY = {
     "sam3-tracker": (tiny_sam3_tracker, 3),
     "clipseg": (tiny_clipseg, 0),
     "seggpt": (tiny_seggpt, 0),
+    "dino": (tiny_dino, 0),
+    "sam2-video": (tiny_sam2_video, 2),
 }
 
 

@@ -1,0 +1,132 @@
+"""Zip archives to folders: nothing outside the folder, no bombs, encrypted ones with a password that is handed in."""
+
+from __future__ import annotations
+
+import errno
+import re
+import shutil
+import stat
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from segarena.errors import DatasetError, MissingExtra
+
+PASSWORD_VARIABLE = "SEGARENA_ARCHIVE_PASSWORD"  # noqa: S105 - the name of a variable
+MOST_FILES = 500_000
+_AES = 99
+_ENCRYPTED = 0x1
+_CHUNK_BYTES = 1 << 20
+
+
+def unpack(archive: Path, folder: Path, *, password: str | None = None, most_bytes: int = 200 * 10**9) -> list[Path]:
+    """Return the files of a zip, unpacked below `folder`; those that are there with their size are not written again.
+
+    Args:
+        archive: the zip; AES-encrypted ones need pyzipper.
+        folder: is created. A file gets its name only once it is whole and its checksum is right.
+        password: for encrypted files.
+        most_bytes: of all files together.
+
+    Raises:
+        DatasetError: no zip, a truncated or damaged one, a wrong or missing password, a name that leads out of the
+            folder, a link, or more than `most_bytes`.
+        MissingExtra: encrypted with AES, and pyzipper is not installed.
+        OSError: the disk is full or cannot be written.
+    """
+    try:
+        with zipfile.ZipFile(archive) as plain:
+            entries = [entry for entry in plain.infolist() if not entry.is_dir()]
+        targets = _targets(archive, entries, folder, most_bytes)
+        wanted = [entry for entry in entries if not _is_there(entry, targets[entry.filename])]
+        _check_password(archive, wanted, password)
+        if sum(entry.file_size for entry in wanted) > shutil.disk_usage(archive.parent).free:
+            raise OSError(errno.ENOSPC, "the archive needs more room than is free", str(archive))
+        with _open(archive, wanted) as opened:
+            for entry in wanted:
+                _write(opened, entry, targets[entry.filename], password)
+    except _Damaged as error:
+        raise _explained(archive, error, password) from error
+    except zipfile.BadZipFile as error:
+        raise _explained(archive, error, None) from error
+    return list(targets.values())
+
+
+class _Damaged(Exception):
+    """The bytes of a file are not the ones that were packed."""
+
+
+def _explained(archive: Path, error: Exception, password: str | None) -> DatasetError:
+    came = str(error) or type(error).__name__
+    hint = f"is the password right (--password or {PASSWORD_VARIABLE})? Otherwise delete" if password else "delete"
+    return DatasetError(f"{archive}: expected a whole zip archive, got: {came}; {hint} the file and fetch it again")
+
+
+def _targets(archive: Path, entries: list[zipfile.ZipInfo], folder: Path, most_bytes: int) -> dict[str, Path]:
+    total = sum(entry.file_size for entry in entries)
+    if total > most_bytes or len(entries) > MOST_FILES:
+        raise DatasetError(
+            f"{archive}: {len(entries)} files of {total} bytes unpacked, more than the limit of {MOST_FILES} files "
+            f"and {most_bytes} bytes; is this the right archive?"
+        )
+    return {entry.filename: folder / _safe(archive, entry) for entry in entries}
+
+
+def _safe(archive: Path, entry: zipfile.ZipInfo) -> PurePosixPath:
+    path = PurePosixPath(entry.filename)
+    is_link = stat.S_ISLNK(entry.external_attr >> 16)
+    leads_out = path.is_absolute() or ".." in path.parts or re.search(r"[\\:\0]", entry.filename)
+    if leads_out or is_link or not path.parts:
+        raise DatasetError(f"{archive}: contains {entry.filename!r}, which leads out of the folder; nothing unpacked")
+    return path
+
+
+def _is_there(entry: zipfile.ZipInfo, target: Path) -> bool:
+    return target.is_file() and target.stat().st_size == entry.file_size
+
+
+def _check_password(archive: Path, entries: list[zipfile.ZipInfo], password: str | None) -> None:
+    if password is None and any(entry.flag_bits & _ENCRYPTED for entry in entries):
+        raise DatasetError(
+            f"{archive}: is encrypted; give the password that its providers gave you, with --password or in the "
+            f"environment variable {PASSWORD_VARIABLE}"
+        )
+
+
+def _open(archive: Path, entries: list[zipfile.ZipInfo]) -> Any:
+    if not any(entry.compress_type == _AES for entry in entries):
+        return zipfile.ZipFile(archive)
+    try:
+        import pyzipper  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise MissingExtra(f"{archive} is encrypted with AES: pip install 'segarena[radiology]'") from error
+    return pyzipper.AESZipFile(archive)
+
+
+def _write(opened: Any, entry: zipfile.ZipInfo, target: Path, password: str | None) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    with part.open("wb") as out:
+        for chunk in _chunks(opened, entry, password):
+            out.write(chunk)
+    part.replace(target)
+
+
+def _chunks(opened: Any, entry: zipfile.ZipInfo, password: str | None) -> Any:
+    """Yield the bytes of a file; a stated size is a limit, whatever the packed bytes go on to say."""
+    left = entry.file_size
+    try:
+        with opened.open(entry.filename, pwd=password.encode() if password else None) as packed:
+            while chunk := packed.read(_CHUNK_BYTES):
+                left -= len(chunk)
+                if left < 0:
+                    raise _Damaged(f"{entry.filename} is larger than stated")
+                yield chunk
+    except (RuntimeError, EOFError, NotImplementedError, zlib.error) as error:
+        raise _Damaged(f"{entry.filename}: {error or 'it ends early'}") from error
+    except Exception as error:
+        # pyzipper has a BadZipFile of its own.
+        if type(error).__name__ == "BadZipFile":
+            raise _Damaged(f"{entry.filename}: {error}") from error
+        raise

@@ -1,0 +1,145 @@
+"""Volume files of the download to images and label arrays in their stored grid, and prepared cases to files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.datasets.preparation.published import LabelArray
+from segarena.errors import SampleInvalid
+
+if TYPE_CHECKING:
+    from segarena.datasets.preparation.radiology import sitk
+
+ENDING = ".nii.gz"
+_TOLERANCE = 1e-3
+
+
+def read_volume(path: Path) -> sitk.Image:
+    """Return a 3D volume file in its stored grid.
+
+    Raises:
+        SampleInvalid: unreadable, truncated, not 3D, or several values per voxel.
+    """
+    from segarena.datasets.preparation.radiology import sitk
+
+    try:
+        image = sitk.ReadImage(str(path))
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise SampleInvalid(f"{path.name}: expected a readable volume, got: {reason}; fetch it again") from error
+    if image.GetDimension() == 4 and image.GetSize()[3] == 1:
+        image = image[:, :, :, 0]
+    if image.GetDimension() != 3 or image.GetNumberOfComponentsPerPixel() != 1:
+        raise SampleInvalid(f"{path.name}: expected one 3D volume, got size {image.GetSize()}")
+    return image
+
+
+def label_array(image: sitk.Image, name: str) -> LabelArray:
+    """Return the labels (plane, row, column) of a volume as integers.
+
+    Raises:
+        SampleInvalid: values that are no whole numbers, or negative.
+    """
+    from segarena.datasets.preparation.radiology import sitk
+
+    array: NDArray[Any] = sitk.GetArrayFromImage(image)
+    if array.dtype.kind == "f":
+        whole = np.rint(array)
+        if not np.array_equal(whole, array):
+            raise SampleInvalid(f"{name}: expected whole numbers as labels, got others, such as {_odd(array, whole)}")
+        array = whole.astype(np.int32)
+    if array.size and array.min() < 0:
+        raise SampleInvalid(f"{name}: expected labels of at least 0, got {array.min()}")
+    return array
+
+
+def has_grid_of(image: sitk.Image, other: sitk.Image) -> bool:
+    """Return whether two volumes have the same size, spacing, origin and direction, to a thousandth."""
+    facts = ((image.GetSpacing(), other.GetSpacing()), (image.GetOrigin(), other.GetOrigin()))
+    return (
+        image.GetSize() == other.GetSize()
+        and all(np.allclose(one, two, atol=_TOLERANCE) for one, two in facts)
+        and np.allclose(image.GetDirection(), other.GetDirection(), atol=_TOLERANCE)
+    )
+
+
+def check_same_size(label: sitk.Image, image: sitk.Image, name: str) -> tuple[str, ...]:
+    """Return a note when a label's header tells another place than its image's, which is then the one believed.
+
+    Raises:
+        SampleInvalid: the sizes differ.
+    """
+    if label.GetSize() != image.GetSize():
+        raise SampleInvalid(f"{name}: expected the size of its image, {image.GetSize()}, got {label.GetSize()}")
+    if has_grid_of(label, image):
+        return ()
+    return (f"{name}: the header differs from the image's; the image's is written",)
+
+
+def smallest_type(labels: NDArray[Any]) -> LabelArray:
+    """Return labels as the smallest unsigned type that holds them."""
+    highest = int(labels.max(initial=0))
+    return labels.astype(np.uint8 if highest < 256 else np.uint16 if highest < 65536 else np.uint32, copy=False)
+
+
+def write_volume(image: sitk.Image, path: Path) -> None:
+    """Write a volume as NIfTI; the file gets its name once it is whole.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    from segarena.datasets.preparation.radiology import sitk
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".part-{path.name}")
+    try:
+        sitk.WriteImage(image, str(part), useCompression=True)
+    except RuntimeError as error:
+        part.unlink(missing_ok=True)
+        raise OSError(0, f"cannot be written: {str(error).strip().splitlines()[-1]}", str(path)) from error
+    part.replace(path)
+
+
+def write_labels(labels: LabelArray | Mapping[str, LabelArray], image: sitk.Image, path: Path) -> None:
+    """Write a label map to `path` + ".nii.gz", or masks by class to the folder `path`, in the grid of `image`.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    if not isinstance(labels, Mapping):
+        write_volume(_in_grid(labels, image), path.with_name(path.name + ENDING))
+        return
+    part = path.with_name(f".part-{path.name}")
+    shutil.rmtree(part, ignore_errors=True)
+    for name, mask in labels.items():
+        write_volume(_in_grid(mask, image), part / f"{name}{ENDING}")
+    shutil.rmtree(path, ignore_errors=True)
+    part.replace(path)
+
+
+def resampled(
+    image: sitk.Image, grid: sitk.Image, transform: sitk.Transform, *, method: Literal["nearest", "linear"]
+) -> sitk.Image:
+    """Return `image` on the grid of another; 0 outside."""
+    from segarena.datasets.preparation.radiology import sitk
+
+    interpolator = sitk.sitkNearestNeighbor if method == "nearest" else sitk.sitkLinear
+    return sitk.Resample(image, grid, transform, interpolator, 0.0)
+
+
+def _in_grid(labels: LabelArray, image: sitk.Image) -> sitk.Image:
+    from segarena.datasets.preparation.radiology import sitk
+
+    written = sitk.GetImageFromArray(smallest_type(labels))
+    written.CopyInformation(image)
+    return written
+
+
+def _odd(array: NDArray[Any], whole: NDArray[Any]) -> float:
+    return float(array[array != whole].flat[0])

@@ -1,0 +1,63 @@
+"""What the values of one object over the frames of a video come to: mean, recall and decay.
+
+Source: Perazzi et al., DAVIS, CVPR 2016, section 4; as the toolkit for semi-supervised methods computes them. That
+toolkit leaves out the first and the last frame of each sequence, which is the caller's to do (`values[1:-1]`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from segarena.errors import InvalidInput
+
+SUCCESS = 0.5
+"""A frame counts for recall when its value is above this."""
+
+
+def recall(values: Any) -> float:
+    """Return the share of frames whose value is above 0.5 (exactly 0.5 is not).
+
+    Args:
+        values: one per frame; NaN counts as a frame that failed.
+
+    Raises:
+        InvalidInput: no frames.
+    """
+    return float(np.mean(_checked(values) > SUCCESS))
+
+
+def decay(values: Any, *, protocol: str = "corrected") -> float:
+    """Return the mean of the first quarter of the frames minus the mean of the last: what is lost over time.
+
+    Quarters share their border frames: they run between five rounded points from the first to the last frame.
+
+    Args:
+        values: one per frame; NaN is left out of the means.
+        protocol: "published" keeps the points in 8 bits, as the published toolkit does; that is wrong from frame
+            256 on.
+
+    Raises:
+        InvalidInput: no frames, or another protocol.
+    """
+    checked = _checked(values)
+    if protocol not in ("corrected", "published"):
+        raise InvalidInput(f"protocol: expected 'corrected' or 'published', got {protocol!r}")
+    points = (np.round(np.linspace(1, len(checked), 5) + 1e-10) - 1).astype(np.int64)
+    if protocol == "published":
+        points = points % 256
+    first, last = checked[points[0] : points[1] + 1], checked[points[3] : points[4] + 1]
+    return _mean(first) - _mean(last)
+
+
+def _mean(values: Any) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _checked(values: Any) -> Any:
+    checked = np.asarray(values, dtype=np.float64)
+    if checked.ndim != 1 or not len(checked):
+        raise InvalidInput(f"expected one value per frame, at least one; got shape {checked.shape}")
+    return checked

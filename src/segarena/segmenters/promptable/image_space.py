@@ -47,7 +47,7 @@ class ImageSpace:
         height, width = (max(1, int(length * scale + 0.5)) for length in shape)
         return cls(shape, (height, width), side, is_padded)
 
-    def to_network(self, positions: Sequence[tuple[int, ...]]) -> NDArray[np.floating]:
+    def to_network(self, positions: Sequence[tuple[float, ...]]) -> NDArray[np.floating]:
         """Return (row, column) positions as (x, y) in the square, (n, 2).
 
         The numbers are those of the models' processors: float64 for SAM, float32 for SAM 2 and later.

@@ -180,7 +180,7 @@ class DinoSegmenter:
                 f"the network gave NaN or infinity as {self.numbers}; take dtype='float32' or other weights"
             )
         others = 1 + getattr(self.model.config, "num_register_tokens", 0)
-        return tokens[others:].reshape(*grid, -1)
+        return tokens[others:].reshape(*grid, -1).contiguous()
 
     def _answer(self, encoded: EncodedImage, supports: Sequence[Support], memory: Memory) -> Prediction:
         from segarena.pytorch import functional

@@ -10,6 +10,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, PluginInvalid, SegmenterError
 from segarena.registry import segmenter
 from segarena.samples import Sample, VideoSample
+from segarena.segmenters.promptable.video_prompting import PROMPT_KINDS, VideoHabits
 
 
 @segmenter("sam2-video")
@@ -42,7 +43,7 @@ class Sam2VideoSegmenter:
         MissingExtra: torch or transformers is not installed.
     """
 
-    prompt_kinds = frozenset({"click", "box", "mask", "scribble"})
+    prompt_kinds = PROMPT_KINDS
     sample_kinds = frozenset({"video"})
 
     def __init__(
@@ -63,7 +64,6 @@ class Sam2VideoSegmenter:
         # torch is an extra, and every listing of plug-ins imports this file.
         from segarena.segmenters.promptable import devices
         from segarena.segmenters.promptable.tracking import TrackingNetwork
-        from segarena.segmenters.promptable.video_prompting import VideoHabits
         from segarena.segmenters.weights import load_model
 
         habits = VideoHabits(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,8 @@ class TrackingNetwork:
         last = 0 if self.habits.backwards else min(frame for frames in told.values() for frame in frames)
         answer = _Answer(encoded.sample, sorted(told), self.habits, self.low_side)
         try:
-            with torch.inference_mode():
-                for tracked in Track(self.model, encoded, told).run(last):
+            with torch.inference_mode(), closing(Track(self.model, encoded, told).run(last)) as frames:
+                for tracked in frames:
                     answer.add(tracked, encoded.space)
         except torch.OutOfMemoryError as error:
             raise out_of_memory("tracking through one video", error) from error

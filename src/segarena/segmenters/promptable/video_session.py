@@ -64,7 +64,7 @@ class Track:
         self._hints: list[tuple[Tensor, Tensor]] = []
         self._corrections = self._frames(is_correction=True)
 
-    def run(self, last: int) -> Iterator[Tracked]:
+    def run(self, last: int) -> Generator[Tracked]:
         """Yield every frame, forwards from the first given one, then backwards from it to `last`.
 
         The first given frame comes again on the way back, as in the library; what came last counts. Corrections are

@@ -89,12 +89,15 @@ def read_volume(
     return voxels, header.grid
 
 
-def read_labels(path: Path, *, slice_axis: str = "axial", max_voxels: int = MAX_VOXELS) -> LabelVolume:
+def read_labels(
+    path: Path, *, slice_axis: str = "axial", may_be_empty: bool = False, max_voxels: int = MAX_VOXELS
+) -> LabelVolume:
     """Read a label file; whole numbers stored as floats become the smallest integers that hold them.
 
     Args:
         path: the file.
         slice_axis: see `Grid`.
+        may_be_empty: whether a file without any label is taken.
         max_voxels: the most that is decoded.
 
     Raises:
@@ -106,7 +109,7 @@ def read_labels(path: Path, *, slice_axis: str = "axial", max_voxels: int = MAX_
     stored = _decode(header, max_voxels)
     split = [stored] if header.groups == 1 else [stored[..., group] for group in range(header.groups)]
     groups = tuple(_whole(_canonical(group, header), path) for group in split)
-    if not any(group.max() for group in groups):
+    if not may_be_empty and not any(group.max() for group in groups):
         raise InvalidMask(f"{path}: expected at least one labelled voxel, got none; fix it or leave the sample out")
     names = header.names if len(header.names) == len(groups) else ({},) * len(groups)
     return LabelVolume(groups=groups, names=names, grid=header.grid)

@@ -268,6 +268,7 @@ TINY = {
     "clipseg": (tiny_clipseg, 0),
     "seggpt": (tiny_seggpt, 0),
     "dino": (tiny_dino, 0),
+    "persam": (tiny_sam, 6),
     "sam2-video": (tiny_sam2_video, 2),
 }
 

@@ -108,7 +108,7 @@ def enlarged(logits, shape):
 def test_masks_are_those_of_the_whole_model_of_the_library(folder, shown):
     segmenter, query, example = build(folder, shown=shown), photograph(), support()
     (answer,) = segmenter.predict(segmenter.encode(query), [ask(example)])
-    logits = library_logits(folder, query.image, show_object(example.sample.image, example.mask, shown))
+    logits = library_logits(folder, query.image, show_object(example.sample.image, example.mask, shown, 64))
     expected = (enlarged(logits, query.shape) > 0).numpy()
     assert 0.02 < expected.mean() < 0.98
     assert np.array_equal(answer.mask, expected)
@@ -119,7 +119,7 @@ def test_of_several_supports_the_logits_are_averaged(folder):
     examples = [support(seed) for seed in (1, 2, 3)]
     (answer,) = segmenter.predict(segmenter.encode(query), [ask(*examples)])
     logits = [
-        library_logits(folder, query.image, show_object(example.sample.image, example.mask, "crop"))
+        library_logits(folder, query.image, show_object(example.sample.image, example.mask, "crop", 64))
         for example in examples
     ]
     expected = (enlarged((logits[0] + logits[1] + logits[2]) / 3, query.shape) > 0.1).numpy()
@@ -254,11 +254,11 @@ def test_a_flat_background_keeps_a_tenth_of_its_intensity():
     assert (picture[~mask] == np.rint(MEAN + 0.1 * (200 - MEAN))).all()
 
 
-def test_a_crop_has_a_tenth_of_context_and_is_padded_to_a_square():
+def test_a_crop_has_a_tenth_of_context_and_lies_in_the_middle_of_a_square():
     image = np.full((100, 100, 3), 200, np.uint8)
     mask = np.zeros((100, 100), bool)
     mask[40:60, 30:70] = True  # 20 x 40, so 2 and 4 pixels more on every side
-    picture = show_object(image, mask, "crop")
+    picture = show_object(image, mask, "crop", 48)
     assert picture.shape == (48, 48, 3)
     inside = np.zeros((48, 48), bool)
     inside[14:34, 4:44] = True
@@ -266,6 +266,17 @@ def test_a_crop_has_a_tenth_of_context_and_is_padded_to_a_square():
     assert (picture[:12] == np.rint(MEAN)).all()
     assert (picture[36:] == np.rint(MEAN)).all()
     assert (picture[12:14] == np.rint(MEAN + 0.1 * (200 - MEAN))).all()
+    twice = show_object(image, mask, "crop", 96)
+    assert twice.shape == (96, 96, 3)
+    assert (twice[30:66, 10:86] == 200).all()
+    assert (twice[:23] == np.rint(MEAN)).all()
+
+
+def test_a_crop_at_the_frame_has_no_context_beyond_it():
+    image = np.full((20, 50, 3), 200, np.uint8)
+    picture = show_object(image, np.ones((20, 50), bool), "crop", 50)
+    assert (picture[15:35] == 200).all()
+    assert (picture[:15] == np.rint(MEAN)).all()
 
 
 def test_a_background_is_blurred_by_three_pixels_in_352():
@@ -278,3 +289,5 @@ def test_a_background_is_blurred_by_three_pixels_in_352():
     profile = 25.5 * np.exp(-(np.arange(-6, 7) ** 2) / 18) / np.sqrt(18 * np.pi)
     assert profile.max() > 3
     assert np.abs(line[170:183, 176, 0] - profile).max() <= 1
+    larger = show_object(image.repeat(4, 0).repeat(4, 1), mask.repeat(4, 0).repeat(4, 1), "whole").astype(int)
+    assert np.abs(larger[2::4, 2::4][5:-5] - before[5:-5] - line[5:-5]).max() <= 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from segarena.comparison import Memory
 from segarena.dialogue import Dialogue, Prediction
@@ -28,7 +29,7 @@ SHOWN = ("crop", "whole", "cut-out")
 _MEAN_COLOUR = np.array([0.485, 0.456, 0.406], np.float32) * 255
 _INTENSITY = 0.1
 _CONTEXT = 0.1
-_BLUR = 3 / 352
+_BLUR_PX, _BLUR_SIDE = 3, 352
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +174,10 @@ class ClipSegSegmenter:
         """Return the logits of one image for each support, float32 (side, side)."""
         from segarena.pytorch import torch
 
-        pictures = [show_object(image_of(support.sample, "clipseg"), support.mask, self.shown) for support in supports]
+        pictures = [
+            show_object(image_of(support.sample, "clipseg"), support.mask, self.shown, self.side_px)
+            for support in supports
+        ]
         vectors = torch.cat([self._look(picture).pooler_output for picture in pictures])
         layers = [layer.expand(len(supports), -1, -1) for layer in encoded.layers]
         with torch.inference_mode():
@@ -191,30 +195,37 @@ class ClipSegSegmenter:
         return Prediction(mask=(full > self.threshold).cpu().numpy())
 
 
-def show_object(image: NDArray[np.uint8], mask: Mask, shown: str) -> NDArray[np.uint8]:
+def show_object(image: NDArray[np.uint8], mask: Mask, shown: str, side_px: int = 352) -> NDArray[np.uint8]:
     """Return a picture in which the object stands out, uint8 (height, width, 3).
 
     "crop", the best of the paper: the background blurred and at a tenth of its intensity, cut to the object's box and
-    a tenth more on every side, padded to a square. "whole": the same without the cut. "cut-out": the whole image, of
-    the background nothing. Intensity is distance from the mean colour of ImageNet, which also fills the padding.
+    a tenth more on every side, in the middle of a square. "whole": the same without the cut. "cut-out": the whole
+    image, of the background nothing. Intensity is distance from the mean colour of ImageNet, which also fills the
+    square.
 
     Args:
         image: uint8 (H, W, 3), RGB.
         mask: bool (H, W), not empty.
         shown: one of `SHOWN`.
+        side_px: of the square of "crop".
 
     Source: section 3.2 of the paper, and the modes "crop_blur_highlight352", "blur3_highlight01" and "overlay" of its
     code. There images are first shrunk to 352 x 352 pixels, and the cut is enlarged by its nearest pixels.
     """
-    if shown == "cut-out":
-        background = np.broadcast_to(_MEAN_COLOUR, image.shape)
-    else:
-        blurred = cv2.GaussianBlur(image.astype(np.float32), (0, 0), _BLUR * max(mask.shape))
-        background = _MEAN_COLOUR + _INTENSITY * (blurred - _MEAN_COLOUR)
-    picture = np.where(mask[:, :, None], image, background)
-    if shown == "crop":
-        picture = _square(picture[_with_context(mask)])
-    return np.rint(picture).clip(0, 255).astype(np.uint8)
+    background = _MEAN_COLOUR if shown == "cut-out" else _MEAN_COLOUR + _INTENSITY * (_blurred(image) - _MEAN_COLOUR)
+    picture = np.rint(np.where(mask[:, :, None], image, background)).clip(0, 255).astype(np.uint8)
+    return _in_square(picture[_with_context(mask)], side_px) if shown == "crop" else picture
+
+
+def _blurred(image: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the image blurred by 3 pixels in 352; larger ones are shrunk to that first, as the blur hides it."""
+    height, width = image.shape[:2]
+    scale = min(1.0, _BLUR_SIDE / max(height, width))
+    size = max(1, round(width * scale)), max(1, round(height * scale))
+    small = cv2.resize(image.astype(np.float32), size, interpolation=cv2.INTER_AREA)
+    blurred = cv2.GaussianBlur(small, (0, 0), _BLUR_PX / _BLUR_SIDE * max(size))
+    full = cv2.resize(blurred, (width, height), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(full, np.float32).reshape(image.shape)
 
 
 def _with_context(mask: Mask) -> tuple[slice, slice]:
@@ -225,12 +236,13 @@ def _with_context(mask: Mask) -> tuple[slice, slice]:
     return rows, columns
 
 
-def _square(picture: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-    """Return the picture in the middle of a square of the mean colour."""
-    height, width = picture.shape[:2]
-    side = max(height, width)
-    square = np.empty((side, side, 3), np.float32)
-    square[:] = _MEAN_COLOUR
-    top, left = (side - height) // 2, (side - width) // 2
-    square[top : top + height, left : left + width] = picture
+def _in_square(picture: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
+    """Return the picture, its longer side as long as the square, in the middle of a square of the mean colour."""
+    scale = side_px / max(picture.shape[:2])
+    height, width = (max(1, round(length * scale)) for length in picture.shape[:2])
+    square = np.empty((side_px, side_px, 3), np.uint8)
+    square[:] = np.rint(_MEAN_COLOUR)
+    top, left = (side_px - height) // 2, (side_px - width) // 2
+    resized = Image.fromarray(picture).resize((width, height), Image.Resampling.BILINEAR)
+    square[top : top + height, left : left + width] = np.asarray(resized)
     return square

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from segarena.comparison import Memory
 from segarena.dialogue import Dialogue
 from segarena.errors import InvalidMask, SegmenterError
+from segarena.geometry.boxes import bounding_window
 from segarena.prompts import Support, check_prompt
 from segarena.samples import Mask, Sample, as_mask
 from segarena.segmenters.marks import check_kinds
@@ -72,7 +73,8 @@ def cell_shares(mask: Mask, grid: tuple[int, int], extent: tuple[float, float] |
     rows, columns = (
         _overlaps(length, cells, taken) for length, cells, taken in zip(mask.shape, grid, extent or grid, strict=True)
     )
-    return np.asarray(rows @ as_mask(mask) @ columns.T, np.float32)
+    down, across = bounding_window(as_mask(mask))
+    return np.asarray(rows[:, down] @ mask[down, across] @ columns[:, across].T, np.float32)
 
 
 def _overlaps(length: int, cells: int, extent: float) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ def read_table(path: Path) -> list[list[str]]:
                 return [list(row) for row in csv.reader(file)]
         with zipfile.ZipFile(path) as book:
             return _sheet(book)
-    except (OSError, KeyError, ValueError, csv.Error, zipfile.BadZipFile, ET.ParseError, EOFError) as error:
+    except (OSError, LookupError, ValueError, csv.Error, zipfile.BadZipFile, ET.ParseError, EOFError) as error:
         raise DatasetError(f"{path}: expected a table as .csv or .xlsx, got: {error}; save it again") from error
 
 
@@ -43,9 +43,9 @@ def column(table: list[list[str]], name: str, *, group: str | None = None) -> li
     header = next((at for at, row in enumerate(table) if "id" in map(_plain, row)), None)
     if header is None:
         raise DatasetError("expected a table with a column 'ID', found none")
-    above = _filled(table[header - 1]) if header else []
+    above = _filled(table[header - 1], len(table[header])) if header else []
     for at, found in enumerate(table[header]):
-        stands_in = _plain(above[at]) if at < len(above) else ""
+        stands_in = _plain(above[at]) if above else ""
         if _plain(found) == _plain(name) and (group is None or not above or stands_in == _plain(group)):
             return [row[at] if at < len(row) else "" for row in table[header + 1 :]]
     where = f" below {group!r}" if group else ""
@@ -56,10 +56,10 @@ def _plain(text: str) -> str:
     return re.sub(r"\s+", "", text).lower()
 
 
-def _filled(row: list[str]) -> list[str]:
+def _filled(row: list[str], columns: int) -> list[str]:
     """Return a row in which a cell that spans several columns stands in each of them."""
     filled: list[str] = []
-    for cell in row:
+    for cell in [*row, *[""] * (columns - len(row))]:
         filled.append(cell or (filled[-1] if filled else ""))
     return filled
 

@@ -10,33 +10,43 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.datasets.itk import read_itk
+from segarena.datasets.nifti import read_nifti
 from segarena.datasets.preparation.published import LabelArray
-from segarena.errors import SampleInvalid
+from segarena.datasets.volume_files import read_header, volume_suffix
+from segarena.datasets.volume_header import check_size
+from segarena.errors import InvalidImage, SampleInvalid
 
 if TYPE_CHECKING:
     from segarena.datasets.preparation.radiology import sitk
 
 ENDING = ".nii.gz"
 _TOLERANCE = 1e-3
+_RAS_TO_LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
 def read_volume(path: Path) -> sitk.Image:
     """Return a 3D volume file in its stored grid.
 
+    The numbers come from the project's own readers, because ITK takes a truncated NIfTI file for a whole one.
+
     Raises:
-        SampleInvalid: unreadable, truncated, not 3D, or several values per voxel.
+        InvalidImage: unreadable, truncated, not 3D, several values per voxel, too large, or with sheared axes.
     """
     from segarena.datasets.preparation.radiology import sitk
 
-    try:
-        image = sitk.ReadImage(str(path))
-    except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise SampleInvalid(f"{path.name}: expected a readable volume, got: {reason}; fetch it again") from error
-    if image.GetDimension() == 4 and image.GetSize()[3] == 1:
-        image = image[:, :, :, 0]
-    if image.GetDimension() != 3 or image.GetNumberOfComponentsPerPixel() != 1:
-        raise SampleInvalid(f"{path.name}: expected one 3D volume, got size {image.GetSize()}")
+    header = read_header(path)
+    if header.groups != 1:
+        raise InvalidImage(f"{path}: expected one value per voxel, got {header.groups}")
+    if not header.grid.is_orthogonal:
+        raise InvalidImage(f"{path}: expected axes at right angles, got a sheared grid")
+    check_size(header)
+    voxels = (read_nifti if volume_suffix(path).lower().startswith(".nii") else read_itk)(header)
+    image = sitk.GetImageFromArray(np.ascontiguousarray(voxels.T, dtype=voxels.dtype.newbyteorder("=")))
+    affine = _RAS_TO_LPS @ header.grid.affine
+    image.SetSpacing([float(length) for length in np.linalg.norm(affine[:3, :3], axis=0)])
+    image.SetOrigin(affine[:3, 3].tolist())
+    image.SetDirection((affine[:3, :3] / image.GetSpacing()).ravel().tolist())
     return image
 
 

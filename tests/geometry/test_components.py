@@ -52,6 +52,11 @@ def test_components_joined_late_are_one():
     assert largest_component(snake, ties="first").mask.sum() == 9 + 1 + 9 + 1 + 9
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 0, 0), (2, 3, 0), (2, 0, 3)])
+def test_nothing_has_no_component(shape):
+    assert largest_component(np.zeros(shape, dtype=bool)) is None
+
+
 def test_window_is_tight():
     mask = np.zeros((6, 7, 8), dtype=bool)
     mask[2:4, 3:5, 1:7] = True

@@ -31,6 +31,8 @@ def largest_component(mask: Mask, *, ties: Ties = "last") -> Component | None:
         mask: bool, (H, W) or (D, H, W).
         ties: which of equals.
     """
+    if not mask.size:
+        return None
     return _largest_in_image(mask, ties) if mask.ndim == 2 else _largest_in_volume(mask, ties)
 
 

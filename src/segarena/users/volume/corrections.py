@@ -1,0 +1,171 @@
+"""Clicks and lassos that correct a prediction: somewhere in the error, in its middle, or around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+import cv2
+import numpy as np
+
+from segarena.comparison import Comparison
+from segarena.dialogue import Dialogue
+from segarena.geometry.boxes import Window, intersect_windows
+from segarena.geometry.components import Component, largest_component
+from segarena.geometry.depth import deepest_voxels
+from segarena.prompts import Box, Click, Lasso, Limits, Position
+from segarena.samples import Mask
+
+_PATCH_HALF_SIDE_MM = 64 * 1.5
+
+
+def is_solved(comparison: Comparison) -> bool:
+    """Tell whether nothing is missing and nothing surplus."""
+    return comparison.intersection == comparison.target_area == comparison.prediction_area
+
+
+def wrong_pixel_per_slice(
+    comparison: Comparison, slices: Iterable[int], rng: np.random.Generator, *, one_fraction: bool = False
+) -> tuple[Click, ...]:
+    """Return one random wrong pixel of each of `slices` that has any, called by the sign it should have; "1PPS Refine".
+
+    Args:
+        comparison: the last prediction against the target.
+        slices: those that were prompted first, in ascending order.
+        rng: a number is drawn for every slice with errors.
+        one_fraction: draw one number for all: the pixel at the same share of each slice's wrong pixels, in raster
+            order. Published code starts its generator anew for every slice.
+    """
+    fraction = rng.random() if one_fraction else None
+    clicks: list[Click] = []
+    for plane in slices:
+        errors = _errors(comparison, plane)
+        count = int(np.count_nonzero(errors))
+        if count:
+            rank = int(rng.integers(count)) if fraction is None else int(fraction * count)
+            clicks.append(_click(comparison, plane, errors, rank))
+    return tuple(clicks)
+
+
+def wrong_voxel(comparison: Comparison, rng: np.random.Generator, *, near: Position | None = None) -> tuple[Click, ...]:
+    """Return one random wrong voxel of the volume, called by the sign it should have; "1PPV Refine".
+
+    Args:
+        comparison: the last prediction against the target.
+        rng: one number is drawn.
+        near: only voxels within 96 mm of this position along each axis are looked at: the patch of 128 voxels of
+            1.5 mm that published code cuts out around the first click. None looks at all.
+
+    Returns:
+        No click where nothing is wrong; published code fails there.
+    """
+    window = _patch(comparison, near)
+    planes = range(window[0].start, window[0].stop)
+    errors = (_errors(comparison, plane, window) for plane in planes)
+    sums = list(accumulate((int(np.count_nonzero(error)) for error in errors), initial=0))
+    if not sums[-1]:
+        return ()
+    rank = int(rng.integers(sums[-1]))
+    place = int(np.searchsorted(sums, rank, side="right")) - 1
+    return (_click(comparison, planes[place], _errors(comparison, planes[place], window), rank - sums[place], window),)
+
+
+def centre_of_largest_error(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
+    """Return a click at the deepest voxel of the largest error, called by the sign it should have.
+
+    What is missing and what is surplus is one error where they touch. The largest of its 26-connected components is
+    taken, the first in raster order of equals; of its voxels, one of those farthest from its outside, in voxels,
+    at random. No click where nothing is wrong.
+
+    Source: CVPR 2025 challenge on interactive 3D segmentation, evaluation script. That script looks at half the
+    resolution for errors of more than 60 million voxels; this does not.
+    """
+    error = largest_error(comparison)
+    deepest = None if error is None else deepest_voxels(error.mask)
+    if error is None or deepest is None:
+        return ()
+    chosen = deepest.positions[rng.integers(len(deepest.positions))].tolist()
+    position = tuple(i + s.start for i, s in zip(chosen, error.window, strict=True))
+    return (Click(position, bool(comparison.target[position])),)
+
+
+def largest_error(comparison: Comparison) -> Component | None:
+    """Return the largest 26-connected component of all wrong voxels, the first of equals; None where none is wrong."""
+
+    def find() -> Component | None:
+        window = comparison.window
+        found = largest_component(comparison.prediction[window] ^ comparison.target[window], ties="first")
+        if found is None:
+            return None
+        placed = tuple(slice(s.start + o.start, s.stop + o.start) for s, o in zip(found.window, window, strict=True))
+        return Component(placed, found.mask)
+
+    return comparison.remember("largest error", find)
+
+
+def lasso_around_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
+    """Return an outline around the largest piece of missing or of surplus in any slice.
+
+    The larger of the two errors in the volume is corrected, missing if equal. Of its largest 26-connected component,
+    the slice with the most voxels is taken, and in that slice the largest 8-connected piece; first ones of equals.
+    The outline runs through the piece's outermost pixels; holes are inside. No lasso where nothing is wrong.
+    """
+    is_missing = comparison.missing_area >= comparison.surplus_area
+    component = largest_component(comparison.missing if is_missing else comparison.surplus, ties="first")
+    if component is None:
+        return ()
+    plane = int(np.argmax([np.count_nonzero(mask) for mask in component.mask]))
+    piece = largest_component(component.mask[plane], ties="first")
+    if piece is None:  # cannot be: the slice with most voxels has some
+        return ()
+    start = [c.start + w.start for c, w in zip(component.window, comparison.window, strict=True)]
+    rows, columns = piece.window
+    start = (start[0] + plane, start[1] + rows.start, start[2] + columns.start)
+    return (Lasso(_outline(piece.mask, start), is_missing),)
+
+
+def _outline(piece: Mask, start: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
+    plane, top, left = start
+    whole = np.ascontiguousarray(piece).view(np.uint8)
+    contours, _ = cv2.findContours(whole, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    return tuple((float(plane), float(row + top), float(column + left)) for column, row in contours[0][:, 0].tolist())
+
+
+def prompted_slices(dialogue: Dialogue) -> Sequence[int]:
+    """Return the slices that get prompts from the first round, in ascending order, given and spread ones."""
+    planes: set[int] = set()
+    for prompt in dialogue.rounds[0] if dialogue.rounds else ():
+        if isinstance(prompt, Click):
+            planes.add(prompt.position[0])
+        elif isinstance(prompt, Box):
+            planes.update(range(prompt.start[0], prompt.stop[0]))
+        elif isinstance(prompt, Limits):
+            planes.update((prompt.first, prompt.last))
+    if planes and dialogue.lift is not None and dialogue.lift.spread in ("interpolate", "propagate"):
+        return range(min(planes), max(planes) + 1)
+    return sorted(planes)
+
+
+def _errors(comparison: Comparison, plane: int, window: Window | None = None) -> Mask:
+    """Return the wrong pixels of slice `plane`, cropped to `window`."""
+    inside = (window or comparison.window)[1:]
+    return comparison.prediction[plane][inside] ^ comparison.target[plane][inside]
+
+
+def _click(comparison: Comparison, plane: int, errors: Mask, rank: int, window: Window | None = None) -> Click:
+    """Return the click on the pixel of `errors` with this rank in raster order."""
+    row, column = divmod(int(np.flatnonzero(errors)[rank]), errors.shape[1])
+    _, rows, columns = window or comparison.window
+    position = (plane, row + rows.start, column + columns.start)
+    return Click(position, bool(comparison.target[position]))
+
+
+def _patch(comparison: Comparison, near: Position | None) -> Window:
+    if near is None:
+        return comparison.window
+    halves = [_PATCH_HALF_SIDE_MM / mm for mm in comparison.spacing_mm or (1.0, 1.0, 1.0)]
+    patch = tuple(
+        slice(max(0, int(np.ceil(centre - half))), min(size, int(np.ceil(centre + half))))
+        for centre, half, size in zip(near, halves, comparison.target.shape, strict=True)
+    )
+    return intersect_windows(comparison.window, patch)

@@ -1,0 +1,168 @@
+"""A user of radiology volumes: points, boxes or limits first, then clicks, scribbles or lassos on what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from segarena.comparison import Comparison
+from segarena.dialogue import Lift
+from segarena.errors import InvalidInput
+from segarena.interfaces import Turn
+from segarena.prompts import Box, Prompt
+from segarena.registry import user
+from segarena.samples import Sample, Target
+from segarena.users.volume.boxes import shifted, with_edge_noise
+from segarena.users.volume.corrections import (
+    centre_of_largest_error,
+    is_solved,
+    lasso_around_largest_error,
+    prompted_slices,
+    wrong_pixel_per_slice,
+    wrong_voxel,
+)
+from segarena.users.volume.points import Centre, CentreOrder
+from segarena.users.volume.quirks import resolve_quirks
+from segarena.users.volume.schemes import Manner, find_scheme
+from segarena.users.volume.scribbles import PLANES, Plane, Stroke, point_of_scribble, scribble
+from segarena.users.volume.sliced import SlicedTarget
+
+Refine = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lasso", "largest-error"]
+
+_REFINE_KINDS: dict[str, frozenset[str]] = {
+    "none": frozenset(),
+    "1pps": frozenset({"click"}),
+    "1ppv": frozenset({"click"}),
+    "scribble": frozenset({"scribble", "click"}),
+    "scribble-point": frozenset({"click"}),
+    "lasso": frozenset({"lasso"}),
+    "largest-error": frozenset({"click"}),
+}
+
+
+@user("volume")
+class VolumeUser:
+    """Prompts a volume as RadioActive does: a scheme of initial prompts, then corrections of one kind.
+
+    Ends the dialogue when nothing is wrong, when there is nothing to correct with, or, at once, when the target is
+    empty. The slices are those along the first axis.
+
+    Source: RadioActive, section 2 and its published code. Random choices follow the published rules, not the
+    published streams of random numbers.
+
+    Args:
+        prompts: the scheme of the first round; see `segarena.users.volume.schemes`.
+        refine: the corrections of the other rounds; "none" has one round.
+        keeps_prompts: earlier prompts stay in force when slices are predicted again (the "*" of the tables).
+        protocol: "corrected", or "published" for all quirks.
+        quirks: names of single things to do as published; see `segarena.users.volume.quirks`.
+        centre: "box" or "mean", the centre of a slice's largest component.
+        center_ppv: the order of points on the centre line: "plane", "sam-med3d" or "segvol".
+        edge_noise_px: initial boxes get each edge moved by up to this many pixels.
+        shift_px: initial boxes are moved as a whole by up to this many pixels along each axis.
+        plane: in which plane surplus is scribbled on.
+        length: share of the outline that a scribble follows.
+        length_mm: how much of the outline in mm it follows instead.
+        distance_px: how far outside the object it runs.
+        distance_mm: how far in mm instead.
+
+    Raises:
+        InvalidInput: an option is not one of those above, or out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        prompts: str = "3b-inter",
+        refine: Refine = "none",
+        keeps_prompts: bool = True,
+        protocol: str = "corrected",
+        quirks: Sequence[str] = (),
+        centre: Centre = "box",
+        center_ppv: CentreOrder = "plane",
+        edge_noise_px: int = 0,
+        shift_px: int = 0,
+        plane: Plane = "most-errors",
+        length: float = 0.6,
+        length_mm: float | None = None,
+        distance_px: int = 2,
+        distance_mm: float | None = None,
+    ) -> None:
+        self._scheme, self._count = find_scheme(prompts)
+        self._quirks = resolve_quirks(protocol, quirks)
+        _check_choice("refine", refine, _REFINE_KINDS)
+        _check_choice("centre", centre, ("box", "mean"))
+        _check_choice("center_ppv", center_ppv, ("plane", "sam-med3d", "segvol"))
+        _check_choice("plane", plane, PLANES)
+        _check_not_negative(edge_noise_px=edge_noise_px, shift_px=shift_px, length=length, distance_px=distance_px)
+        _check_not_negative(length_mm=length_mm or 0, distance_mm=distance_mm or 0)
+        self._refine = refine
+        self._noise = edge_noise_px, shift_px
+        self._manner = Manner(centre=centre, centre_order=center_ppv, quirks=self._quirks)
+        self._stroke = Stroke(
+            plane="coronal" if "coronal-only" in self._quirks else plane,
+            length=length,
+            length_mm=length_mm,
+            distance_px=distance_px,
+            distance_mm=distance_mm,
+            joins_contours="joined-contours" in self._quirks,
+        )
+        self.prompt_kinds = self._scheme.kinds | _REFINE_KINDS[refine]
+        self.lift = Lift(spread=self._scheme.spread, keeps_prompts=keeps_prompts, protocol=protocol)
+        if not (self._scheme.is_random or any(self._noise)) and refine in ("none", "lasso"):
+            self.repeats = _once
+
+    def next(self, turn: Turn) -> Sequence[Prompt] | None:
+        """Return the initial prompts in the first round, then corrections; None when there is nothing to say."""
+        if not isinstance(turn.comparison, Comparison) or len(turn.comparison.target.shape) != 3:
+            raise InvalidInput(f"the volume user prompts one object in a volume; target {turn.target.id} is none")
+        if turn.round == 1:
+            return self._first(turn) or None
+        if self._refine == "none" or is_solved(turn.comparison):
+            return None
+        return self._correct(turn) or None
+
+    def _first(self, turn: Turn) -> Sequence[Prompt]:
+        target = SlicedTarget.of(turn.comparison)
+        prompts = self._scheme.give(target, turn.rng, self._count, self._manner)
+        return [self._perturbed(prompt, turn) if isinstance(prompt, Box) else prompt for prompt in prompts]
+
+    def _perturbed(self, box: Box, turn: Turn) -> Box:
+        edge_noise_px, shift_px = self._noise
+        shape = turn.comparison.target.shape
+        if edge_noise_px:
+            box = with_edge_noise(box, shape, turn.rng, edge_noise_px, is_clipped="clipped-noise" in self._quirks)
+        return shifted(box, shape, turn.rng, shift_px) if shift_px else box
+
+    def _correct(self, turn: Turn) -> Sequence[Prompt]:
+        comparison, rng, quirks = turn.comparison, turn.rng, self._quirks
+        match self._refine:
+            case "1pps":
+                slices = prompted_slices(turn.dialogue)
+                return wrong_pixel_per_slice(comparison, slices, rng, one_fraction="one-fraction" in quirks)
+            case "1ppv":
+                clicks = turn.dialogue.clicks if "first-click-patch" in quirks else ()
+                return wrong_voxel(comparison, rng, near=clicks[0].position if clicks else None)
+            case "lasso":
+                return lasso_around_largest_error(comparison)
+            case "largest-error":
+                return centre_of_largest_error(comparison, rng)
+            case _:
+                drawn = scribble(comparison, rng, self._stroke, calls_fallback_positive="positive-fallback" in quirks)
+                return drawn if self._refine == "scribble" else point_of_scribble(drawn, rng)
+
+
+def _once(sample: Sample, target: Target) -> int:
+    """Return 1: the same dialogue again would say nothing new."""
+    return 1
+
+
+def _check_choice(name: str, value: str, choices: Iterable[str]) -> None:
+    if value not in (known := tuple(choices)):
+        raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {value!r}")
+
+
+def _check_not_negative(**values: float) -> None:
+    for name, value in values.items():
+        if not value >= 0:
+            raise InvalidInput(f"{name}: expected 0 or more, got {value}")

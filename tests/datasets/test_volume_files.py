@@ -366,6 +366,9 @@ class TestBadFiles:
             read_volume(path)
         monkeypatch.setattr(volume_header, "available_bytes", lambda: 480)
         read_volume(path)
+        path = damaged(tmp_path / "scaled.nii", field(112, "<2f", 2.0, 0.0))
+        with pytest.raises(InvalidImage, match="memory"):
+            read_volume(path)
 
     @pytest.mark.parametrize("suffix", SUFFIXES)
     def test_what_is_no_volume_is_refused(self, tmp_path, suffix):
@@ -398,6 +401,8 @@ class TestBadFiles:
             (field(112, "<2f", 2, np.inf), "sound NIfTI header"),
             (field(108, "<f", np.nan), "sound NIfTI header"),
             (field(108, "<f", -5.0), "sound NIfTI header"),
+            (field(108, "<f", 1e15), "sound NIfTI header"),
+            (field(112, "<2f", 1e38, 0.0), "NaN or infinity"),
             (field(42, "<h", -4), "at least one voxel"),
             (field(344, "<4s", b"ni1\0"), "in one piece"),
         ],

@@ -193,7 +193,10 @@ def test_a_small_difference_of_spacing_adds_up_over_the_volume():
     [
         (lambda a: a[:, 0].fill(0), "positive spacing"),
         (lambda a: a.__setitem__((slice(0, 3), 1), a[:3, 0]), "singular"),
-        (lambda a: a.__setitem__((0, 3), np.nan), "finite"),
+        (lambda a: a.__setitem__((0, 3), np.nan), "numbers below"),
+        (lambda a: a.__setitem__((0, 3), -np.inf), "numbers below"),
+        (lambda a: a.__setitem__((0, 0), 1e300), "numbers below"),
+        (lambda a: a.__setitem__((0, 0), 1e-300), "positive spacing"),
         (lambda a: a.__setitem__((3, 0), 1), "last row"),
     ],
 )

@@ -18,6 +18,8 @@ from segarena.geometry.orientation import Affine, Grid
 
 _HEADER_BYTES = 540
 _CHUNK_BYTES = 1 << 20
+# Extensions lie between header and numbers; what is longer than this is a damaged header.
+_MOST_START = 1 << 28
 _MILLIMETRES = {"meter": 1000.0, "micron": 0.001}
 
 
@@ -35,8 +37,13 @@ def read_nifti_header(path: Path, slice_axis: str) -> VolumeHeader:
         if not raw["sform_code"] > 0:
             _check_spacing(raw["pixdim"][1:4], path)
         grid = grid_of(path, tuple(map(int, raw.get_data_shape())), _affine(raw), slice_axis)
-        is_placed = bool(raw["sform_code"] > 0 or raw["qform_code"] > 0)
-        return VolumeHeader(path=path, grid=grid, dtype=_dtype(raw, path).newbyteorder("="), is_placed=is_placed)
+        return VolumeHeader(
+            path=path,
+            grid=grid,
+            dtype=_dtype(raw, path).newbyteorder("="),
+            is_scaled=_scaling(raw) != (1.0, 0.0),
+            is_placed=bool(raw["sform_code"] > 0 or raw["qform_code"] > 0),
+        )
 
 
 def read_nifti(header: VolumeHeader) -> NDArray[Any]:
@@ -49,9 +56,9 @@ def read_nifti(header: VolumeHeader) -> NDArray[Any]:
     with _header_faults(path):
         raw = _raw_header(path)
         start, stored = int(raw["vox_offset"]), _dtype(raw, path)
-        if start < raw.sizeof_hdr:
+        if not raw.sizeof_hdr <= start <= _MOST_START:
             raise ValueError(f"the numbers start at byte {start}")
-        slope, intercept = raw.get_slope_inter()
+        slope, intercept = _scaling(raw)
     count = start + header.decoded_bytes
     if is_gzipped(path):
         decoded = _inflate(path, count)
@@ -60,11 +67,12 @@ def read_nifti(header: VolumeHeader) -> NDArray[Any]:
             raise _wrong_length(path, count, path.stat().st_size)
         decoded = np.fromfile(path, dtype=np.uint8)
     voxels = decoded[start:].view(stored).reshape(header.grid.shape, order="F")
-    if slope is None or (slope, intercept) == (1.0, 0.0):
+    if not header.is_scaled:
         return voxels
-    scaled = voxels.astype(np.float32)
-    scaled *= np.float32(slope)
-    scaled += np.float32(intercept)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite results are the caller's to judge
+        scaled = voxels.astype(np.float32)
+        scaled *= np.float32(slope)
+        scaled += np.float32(intercept)
     return scaled
 
 
@@ -128,6 +136,11 @@ def _dtype(raw: Any, path: Path) -> np.dtype[Any]:
     if dtype.kind not in "iuf":
         raise InvalidImage(f"{path}: expected one real number per voxel, got {dtype}; export it as such")
     return dtype
+
+
+def _scaling(raw: Any) -> tuple[float, float]:
+    slope, intercept = raw.get_slope_inter()
+    return (1.0, 0.0) if slope is None else (float(slope), float(intercept))
 
 
 def _affine(raw: Any) -> Affine:

@@ -32,6 +32,7 @@ class VolumeHeader:
         dtype: type of the stored numbers, in native byte order.
         groups: how many numbers a voxel has: 1, or the groups of a MITK multi-label file.
         names: of each group, the names of its labels by number; empty where the file has none.
+        is_scaled: whether the stored numbers are turned into float32 by a factor in the header.
         is_placed: False when a NIfTI file has neither sform nor qform, so that its axes are a guess.
     """
 
@@ -40,6 +41,7 @@ class VolumeHeader:
     dtype: np.dtype[Any]
     groups: int = 1
     names: tuple[Mapping[int, str], ...] = field(default=())
+    is_scaled: bool = False
     is_placed: bool = True
 
     @property
@@ -51,6 +53,11 @@ class VolumeHeader:
     def decoded_bytes(self) -> int:
         """Bytes of the stored numbers, decoded."""
         return self.voxels * self.groups * self.dtype.itemsize
+
+    @property
+    def needed_bytes(self) -> int:
+        """Bytes of memory that reading it takes: the numbers as read, and their copy in canonical order."""
+        return 2 * self.voxels * self.groups * max(self.dtype.itemsize, 4 if self.is_scaled else 0)
 
 
 def grid_of(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: str) -> Grid:
@@ -74,8 +81,6 @@ def grid_of(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: str)
 def check_size(header: VolumeHeader, *, max_voxels: int = MAX_VOXELS) -> None:
     """Raise unless the volume may be decoded: few enough voxels, backed by the file, and room in memory.
 
-    Memory counts twice: the decoded numbers, and their copy in canonical order.
-
     Args:
         header: of the file.
         max_voxels: the most voxels, all groups together.
@@ -83,7 +88,7 @@ def check_size(header: VolumeHeader, *, max_voxels: int = MAX_VOXELS) -> None:
     Raises:
         InvalidImage: one of the three does not hold.
     """
-    path, needed = header.path, header.decoded_bytes
+    path, promised = header.path, header.decoded_bytes
     values = header.voxels * header.groups
     if values > max_voxels:
         raise InvalidImage(
@@ -91,16 +96,16 @@ def check_size(header: VolumeHeader, *, max_voxels: int = MAX_VOXELS) -> None:
             f"(shape {header.grid.shape}); crop it or raise max_voxels"
         )
     in_file = path.stat().st_size
-    if path.suffix.lower() not in _DETACHED and needed > _MOST_DEFLATED * in_file:
+    if path.suffix.lower() not in _DETACHED and promised > _MOST_DEFLATED * in_file:
         raise InvalidImage(
-            f"{path}: the header promises {needed:,} bytes, more than a file of {in_file:,} bytes can hold; "
+            f"{path}: the header promises {promised:,} bytes, more than a file of {in_file:,} bytes can hold; "
             "it is damaged, copy or export it again"
         )
     free = available_bytes()
-    if free is not None and 2 * needed > free:
+    if free is not None and header.needed_bytes > free:
         raise InvalidImage(
-            f"{path}: reading it needs about {2 * needed / 1e9:.2f} GB of memory, {free / 1e9:.2f} GB are available; "
-            "crop it, store it with fewer bytes per voxel, or use fewer workers"
+            f"{path}: reading it needs about {header.needed_bytes / 1e9:.2f} GB of memory, {free / 1e9:.2f} GB are "
+            "available; crop it, store it with fewer bytes per voxel, or use fewer workers"
         )
 
 

@@ -27,6 +27,7 @@ _LETTERS = ("LR", "PA", "IS")
 _EQUAL_SPACING = 1e-3
 _SINGULAR = 1e-6
 _RIGHT_ANGLE = 1e-4
+_FAR_MM = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +51,8 @@ class Grid:
         is_flipped: whether canonical axis n runs against it.
 
     Raises:
-        InvalidImage: not three axes with voxels, or an affine that is not 4 x 4, not finite, has a spacing of zero,
-            or is singular.
+        InvalidImage: not three axes with voxels, or an affine that is not 4 x 4, not finite or beyond 1e9 mm, has a
+            spacing of zero, or is singular.
         InvalidInput: no such slice axis.
     """
 
@@ -157,9 +158,10 @@ class Grid:
             raise InvalidInput(f"slice_axis={self.slice_axis!r}: expected {' or '.join(map(repr, SLICE_AXES))}")
         if len(self.shape) != 3 or min(self.shape) < 1:
             raise InvalidImage(f"expected a volume with three axes of at least one voxel, got shape {self.shape}")
-        if self.affine.shape != (4, 4) or not np.isfinite(self.affine).all():
+        if self.affine.shape != (4, 4) or not (np.abs(self.affine) < _FAR_MM).all():
             raise InvalidImage(
-                f"expected an affine of 4 x 4 finite numbers, got {self.affine.tolist()}; repair the header"
+                f"expected an affine of 4 x 4 numbers below {_FAR_MM:g} mm, got {self.affine.tolist()}; "
+                "repair the header"
             )
         if not np.array_equal(self.affine[3], (0, 0, 0, 1)):
             raise InvalidImage(f"expected an affine with last row 0 0 0 1, got {self.affine[3].tolist()}")

@@ -20,7 +20,15 @@ def support(mask, sample_id="s"):
 
 def test_supports_of_all_rounds_come_in_the_order_given():
     first, second = support(np.ones((2, 3), bool)), support(np.ones((4, 5), bool))
-    assert supports_of(Dialogue().ask((first,)).ask((second,))) == (first, second)
+    found = supports_of(Dialogue().ask((first,)).ask((second,)))
+    assert [each.sample for each in found] == [first.sample, second.sample]
+    assert found[0].mask is first.mask
+
+
+def test_masks_of_zeros_and_ones_become_bool():
+    (found,) = supports_of(Dialogue().ask((support(np.eye(3, dtype=np.int64)),)))
+    assert found.mask.dtype == bool
+    assert np.array_equal(found.mask, np.eye(3))
 
 
 def test_a_dialogue_without_a_support_is_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,15 +30,11 @@ def supports_of(dialogue: Dialogue) -> tuple[Support, ...]:
         InvalidMask: a mask without a pixel, or with other values than 0 and 1.
     """
     check_kinds(dialogue.prompts, PROMPT_KINDS)
-    supports = tuple(prompt for prompt in dialogue.prompts if isinstance(prompt, Support))
+    supports = tuple(_checked(prompt) for prompt in dialogue.prompts if isinstance(prompt, Support))
     if not supports:
         raise SegmenterError(
             "expected at least one support example, an image and the mask of the object in it; got none"
         )
-    for support in supports:
-        check_prompt(support, support.sample.shape)
-        if not as_mask(support.mask, name=f"mask of support {support.sample.id}").any():
-            raise InvalidMask(f"support {support.sample.id}: its mask is empty, so it does not show the object")
     return supports
 
 
@@ -75,6 +72,14 @@ def cell_shares(mask: Mask, grid: tuple[int, int], extent: tuple[float, float] |
     )
     down, across = bounding_window(as_mask(mask))
     return np.asarray(rows[:, down] @ mask[down, across] @ columns[:, across].T, np.float32)
+
+
+def _checked(support: Support) -> Support:
+    check_prompt(support, support.sample.shape)
+    mask = as_mask(support.mask, name=f"mask of support {support.sample.id}")
+    if not mask.any():
+        raise InvalidMask(f"support {support.sample.id}: its mask is empty, so it does not show the object")
+    return replace(support, mask=mask)
 
 
 def _overlaps(length: int, cells: int, extent: float) -> NDArray[np.float64]:

@@ -1,1 +1,1 @@
-"""What stands behind the segmenters of the SAM family. Its modules import torch, so plug-in files import them late."""
+"""What stands behind segmenters that are networks. Its modules import torch, so plug-in files import them late."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+import numpy as np
+
 from segarena.comparison import Comparison
 from segarena.dialogue import Lift
 from segarena.errors import InvalidInput
 from segarena.interfaces import Turn
 from segarena.prompts import Box, Prompt
 from segarena.registry import user
-from segarena.samples import Sample, Target
+from segarena.samples import Sample, Shape, Target
 from segarena.users.volume.boxes import shifted, with_edge_noise
 from segarena.users.volume.corrections import (
     centre_of_largest_error,
@@ -25,7 +27,7 @@ from segarena.users.volume.points import Centre, CentreOrder
 from segarena.users.volume.quirks import resolve_quirks
 from segarena.users.volume.schemes import Manner, find_scheme
 from segarena.users.volume.scribbles import PLANES, Plane, Stroke, point_of_scribble, scribble
-from segarena.users.volume.sliced import SlicedTarget
+from segarena.users.volume.sliced import SlicedTarget, comparison_in_volume
 
 Refine = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lasso", "largest-error"]
 
@@ -114,28 +116,27 @@ class VolumeUser:
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
         """Return the initial prompts in the first round, then corrections; None when there is nothing to say."""
-        if not isinstance(turn.comparison, Comparison) or len(turn.comparison.target.shape) != 3:
-            raise InvalidInput(f"the volume user prompts one object in a volume; target {turn.target.id} is none")
+        comparison = comparison_in_volume(turn)
         if turn.round == 1:
-            return self._first(turn) or None
-        if self._refine == "none" or is_solved(turn.comparison):
+            return self._first(turn, SlicedTarget.of(comparison)) or None
+        if self._refine == "none" or is_solved(comparison):
             return None
-        return self._correct(turn) or None
+        return self._correct(turn, comparison) or None
 
-    def _first(self, turn: Turn) -> Sequence[Prompt]:
-        target = SlicedTarget.of(turn.comparison)
+    def _first(self, turn: Turn, target: SlicedTarget) -> Sequence[Prompt]:
         prompts = self._scheme.give(target, turn.rng, self._count, self._manner)
-        return [self._perturbed(prompt, turn) if isinstance(prompt, Box) else prompt for prompt in prompts]
+        return [
+            self._perturbed(prompt, target.shape, turn.rng) if isinstance(prompt, Box) else prompt for prompt in prompts
+        ]
 
-    def _perturbed(self, box: Box, turn: Turn) -> Box:
+    def _perturbed(self, box: Box, shape: Shape, rng: np.random.Generator) -> Box:
         edge_noise_px, shift_px = self._noise
-        shape = turn.comparison.target.shape
         if edge_noise_px:
-            box = with_edge_noise(box, shape, turn.rng, edge_noise_px, is_clipped="clipped-noise" in self._quirks)
-        return shifted(box, shape, turn.rng, shift_px) if shift_px else box
+            box = with_edge_noise(box, shape, rng, edge_noise_px, is_clipped="clipped-noise" in self._quirks)
+        return shifted(box, shape, rng, shift_px) if shift_px else box
 
-    def _correct(self, turn: Turn) -> Sequence[Prompt]:
-        comparison, rng, quirks = turn.comparison, turn.rng, self._quirks
+    def _correct(self, turn: Turn, comparison: Comparison) -> Sequence[Prompt]:
+        rng, quirks = turn.rng, self._quirks
         match self._refine:
             case "1pps":
                 slices = prompted_slices(turn.dialogue)

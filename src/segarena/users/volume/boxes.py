@@ -71,6 +71,13 @@ def shifted(box: Box, shape: Shape, rng: np.random.Generator, most_px: int) -> B
     return Box(tuple(start.tolist()), tuple(stop.tolist()), box.object_id)
 
 
+def enlarged(box: Box, shape: Shape, margins: tuple[int, ...]) -> Box:
+    """Return `box` with `margins` pixels more on both sides along each axis, cut at the frame."""
+    start = tuple(max(0, a - margin) for a, margin in zip(box.start, margins, strict=True))
+    stop = tuple(min(size, b + margin) for b, margin, size in zip(box.stop, margins, shape, strict=True))
+    return Box(start, stop, box.object_id)
+
+
 def _drawn_axes(box: Box) -> list[int]:
     """Return the axes along which a person draws the box: those of its slice, or all three."""
     return [1, 2] if box.stop[0] - box.start[0] == 1 else [0, 1, 2]

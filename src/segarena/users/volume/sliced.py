@@ -13,6 +13,7 @@ from segarena.comparison import Comparison, Memory, Reference
 from segarena.errors import InvalidInput
 from segarena.geometry.boxes import Window, bounding_window, grow_window
 from segarena.geometry.slices import Pixel, snapped_centre, snapped_mean
+from segarena.interfaces import Turn
 from segarena.prompts import Box, Position
 from segarena.samples import Mask, Shape
 
@@ -103,3 +104,14 @@ def disk(radius_px: int) -> NDArray[np.uint8]:
     """Return the pixels within `radius_px` of the middle one."""
     steps = np.arange(-radius_px, radius_px + 1) ** 2
     return (steps[:, None] + steps[None, :] <= radius_px**2).astype(np.uint8)
+
+
+def comparison_in_volume(turn: Turn) -> Comparison:
+    """Return the comparison of a turn about one object in a volume.
+
+    Raises:
+        InvalidInput: the turn is about an image, or about several objects.
+    """
+    if not isinstance(turn.comparison, Comparison) or len(turn.comparison.target.shape) != 3:
+        raise InvalidInput(f"this user prompts one object in a volume; target {turn.target.id} is none")
+    return turn.comparison

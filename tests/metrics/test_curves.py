@@ -11,6 +11,8 @@ from hypothesis.extra import numpy as hnp
 from segarena.errors import InvalidInput
 from segarena.interfaces import Statistic
 from segarena.metrics.curves import (
+    area_over_all,
+    area_over_last_five,
     area_under_curve,
     at_round,
     hold_last,
@@ -82,6 +84,22 @@ def test_auc_of_one_round_is_its_value():
     assert area_under_curve([[0.3], [0.8]]).tolist() == [0.3, 0.8]
 
 
+def test_areas_of_challenges_are_sums_of_trapezoids():
+    steps = np.array([[0.9, 0.2, 0.4, 0.6, 0.8, 1.0]])  # a box, then five clicks
+    assert np.allclose(area_over_last_five(steps), [0.3 + 0.5 + 0.7 + 0.9])
+    assert np.allclose(area_over_all(steps), [0.55 + 0.3 + 0.5 + 0.7 + 0.9])
+    assert area_over_last_five(np.ones((1, 9))).tolist() == [4.0]
+    assert area_over_all(np.ones((1, 11))).tolist() == [10.0]
+    assert area_over_all(np.ones((2, 1))).tolist() == [0.0, 0.0]
+    with pytest.raises(InvalidInput, match="expected at least five, got 4"):
+        area_over_last_five(VALUES)
+
+
+@given(curves)
+def test_sum_of_trapezoids_is_the_mean_times_the_steps(values):
+    assert np.allclose(area_over_all(values), (values[:, 1:] + values[:, :-1]).sum(axis=1) / 2)
+
+
 def test_at_round_counts_from_one():
     assert at_round(VALUES, 1).tolist() == [0.5, 0.1, 0.1, 0.9]
     assert at_round(VALUES, 4).tolist() == [0.95, 0.9, 0.4, 0.9]
@@ -131,6 +149,7 @@ def test_an_unknown_word_for_solved_at_last_is_refused():
         (Statistic(name="NoC@90", kind="noc", threshold=0.9), [2, 4, 4, 1]),
         (Statistic(name="NoF@90", kind="nof", threshold=0.9), [0, 0, 1, 0]),
         (Statistic(name="IoU@2", kind="at_round", round=2), [0.9, 0.2, 0.2, 0.9]),
+        (Statistic(name="AUC", kind="auc_all"), [2.325, 1.0, 0.75, 2.7]),
         (Statistic(name="AuC", kind="auc"), area_under_curve(VALUES).tolist()),
     ],
 )

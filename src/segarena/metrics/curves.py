@@ -2,7 +2,8 @@
 
 Everything here takes the values of many dialogues as one array (dialogues, rounds) and returns one value
 per dialogue, float64; means and their intervals are `segarena.metrics.intervals`. Round k is the answer to the
-k-th prompt, counted from 1. Source: RClicks, section 5 ("NoC", "NoF", "AuC").
+k-th prompt, counted from 1. Source: RClicks, section 5 ("NoC", "NoF", "AuC"); the areas of challenges on volumes
+are sums instead of means.
 """
 
 from __future__ import annotations
@@ -101,6 +102,33 @@ def area_under_curve(values: ArrayLike) -> Values:
     return (ends + curve[:, 1:-1].sum(axis=1)) / (curve.shape[1] - 1)
 
 
+def area_over_all(values: ArrayLike) -> Values:
+    """Return the sum of the trapezoids over all rounds, at most rounds - 1; 0 with one round.
+
+    Raises:
+        InvalidInput: not an array (dialogues, rounds), or NaN.
+
+    Source: autoPET, whose 11 values (no click, then 10) give at most 10.
+    """
+    curve = _checked(values)
+    return area_under_curve(curve) * (curve.shape[1] - 1)
+
+
+def area_over_last_five(values: ArrayLike) -> Values:
+    """Return the sum of the trapezoids over the last five rounds, at most 4.
+
+    Raises:
+        InvalidInput: not an array (dialogues, rounds), fewer than five rounds, or NaN.
+
+    Source: the script of the CVPR 2025 challenge on interactive 3D biomedical segmentation: a box, then five clicks; the
+    box does not count.
+    """
+    curve = _checked(values)
+    if curve.shape[1] < 5:
+        raise InvalidInput(f"area over the last five rounds: expected at least five, got {curve.shape[1]}")
+    return area_over_all(curve[:, -5:])
+
+
 def at_round(values: ArrayLike, k: int) -> Values:
     """Return the value after round `k`, counted from 1.
 
@@ -114,7 +142,7 @@ def statistic_values(statistic: Statistic, values: ArrayLike, *, solved_at_last:
     """Return `statistic` of each dialogue.
 
     Args:
-        statistic: which one; its `kind` is "noc", "nof", "auc" or "at_round".
+        statistic: which one; its `kind` is "noc", "nof", "auc", "auc_all", "auc_last_five" or "at_round".
         values: (dialogues, rounds) of the column that the statistic reads.
         solved_at_last: for "nof", see `number_of_failures`.
 
@@ -128,10 +156,15 @@ def statistic_values(statistic: Statistic, values: ArrayLike, *, solved_at_last:
             return number_of_failures(values, statistic.threshold, solved_at_last=solved_at_last)
         case "auc":
             return area_under_curve(values)
+        case "auc_all":
+            return area_over_all(values)
+        case "auc_last_five":
+            return area_over_last_five(values)
         case "at_round":
             return at_round(values, statistic.round)
         case other:
-            raise InvalidInput(f"statistic {statistic.name!r}: expected noc, nof, auc or at_round, got {other!r}")
+            kinds = "noc, nof, auc, auc_all, auc_last_five or at_round"
+            raise InvalidInput(f"statistic {statistic.name!r}: expected {kinds}, got {other!r}")
 
 
 def _up_to(values: ArrayLike, limit: int | None) -> Values:

@@ -13,52 +13,9 @@ from segarena.segmenters.clipseg import SHOWN, show_object
 MEAN = np.array([0.485, 0.456, 0.406]) * 255
 
 
-def tiny():
-    from transformers import CLIPSegConfig, CLIPSegForImageSegmentation
-
-    vision = {
-        "hidden_size": 16,
-        "intermediate_size": 32,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 2,
-        "image_size": 32,
-        "patch_size": 8,
-    }
-    text = {
-        "hidden_size": 16,
-        "intermediate_size": 32,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "vocab_size": 32,
-        "max_position_embeddings": 8,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "pad_token_id": 0,
-    }
-    config = CLIPSegConfig(
-        text_config=text,
-        vision_config=vision,
-        projection_dim=12,
-        extract_layers=[0, 1, 2],
-        reduce_dim=8,
-        decoder_num_attention_heads=2,
-        decoder_intermediate_size=16,
-    )
-    return CLIPSegForImageSegmentation(config)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    path = tmp_path_factory.mktemp("weights") / "clipseg"
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        model = tiny()
-        with torch.no_grad():
-            model.decoder.film_mul.weight.mul_(30)  # so that the support matters
-    model.save_pretrained(path)
-    return path
+@pytest.fixture
+def folder(folder_of):
+    return folder_of("clipseg")
 
 
 def build(folder, **options):

@@ -35,9 +35,9 @@ def tiny(name):
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
+def folders(tmp_path_factory, tiny_model):  # which sees to the threads
+    import torch
+
     made = {}
     with torch.random.fork_rng():
         for name in MODELS:

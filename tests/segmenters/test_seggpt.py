@@ -10,37 +10,9 @@ from segarena.prompts import Click, Support
 from segarena.samples import ImageSample, VolumeSample
 
 
-def tiny():
-    from transformers import SegGptConfig, SegGptForImageSegmentation
-
-    config = SegGptConfig(
-        hidden_size=16,
-        num_hidden_layers=4,
-        num_attention_heads=2,
-        image_size=[64, 32],
-        patch_size=8,
-        pretrain_image_size=16,
-        mlp_dim=32,
-        decoder_hidden_size=8,
-        merge_index=1,
-        intermediate_hidden_state_indices=[1, 2, 3],
-    )
-    return SegGptForImageSegmentation(config)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    path = tmp_path_factory.mktemp("weights") / "seggpt"
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = tiny()
-        for weight in model.parameters():
-            if weight.ndim > 1:  # the initial ones are so small that what is painted is flat
-                torch.nn.init.normal_(weight, 0, 1.5 / weight[0].numel() ** 0.5)
-    model.save_pretrained(path)
-    return path
+@pytest.fixture
+def folder(folder_of):
+    return folder_of("seggpt")
 
 
 def build(folder, **options):

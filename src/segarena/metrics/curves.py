@@ -120,8 +120,8 @@ def area_over_last_five(values: ArrayLike) -> Values:
     Raises:
         InvalidInput: not an array (dialogues, rounds), fewer than five rounds, or NaN.
 
-    Source: the script of the CVPR 2025 challenge on interactive 3D biomedical segmentation: a box, then five clicks; the
-    box does not count.
+    Source: the script of the CVPR 2025 challenge on interactive 3D biomedical segmentation: a box, then five clicks;
+    the box does not count.
     """
     curve = _checked(values)
     if curve.shape[1] < 5:

@@ -136,6 +136,20 @@ class TestLayouts:
             ("tumour", "pathology", "CT"),
         ]
 
+    def test_decathlon_names_have_no_channel(self, tmp_path):
+        save(tmp_path / "imagesTr" / "spleen_2.nii.gz")
+        save(tmp_path / "imagesTr" / "._spleen_2.nii.gz")
+        save(tmp_path / "labelsTr" / "spleen_2.nii.gz", LABELS)
+        assert folder(tmp_path).sample_ids == ("spleen_2",)
+
+    def test_a_prepared_set_says_that_its_numbers_are_instances(self, root):
+        description = {"kind": "instance", "modality": "MR", "channel_names": {"0": "T2"}, "labels": {"lesion": 1}}
+        (root / "dataset.json").write_text(json.dumps(description))
+        sample = folder(root).load("a")
+        assert [(target.id, target.label) for target in sample.targets] == [("1", "lesion"), ("2", "lesion")]
+        assert sample.modality == "MR"
+        assert [target.id for target in folder(root, labels="semantic").load("a").targets] == ["lesion", "2"]
+
     def test_one_folder_with_a_label_pattern(self, tmp_path):
         save(tmp_path / "sub-1_ct.nii.gz")
         save(tmp_path / "sub-1_ct_seg.nii.gz", LABELS)
@@ -188,6 +202,15 @@ class TestFaults:
         save(root / "images" / "a.nii")
         with pytest.raises(DatasetError, match="got two"):
             folder(root)
+
+    def test_two_label_files_of_one_case(self, root):
+        save(root / "labels" / "a.nii", LABELS)
+        with pytest.raises(DatasetError, match="one label file"):
+            folder(root)
+
+    def test_names_that_fit_no_pattern(self, root):
+        with pytest.raises(DatasetMissing, match=r"named '\{case\}_ct'"):
+            folder(root, image_pattern="{case}_ct")
 
     def test_files_without_partner_fail_or_are_skipped_and_are_always_named(self, root):
         save(root / "images" / "b.nii.gz")
@@ -266,7 +289,7 @@ class TestFaults:
         found = folder(root, min_voxels=1000)
         assert any(finding.is_error and "no target at all" in finding.message for finding in found.check())
 
-    @pytest.mark.parametrize("text", ["{", '{"labels": 3}', '{"labels": {"a": "b"}}', "[]", '{"modality": "CT"}'])
+    @pytest.mark.parametrize("text", ["{", '{"labels": 3}', '{"labels": {"a": "b"}}', "[]", '{"modality": 3}'])
     def test_a_description_without_sense_is_refused(self, root, text):
         (root / "dataset.json").write_text(text)
         with pytest.raises(DatasetError, match=r"dataset\.json"):

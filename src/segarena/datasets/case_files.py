@@ -15,7 +15,7 @@ from segarena.errors import DatasetError, DatasetMissing, PluginInvalid
 
 LAYOUT = (
     "PATH/images/CASE.nii.gz with PATH/labels/CASE.nii.gz, or nnU-Net's PATH/imagesTr/CASE_0000.nii.gz with "
-    "PATH/labelsTr/CASE.nii.gz, or one folder and label_pattern"
+    "PATH/labelsTr/CASE.nii.gz, or one folder and label_pattern='{case}_seg'"
 )
 _CASE = "{case}"
 
@@ -65,12 +65,26 @@ class Collected(NamedTuple):
     others: list[Path]
 
 
-class Description(NamedTuple):
-    """What a `dataset.json` says: numbers by class, the number of unjudged voxels, the modality of each channel."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What a `dataset.json` says; nothing where there is none.
 
-    classes: Mapping[str, tuple[int, ...]]
-    ignore_value: int | None
-    modalities: Mapping[str, str]
+    Attributes:
+        classes: numbers by class, without the background.
+        ignore_value: the number of the voxels that nobody is judged on.
+        modalities: of each channel, or one for all under "".
+        has_instances: whether each number is an object, as in what `segarena data prepare` writes.
+    """
+
+    classes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    ignore_value: int | None = None
+    modalities: Mapping[str, str] = field(default_factory=dict[str, str])
+    has_instances: bool = False
+
+    def modality_of(self, image_pattern: str) -> str:
+        """Return the modality of the channel that a pattern such as "{case}_0001" names; "" when unknown."""
+        channel = re.search(r"_0*(\d+)$", image_pattern)
+        return self.modalities.get("") or self.modalities.get(channel[1] if channel else "0", "")
 
 
 def find_layout(
@@ -90,10 +104,11 @@ def find_layout(
     for folder, what in ((root / images, "images"), (root / labels, "labels")):
         if not folder.is_dir():
             raise DatasetMissing(f"{folder}: expected a folder with {what}, found none; the layout is {LAYOUT}")
+    has_channels = is_nnunet and any((root / images).glob("*_0000.*"))
     layout = Layout(
         images=root / images,
         labels=root / labels,
-        image_pattern=image_pattern or ("{case}_0000" if is_nnunet else _CASE),
+        image_pattern=image_pattern or ("{case}_0000" if has_channels else _CASE),
         label_pattern=label_pattern,
     )
     if layout.is_flat and layout.label_pattern == layout.image_pattern:
@@ -105,7 +120,7 @@ def collect_cases(layout: Layout) -> Collected:
     """Return the cases of a folder, by path; a case lacks what is not there.
 
     Raises:
-        DatasetError: two images of one case.
+        DatasetError: two images of one case, or two label files of one name.
         DatasetMissing: no image at all.
     """
     cases: dict[str, Case] = {}
@@ -121,7 +136,9 @@ def collect_cases(layout: Layout) -> Collected:
         else:
             cases[name] = Case(path)
     if not cases:
-        raise DatasetMissing(f"{layout.images}: expected volumes, found none; the layout is {LAYOUT}")
+        raise DatasetMissing(
+            f"{layout.images}: expected volumes named {layout.image_pattern!r}, found none; the layout is {LAYOUT}"
+        )
     known = frozenset(cases)
     for path, key in labels.items():
         if layout.is_flat and path not in is_label:
@@ -129,8 +146,12 @@ def collect_cases(layout: Layout) -> Collected:
         owner = _owner(key, layout.label_pattern, known)
         if owner is None:
             others.append(path)
-        else:
-            cases.setdefault(owner[0], Case()).labels.append((owner[1], path))
+            continue
+        case, name = cases.setdefault(owner[0], Case()), owner[1]
+        twin = dict(case.labels).get(name)
+        if twin is not None:
+            raise DatasetError(f"{path} and {twin}: expected one label file of this name, got two; remove one")
+        case.labels.append((name, path))
     return Collected(cases, others)
 
 
@@ -141,15 +162,22 @@ def read_description(path: Path) -> Description:
         DatasetError: not JSON, or its labels are not what either of them has.
     """
     if not path.is_file():
-        return Description({}, None, {})
+        return Description()
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
         classes = as_classes(data.get("labels", {}))
-        modalities = dict(data.get("channel_names") or data.get("modality") or {})
+        modality = data.get("modality", {})
+        modalities: dict[Any, Any] = {"": modality} if isinstance(modality, str) else dict(modality)
+        modalities.update(data.get("channel_names", {}))
+        has_instances = data.get("kind") == "instance"
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise DatasetError(f"{path}: expected a dataset.json with labels by name, got: {error}; repair it") from error
-    ignored = classes.pop("ignore", (None,))[0]
-    return Description(classes, ignored, {str(key): str(value) for key, value in modalities.items()})
+    return Description(
+        ignore_value=classes.pop("ignore", (None,))[0],
+        classes=classes,
+        modalities={str(key): str(value) for key, value in modalities.items()},
+        has_instances=has_instances,
+    )
 
 
 def as_classes(names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:

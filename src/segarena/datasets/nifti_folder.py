@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -27,16 +26,19 @@ class NiftiFolder(ListedDataset[VolumeSample]):
 
     Everything is read into canonical order (plane to Superior, row to Anterior, column to Right). The labels of case
     `a` are one file `a`, or a folder `a` with one file per class. A `dataset.json` in `path` tells the names of
-    classes, the number of unjudged voxels ("ignore") and the modality, unless options do.
+    classes, the number of unjudged voxels ("ignore"), the modality, and whether numbers are instances, unless options
+    do.
 
     Args:
         path: the folder that holds them.
         labels: "semantic": each class is one target; "instance": each number is one; "components": each connected
-            component of a class is one.
+            component of a class is one. By default "instance" where `dataset.json` has `"kind": "instance"`, else
+            "semantic".
         image_folder: folder of the images in `path`; by default `images`, `imagesTr`, or with a `label_pattern`
             `path` itself.
         label_folder: folder of the labels in `path`; by default `labels` or `labelsTr`, whichever fits.
-        image_pattern: names of the images without ending; by default "{case}", and "{case}_0000" in `imagesTr`.
+        image_pattern: names of the images without ending; by default "{case}", or "{case}_0000" where `imagesTr` has
+            such names.
         label_pattern: names of the label files without ending.
         class_names: numbers by class, `{"kidney": 1, "any": [1, 2]}`, or names by number, `{1: "kidney"}`.
         excluded_classes: classes that are no targets.
@@ -57,7 +59,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
 
     Raises:
         DatasetMissing: a folder is not there, or holds no volume.
-        DatasetError: two images of one case, or a `dataset.json` that cannot be used.
+        DatasetError: two images or label files of one case, or a `dataset.json` that cannot be used.
         PluginInvalid: options that do not go together.
     """
 
@@ -65,7 +67,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         self,
         *,
         path: str,
-        labels: str = "semantic",
+        labels: str | None = None,
         image_folder: str | None = None,
         label_folder: str | None = None,
         image_pattern: str | None = None,
@@ -93,9 +95,8 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         root = Path(path).expanduser()
         layout = find_layout(root, image_folder, label_folder, image_pattern, label_pattern)
         told = read_description(root / "dataset.json")
-        channel = re.search(r"_0*(\d+)$", layout.image_pattern)
         self._rules_of_targets = TargetRules(
-            labels=labels,
+            labels=labels or ("instance" if told.has_instances else "semantic"),
             connectivity=connectivity,
             dilation_voxels=dilation_voxels,
             min_voxels=min_voxels,
@@ -104,7 +105,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
             excluded_classes=(excluded_classes,) if isinstance(excluded_classes, str) else tuple(excluded_classes),
             kind=kind,
             ignore_value=told.ignore_value if ignore_value is None else ignore_value,
-            modality=told.modalities.get(channel[1] if channel else "0", "") if modality is None else modality,
+            modality=told.modality_of(layout.image_pattern) if modality is None else modality,
         )
         self._slice_axis = slice_axis
         self._replace_nonfinite = replace_nonfinite

@@ -103,7 +103,16 @@ def test_every_command_has_its_help_in_the_page():
         name for name in commands() if name and f"{name} " not in {other[: len(name) + 1] for other in commands()}
     }
     clicks = {"crowd", "check", "filter", "counts", "maps", "train", "judge", "compare-modes", "compare-devices"}
-    assert leaves == {"demo", "list", "run", "plan", "report", "data check", *(f"clicks {name}" for name in clicks)}
+    assert leaves == {
+        "demo",
+        "list",
+        "run",
+        "plan",
+        "report",
+        "data check",
+        "data prepare",
+        *(f"clicks {name}" for name in clicks),
+    }
     for name in leaves:
         assert f"## segarena {name}\n" in page
         assert f'title="segarena {name} --help"' in page
@@ -121,7 +130,7 @@ def test_help_texts_in_the_page_are_those_of_the_program():
     help_texts = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(help_texts)
     found = list(help_texts.BLOCK.finditer(help_texts.PAGE.read_text(encoding="utf-8")))
-    assert len(found) == 16
+    assert len(found) == 17
     for block in found:
         told = words(help_texts.help_text(block["command"]))
         assert words(block["text"]) == told, "run: python docs/help_texts.py"

@@ -1,4 +1,4 @@
-"""`segarena data`: look at datasets before judging anything on them."""
+"""`segarena data`: prepare datasets, and look at them before judging anything on them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import Annotated
 import typer
 
 from segarena.cli.exits import FAILURES, one_line_errors
+from segarena.cli.prepare import prepare
 
 app = typer.Typer(
-    help="Look at datasets before judging anything on them.", no_args_is_help=True, rich_markup_mode="markdown"
+    help="Prepare datasets, and look at them before judging anything on them.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
 )
+app.command("prepare")(prepare)
 
 
 @app.callback()
 def _data() -> None:
-    """Look at datasets before judging anything on them."""
+    """Prepare datasets, and look at them before judging anything on them."""
 
 
 @app.command("check")

@@ -47,6 +47,15 @@ def test_series_are_told_by_their_headers(write_ct, write_seg, hounsfield, tmp_p
     assert {name: len(group) for name, group in grouped(series, lambda one: one.patient).items()} == {"A": 1, "B": 2}
 
 
+def test_what_was_being_fetched_or_unpacked_is_passed_over(write_ct, hounsfield, tmp_path):
+    write_ct(tmp_path / "whole", hounsfield[:2])
+    write_ct(tmp_path / "1.2.3.unpacking", hounsfield[:1])
+    first = next((tmp_path / "whole").iterdir())
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "1.dcm.part").write_bytes(first.read_bytes())
+    assert [len(series.files) for series in find_series(tmp_path)] == [2]
+
+
 def test_a_folder_without_dicom_says_so(tmp_path):
     with pytest.raises(DatasetMissing, match="expected DICOM files"):
         find_series(tmp_path)

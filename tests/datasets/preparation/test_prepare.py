@@ -244,3 +244,14 @@ def test_the_ten_are_those_of_table_1():
 def test_an_unknown_name_gets_a_hint():
     with pytest.raises(InvalidInput, match="did you mean 'pengwin'"):
         find_set("penguin")
+
+
+def test_nifti_folder_finds_the_cases_and_their_objects(raw, prepared, tmp_path):
+    from segarena.datasets.nifti_folder import NiftiFolder
+
+    prepared("pengwin")
+    dataset = NiftiFolder(path=str(tmp_path / "out"), labels="instance")
+    assert list(dataset.sample_ids) == ["001", "002", "003"]
+    sample = dataset.load("003")
+    assert (sample.modality, len(sample.targets)) == ("CT", 3)
+    assert not [finding for finding in dataset.check() if finding.is_error]

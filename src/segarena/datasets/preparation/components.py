@@ -20,7 +20,7 @@ def instances(
     dilation: int = 0,
     least_voxels: int = 1,
 ) -> LabelArray:
-    """Return the connected components of a mask, numbered 1..N in the order of their first voxels.
+    """Return the connected components of a mask, numbered 1..N in the order of their first voxels, grown ones included.
 
     Args:
         mask: bool (plane, row, column).

@@ -49,7 +49,7 @@ def find_series(folder: Path) -> list[Series]:
     """
     files: dict[str, list[Path]] = {}
     headers: dict[str, Any] = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and _is_dicom(path)):
+    for path in sorted(path for path in folder.rglob("*") if _is_dicom(path, folder)):
         header = read_header(path, _TAGS)
         uid = str(header.get("SeriesInstanceUID", ""))
         headers.setdefault(uid, header)
@@ -71,7 +71,7 @@ def read_header(path: Path, tags: list[str]) -> Any:
     try:
         return pydicom.dcmread(path, stop_before_pixels=True, specific_tags=tags)
     except (InvalidDicomError, OSError, ValueError, EOFError) as error:
-        raise SampleInvalid(f"{path.name}: expected a DICOM file, got: {error}; fetch it again") from error
+        raise SampleInvalid(f"{path}: expected a DICOM file, got: {error}; fetch it again") from error
 
 
 def grouped(series: Iterable[Series], by: Callable[[Series], str]) -> dict[str, list[Series]]:
@@ -87,7 +87,11 @@ def of_modality(series: Iterable[Series], modality: str) -> list[Series]:
     return [one for one in series if one.modality == modality]
 
 
-def _is_dicom(path: Path) -> bool:
+def _is_dicom(path: Path, folder: Path) -> bool:
+    # What was being fetched or unpacked when the program was stopped.
+    is_unfinished = any(part.endswith((".part", ".unpacking")) for part in path.relative_to(folder).parts)
+    if is_unfinished or not path.is_file():
+        return False
     with path.open("rb") as file:
         return file.read(132)[128:] == b"DICM"
 

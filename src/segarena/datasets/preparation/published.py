@@ -28,12 +28,14 @@ class Output:
         kind: "instance": each id of a label map is one object; "organ": each id is one class.
         classes: for "organ" the names of ids 1, 2, ...; for "instance" the one name of all objects.
         overlapping: classes share voxels, so each is a file `labelsTr/CASE/CLASS.nii.gz`.
+        tissue: on which side of Table 7 of the paper the targets are; "" on neither.
     """
 
     kind: Literal["instance", "organ"]
     classes: tuple[str, ...]
     folder: str = ""
     overlapping: bool = False
+    tissue: Literal["pathology", "organ", ""] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,7 @@ class PublishedSet:
         name: how the command calls it.
         paper: "D1" to "D10".
         modality: "CT" or "MR".
+        sequence: of an MR, such as "T1".
         cases: how many Table 1 states.
         size_gb: what the download takes.
         licence: where its terms stand; they are the user's to accept.
@@ -100,7 +103,7 @@ class PublishedSet:
     paper: str
     title: str
     modality: Literal["CT", "MR"]
-    channel: str
+    sequence: str = ""
     cases: int
     size_gb: float
     licence: str

@@ -71,3 +71,13 @@ def test_the_archives_open_with_the_password_alone(tmp_path, write_volume, prepa
 
 def test_there_are_45_organs():
     assert len(ORGANS) == len(set(ORGANS)) == 45
+
+
+def test_nifti_folder_reads_the_files_as_classes(tmp_path, write_volume, prepared):
+    from segarena.datasets.nifti_folder import NiftiFolder
+
+    whole, part = whole_and_part()
+    patient(write_volume, tmp_path / "raw", "segrap_0001", {"BrainStem": part, "Brain": whole})
+    prepared("segrap")
+    sample = NiftiFolder(path=str(tmp_path / "out")).load("segrap_0001")
+    assert {target.id: int(target.mask.sum()) for target in sample.targets} == {"Brain": 8, "BrainStem": 4}

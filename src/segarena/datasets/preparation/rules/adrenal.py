@@ -42,12 +42,11 @@ ADRENAL = PublishedSet(
     paper="D7",
     title="Adrenocortical carcinoma in CT",
     modality="CT",
-    channel="CT",
     cases=53,
     size_gb=9.9,
     licence="see the collection's page at TCIA or IDC",
     source=IdcManifest(collection="adrenal_acc_ki67_seg"),
-    outputs=(Output(kind="instance", classes=("adrenal tumour",)),),
+    outputs=(Output(kind="instance", classes=("adrenal tumour",), tissue="pathology"),),
     find=find,
     rule=f"26-connected components after growing by a ball of radius 1; those of fewer than {LEAST_VOXELS} voxels are "
     "removed; patients whose SEG has another shape than the CT are left out",

@@ -67,12 +67,11 @@ COLORECTAL = PublishedSet(
     paper="D6",
     title="Liver metastases of colorectal cancer in CT",
     modality="CT",
-    channel="CT",
     cases=171,
     size_gb=11,
     licence="see the collection's page at TCIA or IDC",
     source=IdcManifest(collection="colorectal_liver_metastases"),
-    outputs=(Output(kind="instance", classes=("liver metastasis",)),),
+    outputs=(Output(kind="instance", classes=("liver metastasis",), tissue="pathology"),),
     find=find,
     rule='each segment whose name starts with "Tumor" is one instance; of 197 patients 26 are left out by name: 25 '
     "with overlapping tumours, and 1 that was missing",

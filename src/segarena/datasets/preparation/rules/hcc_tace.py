@@ -70,14 +70,13 @@ HCC_TACE = PublishedSet(
     paper="D8",
     title="Livers and their tumours before chemoembolisation, in CT",
     modality="CT",
-    channel="CT",
     cases=65,
     size_gb=29,
     licence="see the collection's page at TCIA or IDC",
     source=IdcManifest(collection="hcc_tace_seg"),
     outputs=(
-        Output(folder="liver", kind="organ", classes=("liver",)),
-        Output(folder="lesion", kind="instance", classes=("liver tumour",)),
+        Output(folder="liver", kind="organ", classes=("liver",), tissue="organ"),
+        Output(folder="lesion", kind="instance", classes=("liver tumour",), tissue="pathology"),
     ),
     find=find,
     rule="liver: the union of Liver, Mass, Necrosis and Portal vein; lesion: Mass and Necrosis, 18-connected "

@@ -38,7 +38,6 @@ LNQ = PublishedSet(
     paper="D5",
     title="Mediastinal lymph nodes (LNQ 2023) in CT",
     modality="CT",
-    channel="CT",
     cases=513,
     size_gb=35,
     licence="see the collection's page at TCIA",
@@ -46,7 +45,7 @@ LNQ = PublishedSet(
         collection="Mediastinal-Lymph-Node-SEG",
         page="https://www.cancerimagingarchive.net/collection/mediastinal-lymph-node-seg/",
     ),
-    outputs=(Output(kind="instance", classes=("lymph node",)),),
+    outputs=(Output(kind="instance", classes=("lymph node",), tissue="pathology"),),
     find=find,
     rule="26-connected components; frames put on the CT by their positions",
     differences={

@@ -38,7 +38,6 @@ PENGWIN = PublishedSet(
     paper="D9",
     title="PENGWIN 2024, fragments of broken pelvises in CT",
     modality="CT",
-    channel="CT",
     cases=100,
     size_gb=7.5,
     licence="see the record on Zenodo",

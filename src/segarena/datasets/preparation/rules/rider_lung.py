@@ -43,12 +43,11 @@ RIDER_LUNG = PublishedSet(
     paper="D4",
     title="RIDER Lung CT, lesions",
     modality="CT",
-    channel="CT",
     cases=58,
     size_gb=8.5,
     licence="see the collection's page at TCIA",
     source=TciaManifests(page="https://www.cancerimagingarchive.net/analysis-result/rider-lungct-seg/", manifests=2),
-    outputs=(Output(kind="instance", classes=("lung lesion",)),),
+    outputs=(Output(kind="instance", classes=("lung lesion",), tissue="pathology"),),
     find=find,
     rule="the SEG's second segment, or its only one; 26-connected components",
     differences={

@@ -68,7 +68,6 @@ SEGRAP = PublishedSet(
     paper="D10",
     title="SegRap 2023, organs at risk of head and neck in CT",
     modality="CT",
-    channel="CT",
     cases=FIRST,
     size_gb=20,
     licence="see the challenge's page; the archives' password comes from its providers",
@@ -77,7 +76,7 @@ SEGRAP = PublishedSet(
         wanted=("SegRap2023_Training_Set_120cases.zip", "*Update_Labels*.zip"),
     ),
     archives=("SegRap2023_Training_Set_120cases.zip", "*Update_Labels*.zip"),
-    outputs=(Output(kind="organ", classes=ORGANS, overlapping=True),),
+    outputs=(Output(kind="organ", classes=ORGANS, overlapping=True, tissue="organ"),),
     find=find,
     rule=f"45 classes that share voxels, one file each; the first {FIRST} patients in sorted order",
     differences={

@@ -209,8 +209,9 @@ def show_object(image: NDArray[np.uint8], mask: Mask, shown: str, side_px: int =
         shown: one of `SHOWN`.
         side_px: of the square of "crop".
 
-    Source: section 3.2 of the paper, and the modes "crop_blur_highlight352", "blur3_highlight01" and "overlay" of its
-    code. There images are first shrunk to 352 x 352 pixels, and the cut is enlarged by its nearest pixels.
+    Source: the paper's visual prompt engineering, and the modes "crop_blur_highlight352", "blur3_highlight01" and
+    "overlay" of its code. There images are first shrunk to 352 x 352 pixels, and the cut is enlarged by its nearest
+    pixels.
     """
     background = _MEAN_COLOUR if shown == "cut-out" else _MEAN_COLOUR + _INTENSITY * (_blurred(image) - _MEAN_COLOUR)
     picture = np.rint(np.where(mask[:, :, None], image, background)).clip(0, 255).astype(np.uint8)

@@ -47,8 +47,8 @@ class PersamSegmenter:
         InvalidInput: the weights cannot be used.
         MissingExtra: torch or transformers is not installed.
 
-    Source: Zhang et al., Personalize Segment Anything Model with One Shot, ICLR 2024 (arXiv 2305.03048), section 3.1;
-    docs/segmenters.md says where the published code differs.
+    Source: Zhang et al., Personalize Segment Anything Model with One Shot, ICLR 2024 (arXiv 2305.03048), the variant
+    without training; docs/segmenters.md says where the published code differs.
     """
 
     prompt_kinds = PROMPT_KINDS

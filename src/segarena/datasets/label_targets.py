@@ -63,6 +63,9 @@ class TargetRules:
 
     Raises:
         PluginInvalid: an option has no such value.
+
+    Source: the datasets of RadioActive: components with connectivity 26 (D1, D4, D5) or 18 (lesions of D8), and with
+        dilation by 1 and at least 30 voxels (D7); instances (D6, D9); classes (D2, D10).
     """
 
     labels: str = "semantic"

@@ -64,6 +64,15 @@ def test_a_part_longer_than_the_file_is_dropped(remote, web, tmp_path):
     assert (tmp_path / "sub" / "a.bin").read_bytes() == BODY
 
 
+def test_another_part_than_asked_for_is_not_appended(remote, web, tmp_path, server, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.bin.part").write_bytes(BODY[:5000])
+    server.trouble["/a.bin"] = [(206, {"Content-Range": "bytes 0-9/10"})]
+    web.web.download(remote, tmp_path)
+    assert [asked for _, asked in server.requests] == ["bytes=5000-", None]
+    assert (tmp_path / "sub" / "a.bin").read_bytes() == BODY
+
+
 def test_a_range_beyond_the_end_starts_anew(remote, web, tmp_path, server):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.bin.part").write_bytes(BODY + b"more")

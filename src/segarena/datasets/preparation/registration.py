@@ -9,15 +9,16 @@ from segarena.errors import SampleInvalid
 if TYPE_CHECKING:
     from segarena.datasets.preparation.radiology import sitk
 
-SAMPLED_SHARE = 0.2
+SAMPLES = 200_000
 SEED = 1
 
 
 def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
     """Return the rigid transform from points of `fixed` to points of `moving`, for resampling onto the fixed grid.
 
-    Starts with the centres of gravity on each other; Mattes' mutual information of 50 bins at a fifth of the voxels,
-    three resolutions, regular-step gradient descent. The sample of voxels is the same in every run.
+    Starts with the centres of gravity on each other, the lowest intensity of each weighing nothing. Mattes' mutual
+    information of 50 bins at 200 000 voxels of the full image, three resolutions, regular-step gradient descent. The
+    sample of voxels is the same in every run.
 
     Raises:
         SampleInvalid: the images do not overlap, or the optimiser finds no way.
@@ -27,11 +28,12 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
     """
     from segarena.datasets.preparation.radiology import sitk
 
-    fixed, moving = sitk.Cast(fixed, sitk.sitkFloat32), sitk.Cast(moving, sitk.sitkFloat32)
+    # Air of -1000 Hounsfield units would pull the centre of gravity away from the head.
+    fixed, moving = (_from_zero(image) for image in (fixed, moving))
     method = sitk.ImageRegistrationMethod()
     method.SetMetricAsMattesMutualInformation(numberOfHistogramBins=50)
     method.SetMetricSamplingStrategy(method.RANDOM)
-    method.SetMetricSamplingPercentage(SAMPLED_SHARE, SEED)
+    method.SetMetricSamplingPercentage(min(1.0, SAMPLES / fixed.GetNumberOfPixels()), SEED)
     method.SetInterpolator(sitk.sitkLinear)
     method.SetOptimizerAsRegularStepGradientDescent(learningRate=2.0, minStep=1e-4, numberOfIterations=200)
     method.SetOptimizerScalesFromPhysicalShift()
@@ -47,3 +49,10 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1]
         raise SampleInvalid(f"the CT cannot be registered to the MR: {reason}") from error
+
+
+def _from_zero(image: sitk.Image) -> sitk.Image:
+    from segarena.datasets.preparation.radiology import sitk
+
+    image = sitk.Cast(image, sitk.sitkFloat32)
+    return image - sitk.GetArrayViewFromImage(image).min().item()

@@ -134,8 +134,11 @@ class Web:
                 part.unlink()
             raise
         with response:
-            have = have if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
-            self._append(response, file, part, have)
+            is_rest = response.status == http.HTTPStatus.PARTIAL_CONTENT
+            if is_rest and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+                part.unlink()
+                raise _Incomplete("another part of the file than was asked for")
+            self._append(response, file, part, have if is_rest else 0)
 
     def _append(self, response: Any, file: RemoteFile, part: Path, have: int) -> None:
         total = file.size_bytes or _total(response, have)
@@ -165,11 +168,19 @@ class _Incomplete(Exception):
 
 def _chunks(response: Any, *, most_bytes: int) -> Generator[bytes]:
     left = most_bytes
-    while chunk := response.read(_CHUNK_BYTES):
+    while chunk := _read(response):
         left -= len(chunk)
         if left < 0:
             raise DatasetError(f"{response.url}: more than the {most_bytes} bytes that were expected; not fetched")
         yield chunk
+
+
+def _read(response: Any) -> bytes:
+    try:
+        return response.read(_CHUNK_BYTES)
+    except OSError as error:
+        # Told apart from a disk that cannot be written, which is an OSError as well.
+        raise _Incomplete(f"the connection broke: {error}") from error
 
 
 def _check(file: RemoteFile, part: Path) -> None:

@@ -43,14 +43,23 @@ def unpack(archive: Path, folder: Path, *, password: str | None = None, most_byt
         _check_password(archive, wanted, password)
         if sum(entry.file_size for entry in wanted) > shutil.disk_usage(archive.parent).free:
             raise OSError(errno.ENOSPC, "the archive needs more room than is free", str(archive))
-        with _open(archive, wanted) as opened:
-            for entry in wanted:
-                _write(opened, entry, targets[entry.filename], password)
+        _unpack(archive, wanted, targets, password)
     except _Damaged as error:
         raise _explained(archive, error, password) from error
     except zipfile.BadZipFile as error:
         raise _explained(archive, error, None) from error
     return list(targets.values())
+
+
+def _unpack(archive: Path, entries: list[zipfile.ZipInfo], targets: dict[str, Path], password: str | None) -> None:
+    opened, damaged = _open(archive, entries)
+    with opened:
+        for entry in entries:
+            try:
+                with opened.open(entry.filename, pwd=password.encode() if password else None) as packed:
+                    _write(packed, entry, targets[entry.filename])
+            except (damaged, RuntimeError, EOFError, NotImplementedError, zlib.error) as error:
+                raise _Damaged(f"{entry.filename}: {error or 'it ends early'}") from error
 
 
 class _Damaged(Exception):
@@ -94,39 +103,26 @@ def _check_password(archive: Path, entries: list[zipfile.ZipInfo], password: str
         )
 
 
-def _open(archive: Path, entries: list[zipfile.ZipInfo]) -> Any:
+def _open(archive: Path, entries: list[zipfile.ZipInfo]) -> tuple[Any, type[Exception]]:
+    """Return what opens the archive, and its error for damaged ones."""
     if not any(entry.compress_type == _AES for entry in entries):
-        return zipfile.ZipFile(archive)
+        return zipfile.ZipFile(archive), zipfile.BadZipFile
     try:
         import pyzipper  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingExtra(f"{archive} is encrypted with AES: pip install 'segarena[radiology]'") from error
-    return pyzipper.AESZipFile(archive)
+    return pyzipper.AESZipFile(archive), pyzipper.BadZipFile
 
 
-def _write(opened: Any, entry: zipfile.ZipInfo, target: Path, password: str | None) -> None:
+def _write(packed: Any, entry: zipfile.ZipInfo, target: Path) -> None:
+    """Write a file; its stated size is a limit, whatever the packed bytes go on to say."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")
+    left = entry.file_size
     with part.open("wb") as out:
-        for chunk in _chunks(opened, entry, password):
+        while chunk := packed.read(_CHUNK_BYTES):
+            left -= len(chunk)
+            if left < 0:
+                raise EOFError("it is larger than stated")
             out.write(chunk)
     part.replace(target)
-
-
-def _chunks(opened: Any, entry: zipfile.ZipInfo, password: str | None) -> Any:
-    """Yield the bytes of a file; a stated size is a limit, whatever the packed bytes go on to say."""
-    left = entry.file_size
-    try:
-        with opened.open(entry.filename, pwd=password.encode() if password else None) as packed:
-            while chunk := packed.read(_CHUNK_BYTES):
-                left -= len(chunk)
-                if left < 0:
-                    raise _Damaged(f"{entry.filename} is larger than stated")
-                yield chunk
-    except (RuntimeError, EOFError, NotImplementedError, zlib.error) as error:
-        raise _Damaged(f"{entry.filename}: {error or 'it ends early'}") from error
-    except Exception as error:
-        # pyzipper has a BadZipFile of its own.
-        if type(error).__name__ == "BadZipFile":
-            raise _Damaged(f"{entry.filename}: {error}") from error
-        raise

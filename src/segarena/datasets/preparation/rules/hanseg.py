@@ -50,7 +50,9 @@ def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> Converted
     for number, path in organs.items():
         organ = resampled(read_volume(path), mr, transform, method="nearest")
         labels[label_array(organ, path.name) == 1] = number
-    return Converted(image=mr, labels={"": labels})
+    turns, shifts = np.split(np.array(transform.GetParameters()), 2)
+    note = f"CT to MR: turned by {np.rad2deg(turns).round(2).tolist()} degrees, moved by {shifts.round(2).tolist()} mm"
+    return Converted(image=mr, labels={"": labels}, notes=(note,))
 
 
 HANSEG = PublishedSet(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 
 import nibabel
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from segarena.datasets.nifti_folder import NiftiFolder
 from segarena.datasets.volume_files import write_volume
-from segarena.errors import DatasetError, DatasetMissing, PluginInvalid, SampleInvalid
+from segarena.errors import DatasetError, DatasetMissing, MissingExtra, PluginInvalid, SampleInvalid
 from segarena.interfaces import Dataset
 from segarena.registry import build
 
@@ -197,6 +198,11 @@ class TestFaults:
         (tmp_path / "labels").mkdir()
         with pytest.raises(DatasetMissing, match="expected volumes"):
             folder(tmp_path)
+
+    def test_a_missing_package_is_told_before_anything_is_read(self, root, monkeypatch):
+        monkeypatch.setitem(sys.modules, "nibabel", None)
+        with pytest.raises(MissingExtra, match="radiology"):
+            folder(root)
 
     def test_two_images_of_one_case(self, root):
         save(root / "images" / "a.nii")

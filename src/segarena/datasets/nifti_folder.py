@@ -11,7 +11,7 @@ from typing import Any
 from segarena.datasets.case_files import Case, as_classes, collect_cases, find_layout, read_description
 from segarena.datasets.label_targets import Labelled, TargetRules
 from segarena.datasets.listing import Files, ListedDataset, Tally, some
-from segarena.datasets.volume_files import read_header, read_labels, read_volume
+from segarena.datasets.volume_files import check_readers, read_header, read_labels, read_volume
 from segarena.datasets.volume_header import MAX_VOXELS
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, PluginInvalid, SampleInvalid
 from segarena.geometry.orientation import SLICE_AXES, Grid
@@ -61,6 +61,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         DatasetMissing: a folder is not there, or holds no volume.
         DatasetError: two images or label files of one case, or a `dataset.json` that cannot be used.
         PluginInvalid: options that do not go together.
+        MissingExtra: the extra `radiology` is not installed.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         self._unpaired = [case.files[0] for case in cases.values() if not case.is_complete]
         self._is_skipping = unpaired == "skip"
         self._cases = {key: case for key, case in cases.items() if case.is_complete or not self._is_skipping}
+        check_readers(file for case in self._cases.values() for file in case.files)
         rules = {**asdict(self._rules_of_targets), "slice_axis": slice_axis, "replace_nonfinite": replace_nonfinite}
         super().__init__(name or root.resolve().name, {key: case.files for key, case in self._cases.items()}, rules)
 

@@ -6,7 +6,7 @@ they lie and leads back to the stored order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.itk import read_itk, read_itk_header, write_itk
-from segarena.datasets.nifti import read_nifti, read_nifti_header, write_nifti
+from segarena.datasets.itk import import_sitk, read_itk, read_itk_header, write_itk
+from segarena.datasets.nifti import import_nibabel, read_nifti, read_nifti_header, write_nifti
 from segarena.datasets.volume_header import MAX_VOXELS, VolumeHeader, check_size
 from segarena.errors import InvalidImage, InvalidMask
 from segarena.geometry.orientation import Grid
@@ -45,6 +45,16 @@ def volume_suffix(path: Path) -> str:
     return next((name[-len(suffix) :] for suffix in VOLUME_SUFFIXES if name.lower().endswith(suffix)), "")
 
 
+def check_readers(paths: Iterable[Path]) -> None:
+    """Raise unless the packages that read these files are installed.
+
+    Raises:
+        MissingExtra: one is not.
+    """
+    for is_nifti in {_is_nifti(path) for path in paths}:
+        (import_nibabel if is_nifti else import_sitk)()
+
+
 def read_header(path: Path, *, slice_axis: str = "axial") -> VolumeHeader:
     """Read shape, type and place of a volume without decoding it.
 
@@ -58,10 +68,9 @@ def read_header(path: Path, *, slice_axis: str = "axial") -> VolumeHeader:
     """
     if not path.is_file():
         raise InvalidImage(f"{path}: expected a volume here, found none; restore it or leave the sample out")
-    suffix = volume_suffix(path).lower()
-    if not suffix:
+    if not volume_suffix(path):
         raise InvalidImage(f"{path}: expected a file ending in {', '.join(VOLUME_SUFFIXES)}; convert it to .nii.gz")
-    return (read_nifti_header if suffix.startswith(".nii") else read_itk_header)(path, slice_axis)
+    return (read_nifti_header if _is_nifti(path) else read_itk_header)(path, slice_axis)
 
 
 def read_volume(
@@ -128,17 +137,19 @@ def write_volume(path: Path, canonical: NDArray[Any], grid: Grid) -> None:
         InvalidImage: unknown ending, or a sheared grid in a format that cannot say it.
         MissingExtra: the package that writes this format is not installed.
     """
-    suffix = volume_suffix(path).lower()
-    if not suffix:
+    if not volume_suffix(path):
         raise InvalidImage(f"{path}: expected a name ending in {', '.join(VOLUME_SUFFIXES)}")
     stored = grid.to_stored(canonical.view(np.uint8) if canonical.dtype == np.bool_ else canonical)
-    (write_nifti if suffix.startswith(".nii") else write_itk)(path, stored, grid)
+    (write_nifti if _is_nifti(path) else write_itk)(path, stored, grid)
+
+
+def _is_nifti(path: Path) -> bool:
+    return volume_suffix(path).lower().startswith(".nii")
 
 
 def _decode(header: VolumeHeader, max_voxels: int) -> NDArray[Any]:
     check_size(header, max_voxels=max_voxels)
-    is_nifti = volume_suffix(header.path).lower().startswith(".nii")
-    return (read_nifti if is_nifti else read_itk)(header)
+    return (read_nifti if _is_nifti(header.path) else read_itk)(header)
 
 
 def _canonical(stored: NDArray[Any], header: VolumeHeader) -> NDArray[Any]:

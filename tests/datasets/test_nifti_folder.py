@@ -177,6 +177,12 @@ class TestLayouts:
         assert folder(root).sample_ids == ("a", "site/b")
         assert len(folder(root).load("site/b").targets) == 2
 
+    def test_labels_that_fit_no_pattern_are_told(self, root):
+        save(root / "labels" / "a_seg.nii.gz", LABELS)
+        found = folder(root, label_pattern="{case}_seg", unpaired="skip")
+        assert found.sample_ids == ("a",)
+        assert any("1 volumes fit no pattern" in m and "labels/a.nii.gz" in m for m in messages(found))
+
     def test_other_folders_are_options(self, root):
         (root / "images").rename(root / "scans")
         (root / "labels").rename(root / "truth")

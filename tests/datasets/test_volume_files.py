@@ -441,6 +441,21 @@ def test_the_ending_is_the_longest_that_fits(tmp_path, name, suffix):
     assert volume_suffix(tmp_path / name) == suffix
 
 
+def test_available_memory_is_the_less_of_the_machines_and_the_containers(tmp_path, monkeypatch):
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    5000 kB\n")
+    monkeypatch.setattr(volume_header, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(volume_header, "_CGROUP", tmp_path)
+    assert volume_header.available_bytes() == 5_120_000
+    (tmp_path / "memory.max").write_text("3000000\n")
+    (tmp_path / "memory.current").write_text("2000000\n")
+    (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 600000\n")
+    assert volume_header.available_bytes() == 1_600_000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert volume_header.available_bytes() == 5_120_000
+    (tmp_path / "meminfo").unlink()
+    assert volume_header.available_bytes() > 0
+
+
 def test_available_memory_is_between_nothing_and_everything():
     assert 0 < volume_header.available_bytes() < 2**50
 

@@ -20,6 +20,8 @@ MAX_VOXELS = 2**31
 # Deflate, which all these formats use, makes at most 1032 bytes of one.
 _MOST_DEFLATED = 1032
 _DETACHED = frozenset({".mhd"})
+_MEMINFO = Path("/proc/meminfo")
+_CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -117,7 +119,7 @@ def available_bytes() -> int | None:
 
 def _machine_bytes() -> int | None:
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        lines = _MEMINFO.read_text(encoding="ascii").splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration):
         pass
@@ -128,11 +130,10 @@ def _machine_bytes() -> int | None:
 
 
 def _container_bytes() -> int | None:
-    folder = Path("/sys/fs/cgroup")
     try:
-        limit = int((folder / "memory.max").read_text(encoding="ascii"))
-        used = int((folder / "memory.current").read_text(encoding="ascii"))
-        stat = dict(line.split() for line in (folder / "memory.stat").read_text(encoding="ascii").splitlines())
+        limit = int((_CGROUP / "memory.max").read_text(encoding="ascii"))
+        used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))
+        stat = dict(line.split() for line in (_CGROUP / "memory.stat").read_text(encoding="ascii").splitlines())
         # Files kept in memory count as used but make room when it is needed.
         return limit - used + int(stat.get("inactive_file", 0))
     except (OSError, ValueError):

@@ -107,12 +107,20 @@ def test_a_mask_marks_the_frames_in_which_it_has_pixels_and_replaces_what_was_sa
     assert marks[2].mask is None
 
 
-@pytest.mark.parametrize("later", [Click((1, 20, 20), False), Box((1, 0, 0), (2, 9, 9))])
+@pytest.mark.parametrize("later", [Click((1, 20, 20)), Click((1, 4, 4), object_id=0), Box((1, 0, 0), (2, 9, 9))])
 def test_a_mask_that_is_corrected_becomes_a_hint(later):
     mask = drawn(1, slice(2, 9), slice(3, 8))
     marks = said((MaskPrompt(mask),), (later,))[1][1]
     assert marks.mask is None
     assert np.array_equal(marks.drawn, mask[1])
+
+
+@pytest.mark.parametrize("later", [Click((1, 4, 4)), Click((1, 20, 20), False), Click((1, 20, 20), object_id=0)])
+def test_a_mask_stands_when_points_say_the_same(later):
+    mask = drawn(1, slice(2, 9), slice(3, 8))
+    marks = said((MaskPrompt(mask), later), (later,))[1][1]
+    assert np.array_equal(marks.mask, mask[1])
+    assert marks.points == []
 
 
 def test_what_the_first_round_about_an_object_says_is_given_and_the_rest_corrects():

@@ -77,7 +77,9 @@ class Marks:
     since: int | None = None
 
     def add_points(self, points: list[Place], is_positive: bool, round_: int) -> None:
-        """Add points; a mask given before becomes a hint."""
+        """Add points. A mask given before says the same already, or becomes a hint."""
+        if self.mask is not None and all(self.mask[_pixel(point)] == is_positive for point in points):
+            return
         self._doubt_mask()
         self.points.extend(points)
         self.is_positive.extend([is_positive] * len(points))
@@ -114,7 +116,7 @@ class Marks:
 def read_marks(dialogue: Dialogue, shape: Shape, habits: VideoHabits) -> dict[int, dict[int, Marks]]:
     """Return what all rounds say, by object id and frame, both ascending.
 
-    Marks of the background are negative for every object, and so is each negative mark of an object for itself alone.
+    Marks of the background are negative for every object.
 
     Raises:
         SegmenterError: no prompt in this round, one of another kind, nothing about an object, or a box or scribble
@@ -231,6 +233,10 @@ def _frames_of(prompt: Prompt) -> Iterator[int]:
 def _drawn(line: tuple[Place, ...], shape: Shape) -> Mask:
     canvas: NDArray[np.uint8] = np.zeros(shape, np.uint8)
     # The last point twice: of a single one OpenCV draws nothing.
-    corners = np.rint([(column, row) for row, column in (*line, line[-1])]).astype(np.int32)
+    corners = np.array([_pixel(point)[::-1] for point in (*line, line[-1])], dtype=np.int32)
     cv2.polylines(canvas, [corners], isClosed=False, color=1, thickness=1)
     return canvas.astype(np.bool_)
+
+
+def _pixel(point: Place) -> tuple[int, ...]:
+    return tuple(round(coordinate) for coordinate in point)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -322,6 +323,35 @@ def test_a_cut_file_in_a_folder_is_refused(folder):
     weights.write_bytes(b"")
     with pytest.raises(InvalidInput, match="cannot be loaded"):
         load_model(str(folder), family="sam")
+
+
+def test_a_damaged_file_in_a_folder_is_read_or_refused_but_never_a_crash(folder):
+    rng, weights = random.Random(0), folder / "model.safetensors"
+    whole, refused = weights.read_bytes(), 0
+    header = 8 + int.from_bytes(whole[:8], "little")
+    for _ in range(40):
+        damaged = bytearray(whole)
+        damaged[rng.randrange(header)] = rng.randrange(256)
+        weights.write_bytes(damaged)
+        try:
+            load_model(str(folder), family="sam")
+        except InvalidInput as error:
+            assert str(folder) in str(error)
+            assert "\n" not in str(error)
+            refused += 1
+    assert refused
+
+
+@pytest.mark.parametrize(
+    "index",
+    ["", "[]", "{}", '{"weight_map": 3}', '{"weight_map": {"a": 3}}', '{"weight_map": {"a": "lost.safetensors"}}'],
+)
+def test_an_index_of_files_that_are_not_there_is_refused(folder, index):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(InvalidInput, match="cannot be (loaded|read)") as caught:
+        load_model(str(folder), family="sam")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_configuration_that_does_not_fit_its_weights_is_refused(folder):

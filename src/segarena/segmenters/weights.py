@@ -188,6 +188,7 @@ def _filled(kind: Any, source: str | None, shown: str, dtype: str, **how: Any) -
         SafetensorError,
         StrictDataclassError,
         ArithmeticError,
+        AttributeError,
         LookupError,
         TypeError,
         ValueError,

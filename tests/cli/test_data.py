@@ -46,4 +46,4 @@ def test_options_may_be_written_beside_the_path(segarena, photos):
 def test_nothing_to_look_at_ends_with_2(refused):
     assert "nowhere/images: expected a folder with images, found none" in refused("data", "check", "folder", "nowhere")
     assert "missing a required argument: 'path'" in refused("data", "check", "folder")
-    assert "did you mean 'folder'?" in refused("data", "check", "foldre", "photos")
+    assert "did you mean 'folder'" in refused("data", "check", "foldre", "photos")

@@ -11,7 +11,7 @@ import typer
 
 from segarena.errors import InvalidInput
 
-OF_BENCHMARK = ("click_model", "clicks")
+OF_BENCHMARK = ("click_model", "clicks", "prompts", "refine")
 """Options that belong to the benchmark; one that does not take them says so."""
 
 BenchmarkName = Annotated[
@@ -37,6 +37,11 @@ ClickModel = Annotated[
     typer.Option(help="For rclicks: where people click, from `segarena list click-models`. [default: depth]"),
 ]
 Clicks = Annotated[Path | None, typer.Option(help="For rclicks: a clicks table, whose first clicks take part.")]
+Prompts = Annotated[
+    list[str] | None,
+    typer.Option(help="For radioactive: a scheme of first prompts, such as 3b-inter; repeat for several."),
+]
+Refine = Annotated[str | None, typer.Option(help="For radioactive: how errors are corrected, such as scribble.")]
 Rounds = Annotated[int | None, typer.Option(help="The most rounds of a dialogue.")]
 Workers = Annotated[int | None, typer.Option("--workers", "-w", help="Processes to use. [default: 1]")]
 Limit = Annotated[int | None, typer.Option(help="Only the first so many samples.")]
@@ -104,7 +109,7 @@ def _read_toml(file: Path | None, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _value_of(key: str, value: Any) -> tuple[str, bool]:
     """Return what the value of a TOML option has to be, and whether this one is."""
-    if key in ("users", "metrics"):
+    if key in ("users", "metrics", "prompts"):
         return 'a list like ["NAME"]', isinstance(value, list) and all(isinstance(inner, str) for inner in value)
     if key in ("benchmark", "segmenter", "dataset", "out", "cache", *OF_BENCHMARK):
         return 'a text like "NAME"', isinstance(value, str)

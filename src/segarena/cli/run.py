@@ -22,6 +22,8 @@ def run(
     metric: what.Metrics = None,
     click_model: what.ClickModel = None,
     clicks: what.Clicks = None,
+    prompts: what.Prompts = None,
+    refine: what.Refine = None,
     rounds: what.Rounds = None,
     out: Annotated[
         Path | None,
@@ -47,6 +49,8 @@ def run(
 
         segarena run rclicks -s grabcut -d demo --click-model depth --clicks clicks.csv
 
+        segarena run radioactive -s grabcut -d "nifti-folder(root='scans')" --prompts 3b-inter --refine scribble
+
     Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid);
     2: refused, with one line why; 130: interrupted.
     """
@@ -58,6 +62,8 @@ def run(
         "metrics": metric,
         "click_model": click_model,
         "clicks": clicks,
+        "prompts": prompts,
+        "refine": refine,
         "rounds": rounds,
         "out": out,
         "workers": workers,

@@ -1,0 +1,99 @@
+"""RadioActive: how well do 2D and 3D models segment radiology volumes, for how much human effort?
+
+A few prompts that a clinician could give, spread over the slices by a lift where the model sees only images, then
+corrections. Several prompting schemes are users of one run, so that each volume is read and encoded once for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from segarena.errors import InvalidInput
+from segarena.interfaces import Benchmark, Statistic
+from segarena.registry import PluginSpec, benchmark
+
+SCHEMES = ("1-pps", "5p-inter", "3b-inter", "box-ps", "3d-box-slices")
+"""One of each kind of effort, from a few interactions to several per slice."""
+
+CORRECTIONS = 5
+"""Rounds of corrections after the first prompts, as published."""
+
+
+@benchmark("radioactive")
+def radioactive(
+    *,
+    prompts: str | Sequence[str] = SCHEMES,
+    refine: str = "none",
+    keeps_prompts: bool = True,
+    edge_noise_px: int = 0,
+    rounds: int | None = None,
+    tolerance_mm: float = 2.0,
+    protocol: str = "corrected",
+) -> Benchmark:
+    """Judge volume segmenters by Dice and NSD against what the prompts cost.
+
+    Records call each user after its scheme, "3b-inter"; with corrections "3b-inter.scribble", and an ending "*" in
+    tables where earlier prompts stay in force.
+
+    Args:
+        prompts: one or several schemes of first prompts, see `docs/users.md`; each is a user of the run.
+        refine: how errors are corrected in five further rounds: "none", "scribble", "1pps", "1ppv", "lasso",
+            "largest-error", "scribble-point".
+        keeps_prompts: slices are predicted from all their prompts so far, and all prompted slices again.
+        edge_noise_px: the edges of first boxes are moved by up to so many pixels (Table 9).
+        rounds: the most rounds; by default 1 without corrections and 6 with them.
+        tolerance_mm: of NSD.
+        protocol: "corrected", or "published" for everything that the published code does otherwise.
+
+    Source: Isensee et al., RadioActive, arXiv 2411.07885; `docs/benchmarks.md` names the differences.
+    """
+    schemes = (prompts,) if isinstance(prompts, str) else tuple(prompts)
+    if protocol not in ("corrected", "published"):
+        raise InvalidInput(f"protocol: expected 'corrected' or 'published', got {protocol!r}")
+    if not schemes:
+        raise InvalidInput("prompts: name at least one scheme, such as '3b-inter'")
+    rounds = rounds or (1 if refine == "none" else 1 + CORRECTIONS)
+    options = {
+        "refine": refine,
+        "keeps_prompts": keeps_prompts,
+        "edge_noise_px": edge_noise_px,
+        "protocol": protocol,
+    }
+    return Benchmark(
+        name="radioactive",
+        users=tuple(
+            f"{user_name(scheme, refine)}={PluginSpec('volume', {'prompts': scheme, **options})}" for scheme in schemes
+        ),
+        metrics=("dice", f"nsd(tolerance_mm={tolerance_mm!r})"),
+        rounds=rounds,
+        stop_at=("dice", 1.0),
+        dataset="phantom",
+        protocol=protocol,
+        paper="RadioActive: 3D Radiological Interactive Segmentation Benchmark, arXiv 2411.07885",
+        options={"schemes": list(schemes), **options},
+        summary=_summary(rounds),
+        sample_kind="volume",
+        adapter=str(PluginSpec("slices", {"protocol": protocol})),
+    )
+
+
+def user_name(scheme: str, refine: str) -> str:
+    """Return what records call the user of a scheme."""
+    plain = scheme.replace("±", "+-")
+    return plain if refine == "none" else f"{plain}.{refine}"
+
+
+def _summary(rounds: int) -> tuple[Statistic, ...]:
+    first = (
+        Statistic(name="Dice@1", kind="at_round", metric="dice", round=1),
+        Statistic(name="NSD@1", kind="at_round", metric="nsd", round=1),
+    )
+    if rounds == 1:
+        return first
+    return (
+        *first,
+        Statistic(name=f"Dice@{rounds}", kind="at_round", metric="dice", round=rounds),
+        Statistic(name=f"NSD@{rounds}", kind="at_round", metric="nsd", round=rounds),
+        Statistic(name="AuC", kind="auc", metric="dice"),
+        Statistic(name="NoC@90", kind="noc", metric="dice", threshold=0.9, higher_is_better=False),
+    )

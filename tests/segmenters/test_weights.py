@@ -327,19 +327,18 @@ def test_a_cut_file_in_a_folder_is_refused(folder):
 
 def test_a_damaged_file_in_a_folder_is_read_or_refused_but_never_a_crash(folder):
     rng, weights = random.Random(0), folder / "model.safetensors"
-    whole, refused = weights.read_bytes(), 0
+    whole, messages = weights.read_bytes(), []
     header = 8 + int.from_bytes(whole[:8], "little")
-    for _ in range(40):
+    for _ in range(25):
         damaged = bytearray(whole)
         damaged[rng.randrange(header)] = rng.randrange(256)
         weights.write_bytes(damaged)
         try:
             load_model(str(folder), family="sam")
         except InvalidInput as error:
-            assert str(folder) in str(error)
-            assert "\n" not in str(error)
-            refused += 1
-    assert refused
+            messages.append(str(error))
+    assert messages
+    assert all(str(folder) in message and "\n" not in message for message in messages)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +348,7 @@ def test_a_damaged_file_in_a_folder_is_read_or_refused_but_never_a_crash(folder)
 def test_an_index_of_files_that_are_not_there_is_refused(folder, index):
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors.index.json").write_text(index)
-    with pytest.raises(InvalidInput, match="cannot be (loaded|read)") as caught:
+    with pytest.raises(InvalidInput, match=r"cannot be (loaded|read)") as caught:
         load_model(str(folder), family="sam")
     assert "\n" not in str(caught.value)
 

@@ -113,20 +113,15 @@ def test_one_click_per_prompted_slice():
     assert [click.position[0] for click in clicks] == [3, 4]  # 9 and 10 are wrong too, but were never prompted
 
 
-def test_clicks_stay_near_the_first_one_as_published():
+@pytest.mark.parametrize("refine", ["1ppv", "scribble-point"])
+def test_corrections_in_3d_stay_near_the_first_click_as_published(refine):
     target = np.zeros((4, 4, 400), dtype=bool)
     target[1:3, 1:3] = True
     rounds = [(Click((2, 2, 350)),)]
-    text = "volume(prompts='1-ppv', refine='1ppv', quirks=('first-click-patch',))"
-    columns = [ask(text, target, rounds, seed=seed)[0].position[2] for seed in range(50)]
-    assert min(columns) >= 350 - 96
-    assert (
-        min(
-            ask(text.replace("quirks=('first-click-patch',)", ""), target, rounds, seed=s)[0].position[2]
-            for s in range(50)
-        )
-        < 200
-    )
+    for quirks, is_near in (((), False), (("first-click-patch", "sideways-line"), True)):
+        text = f"volume(prompts='1-ppv', refine={refine!r}, quirks={quirks})"
+        columns = [ask(text, target, rounds, seed=seed)[0].position[2] for seed in range(50)]
+        assert all(column >= 350 - 96 for column in columns) == is_near
 
 
 def test_fallback_is_positive_only_as_published():

@@ -20,6 +20,7 @@ from segarena.users.volume.corrections import (
     is_solved,
     lasso_around_largest_error,
     prompted_slices,
+    within_patch,
     wrong_pixel_per_slice,
     wrong_voxel,
 )
@@ -108,6 +109,8 @@ class VolumeUser:
             distance_px=distance_px,
             distance_mm=distance_mm,
             joins_contours="joined-contours" in self._quirks,
+            calls_fallback_positive="positive-fallback" in self._quirks,
+            runs_sideways=refine == "scribble-point" and "sideways-line" in self._quirks,
         )
         self.prompt_kinds = self._scheme.kinds | _REFINE_KINDS[refine]
         self.lift = Lift(spread=self._scheme.spread, keeps_prompts=keeps_prompts, protocol=protocol)
@@ -136,21 +139,23 @@ class VolumeUser:
         return shifted(box, shape, rng, shift_px) if shift_px else box
 
     def _correct(self, turn: Turn, comparison: Comparison) -> Sequence[Prompt]:
-        rng, quirks = turn.rng, self._quirks
+        rng = turn.rng
+        if self._refine in ("1ppv", "scribble-point") and "first-click-patch" in self._quirks and turn.dialogue.clicks:
+            comparison = within_patch(comparison, turn.dialogue.clicks[0].position)
         match self._refine:
             case "1pps":
                 slices = prompted_slices(turn.dialogue)
-                return wrong_pixel_per_slice(comparison, slices, rng, one_fraction="one-fraction" in quirks)
+                return wrong_pixel_per_slice(comparison, slices, rng, one_fraction="one-fraction" in self._quirks)
             case "1ppv":
-                clicks = turn.dialogue.clicks if "first-click-patch" in quirks else ()
-                return wrong_voxel(comparison, rng, near=clicks[0].position if clicks else None)
+                return wrong_voxel(comparison, rng)
             case "lasso":
                 return lasso_around_largest_error(comparison)
             case "largest-error":
                 return centre_of_largest_error(comparison, rng)
+            case "scribble":
+                return scribble(comparison, rng, self._stroke)
             case _:
-                drawn = scribble(comparison, rng, self._stroke, calls_fallback_positive="positive-fallback" in quirks)
-                return drawn if self._refine == "scribble" else point_of_scribble(drawn, rng)
+                return point_of_scribble(scribble(comparison, rng, self._stroke), rng)
 
 
 def _once(sample: Sample, target: Target) -> int:

@@ -20,6 +20,7 @@ from segarena.users.volume.corrections import (
     is_solved,
     lasso_around_largest_error,
     prompted_slices,
+    within_patch,
     wrong_pixel_per_slice,
     wrong_voxel,
 )
@@ -129,13 +130,27 @@ def test_every_wrong_voxel_is_as_likely():
     assert min(counts.values()) > 320
 
 
-def test_published_correction_stays_near_the_first_click():
+def test_patch_keeps_what_is_near():
     target = np.zeros((4, 4, 400), dtype=bool)
     target[2, 2] = True
-    comparison = Comparison.of(np.zeros_like(target), target, spacing_mm=(1.0, 1.0, 2.0))
-    columns = {wrong_voxel(comparison, random(seed), near=(2, 2, 100))[0].position[2] for seed in range(2000)}
-    assert (min(columns), max(columns)) == (52, 147)
-    assert wrong_voxel(Comparison.of(target, target), random(0), near=(2, 2, 100)) == ()
+    comparison = within_patch(Comparison.of(np.zeros_like(target), target, spacing_mm=(1.0, 1.0, 2.0)), (2, 2, 100))
+    assert np.flatnonzero(comparison.target[2, 2]).tolist() == list(range(52, 148))
+    assert comparison.target_area == 96
+    assert comparison.spacing_mm == (1.0, 1.0, 2.0)
+
+
+@settings(deadline=None)
+@given(PAIRS, st.integers(0, 99))
+def test_patch_is_a_crop_of_both_masks(pair, seed):
+    prediction, target = pair
+    rng = random(seed)
+    centre = tuple(int(rng.integers(n)) for n in target.shape)
+    spacing_mm = tuple(rng.uniform(5, 60, 3))
+    patch = within_patch(Comparison.of(prediction, target, spacing_mm=spacing_mm), centre)
+    distance = [(np.arange(n) - c) * mm for n, c, mm in zip(target.shape, centre, spacing_mm, strict=True)]
+    inside = np.logical_and.reduce(np.meshgrid(*[(d >= -96) & (d < 96) for d in distance], indexing="ij"))
+    assert np.array_equal(patch.prediction, prediction & inside)
+    assert np.array_equal(patch.target, target & inside)
 
 
 @settings(deadline=None)

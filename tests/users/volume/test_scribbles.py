@@ -78,6 +78,15 @@ def test_line_through_a_straight_tube_is_its_axis():
     assert line_through_missing(Comparison.of(np.zeros_like(target), target)) == tuple((z, 6, 8) for z in range(2, 7))
 
 
+def test_line_through_missing_may_run_sideways():
+    target = blobs(12)[1]
+    prediction = np.zeros_like(target)
+    turned = Comparison.of(prediction.T.copy(), target.T.copy())
+    line = line_through_missing(Comparison.of(prediction, target), runs_sideways=True)
+    assert line == tuple(position[::-1] for position in line_through_missing(turned))
+    assert len({position[2] for position in line}) == len(line) > 1
+
+
 def slow_dilated(plane, radius):
     grown = np.zeros_like(plane)
     for row, column in np.argwhere(plane):
@@ -238,7 +247,7 @@ def fallback_case():
 def test_surplus_voxels_are_clicked_where_no_scribble_can_be_drawn(is_positive):
     comparison = fallback_case()
     for seed in range(10):
-        clicks = scribble(comparison, random(seed), PUBLISHED, calls_fallback_positive=is_positive)
+        clicks = scribble(comparison, random(seed), Stroke(plane="coronal", calls_fallback_positive=is_positive))
         assert len({click.position for click in clicks}) == len(clicks) == 3
         assert all(comparison.prediction[c.position] and not comparison.target[c.position] for c in clicks)
         assert all(click.is_positive == is_positive for click in clicks)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 import cv2
 import numpy as np
 
-from segarena.comparison import Comparison
+from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
-from segarena.geometry.boxes import Window, intersect_windows
+from segarena.geometry.boxes import intersect_windows
 from segarena.geometry.components import Component, largest_component
 from segarena.geometry.depth import deepest_voxels
 from segarena.prompts import Box, Click, Lasso, Limits, Position
@@ -47,27 +49,35 @@ def wrong_pixel_per_slice(
     return tuple(clicks)
 
 
-def wrong_voxel(comparison: Comparison, rng: np.random.Generator, *, near: Position | None = None) -> tuple[Click, ...]:
+def wrong_voxel(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
     """Return one random wrong voxel of the volume, called by the sign it should have; "1PPV Refine".
 
-    Args:
-        comparison: the last prediction against the target.
-        rng: one number is drawn.
-        near: only voxels within 96 mm of this position along each axis are looked at: the patch of 128 voxels of
-            1.5 mm that published code cuts out around the first click. None looks at all.
-
-    Returns:
-        No click where nothing is wrong; published code fails there.
+    No click where nothing is wrong; published code fails there.
     """
-    window = _patch(comparison, near)
-    planes = range(window[0].start, window[0].stop)
-    errors = (_errors(comparison, plane, window) for plane in planes)
-    sums = list(accumulate((int(np.count_nonzero(error)) for error in errors), initial=0))
+    planes = range(comparison.window[0].start, comparison.window[0].stop)
+    sums = list(accumulate((int(np.count_nonzero(_errors(comparison, plane))) for plane in planes), initial=0))
     if not sums[-1]:
         return ()
     rank = int(rng.integers(sums[-1]))
-    place = int(np.searchsorted(sums, rank, side="right")) - 1
-    return (_click(comparison, planes[place], _errors(comparison, planes[place], window), rank - sums[place], window),)
+    place = bisect_right(sums, rank) - 1
+    return (_click(comparison, planes[place], _errors(comparison, planes[place]), rank - sums[place]),)
+
+
+def within_patch(comparison: Comparison, centre: Position) -> Comparison:
+    """Return the comparison of what lies within 96 mm of `centre` along each axis; all else is empty.
+
+    It is the patch of 128 voxels of 1.5 mm that published code cuts out around the first click for models in 3D.
+    """
+    patch = tuple(
+        slice(
+            max(0, math.ceil(middle - _PATCH_HALF_SIDE_MM / mm)), max(0, math.ceil(middle + _PATCH_HALF_SIDE_MM / mm))
+        )
+        for middle, mm in zip(centre, comparison.spacing_mm or (1.0, 1.0, 1.0), strict=True)
+    )
+    inside = intersect_windows(comparison.window, patch)
+    prediction, target = (np.zeros(comparison.target.shape, dtype=np.bool_) for _ in range(2))
+    prediction[inside], target[inside] = comparison.prediction[inside], comparison.target[inside]
+    return Comparison(prediction, Reference(target, spacing_mm=comparison.spacing_mm))
 
 
 def centre_of_largest_error(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
@@ -146,26 +156,15 @@ def prompted_slices(dialogue: Dialogue) -> Sequence[int]:
     return sorted(planes)
 
 
-def _errors(comparison: Comparison, plane: int, window: Window | None = None) -> Mask:
-    """Return the wrong pixels of slice `plane`, cropped to `window`."""
-    inside = (window or comparison.window)[1:]
+def _errors(comparison: Comparison, plane: int) -> Mask:
+    """Return the wrong pixels of slice `plane`, cropped to the comparison's window."""
+    inside = comparison.window[1:]
     return comparison.prediction[plane][inside] ^ comparison.target[plane][inside]
 
 
-def _click(comparison: Comparison, plane: int, errors: Mask, rank: int, window: Window | None = None) -> Click:
+def _click(comparison: Comparison, plane: int, errors: Mask, rank: int) -> Click:
     """Return the click on the pixel of `errors` with this rank in raster order."""
     row, column = divmod(int(np.flatnonzero(errors)[rank]), errors.shape[1])
-    _, rows, columns = window or comparison.window
+    _, rows, columns = comparison.window
     position = (plane, row + rows.start, column + columns.start)
     return Click(position, bool(comparison.target[position]))
-
-
-def _patch(comparison: Comparison, near: Position | None) -> Window:
-    if near is None:
-        return comparison.window
-    halves = [_PATCH_HALF_SIDE_MM / mm for mm in comparison.spacing_mm or (1.0, 1.0, 1.0)]
-    patch = tuple(
-        slice(max(0, int(np.ceil(centre - half))), min(size, int(np.ceil(centre + half))))
-        for centre, half, size in zip(near, halves, comparison.target.shape, strict=True)
-    )
-    return intersect_windows(comparison.window, patch)

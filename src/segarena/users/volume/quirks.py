@@ -13,9 +13,10 @@ QUIRKS: Mapping[str, str] = MappingProxyType(
         "inclusive-box": "the stop of a box in 3D is the last voxel, which the box then loses",
         "clipped-noise": "edges of a perturbed box are cut at the last pixel, so that a box at the border loses it",
         "one-fraction": "all slices corrected in a round are corrected at the same share of their wrong pixels",
-        "first-click-patch": "a correcting click in the volume falls within 96 mm of the first click along each axis",
+        "first-click-patch": "corrections for models in 3D lie within 96 mm of the first click along each axis",
         "coronal-only": "scribbles on what is surplus are drawn in a coronal plane, never in a sagittal one",
         "joined-contours": "a scribble runs on from one outline of the object into the next",
+        "sideways-line": "for models in 3D the line through what is missing runs from column to column",
         "positive-fallback": "clicks on surplus voxels given where no scribble can be drawn are called positive",
     }
 )

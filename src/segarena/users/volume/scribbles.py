@@ -38,6 +38,10 @@ class Stroke:
         joins_contours: outlines of several parts are one after another on one closed line, as published: the share
             is one of all of them, and a stroke may jump from one part to the next. Otherwise a stroke follows one
             outline.
+        calls_fallback_positive: clicks on surplus given where no scribble can be drawn are called positive, as
+            published.
+        runs_sideways: a scribble on what is missing runs from column to column instead of from slice to slice, as
+            published for models in 3D.
     """
 
     plane: Plane = "most-errors"
@@ -46,15 +50,15 @@ class Stroke:
     distance_px: int = 2
     distance_mm: float | None = None
     joins_contours: bool = False
+    calls_fallback_positive: bool = False
+    runs_sideways: bool = False
 
 
-def scribble(
-    comparison: Comparison, rng: np.random.Generator, stroke: Stroke, *, calls_fallback_positive: bool = False
-) -> tuple[Scribble | Click, ...]:
+def scribble(comparison: Comparison, rng: np.random.Generator, stroke: Stroke) -> tuple[Scribble | Click, ...]:
     """Return a scribble on what is missing, or one on what is surplus, by chance in proportion to their voxels.
 
-    Where no scribble can be drawn on surplus, up to 3 random surplus voxels are clicked instead;
-    `calls_fallback_positive` calls these clicks positive, as published. Nothing is given where nothing is wrong.
+    Where no scribble can be drawn on surplus, up to 3 random surplus voxels are clicked instead. Nothing is given
+    where nothing is wrong.
 
     Source: RadioActive, section 2.2, and its published code.
     """
@@ -62,15 +66,17 @@ def scribble(
     if not missing + surplus:
         return ()
     if not surplus or (missing and rng.random() >= surplus / (missing + surplus)):
-        return (Scribble(line_through_missing(comparison)),)
+        return (Scribble(line_through_missing(comparison, runs_sideways=stroke.runs_sideways)),)
     points = line_through_surplus(comparison, rng, stroke)
     if points:
         return (Scribble(points, is_positive=False),)
-    return tuple(Click(p, calls_fallback_positive) for p in _surplus_voxels(comparison, rng, _FALLBACK_CLICKS))
+    return tuple(Click(p, stroke.calls_fallback_positive) for p in _surplus_voxels(comparison, rng, _FALLBACK_CLICKS))
 
 
-def line_through_missing(comparison: Comparison) -> tuple[Position, ...]:
-    """Return the `middle_line` of what is missing."""
+def line_through_missing(comparison: Comparison, *, runs_sideways: bool = False) -> tuple[Position, ...]:
+    """Return the `middle_line` of what is missing; `runs_sideways` takes columns for slices."""
+    if runs_sideways:
+        return tuple(position[::-1] for position in middle_line(comparison.missing.T, comparison.window[::-1]))
     return middle_line(comparison.missing, comparison.window)
 
 

@@ -19,13 +19,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.metrics.intervals import Interval, bootstrap_mean
 
+Values: TypeAlias = NDArray[np.float64]
 Over: TypeAlias = Literal["common", "own", "same"]
 
 _TARGET = ("dataset", "class", "sample", "target")
 _TABLE = ("level", "dataset", "class", "mean", "low", "high", "cases", "targets")
-_WHOLE = "\0whole"  # a column of one value, so that nothing to split by is no special case
+_WHOLE = "\0"  # a name that no column and no class has
 _MISSING = ("dataset", "class", "cases", "targets", "cases_of", "targets_of")
 
 
@@ -74,8 +74,8 @@ def average(
     """Return the means of `column` at every level, with bootstrap intervals over cases.
 
     Whole cases are drawn with replacement within each dataset, with all their classes and targets; a class that a
-    draw has no case of is left out of that draw. A dataset with one case has no interval, nor has a mean over
-    datasets one of which has none. Rows over the same cases share their draws.
+    draw has no case of is left out of that draw. A class or dataset with one case has no interval, nor has a mean
+    over datasets one of which has none. Rows over the same cases share their draws.
 
     Args:
         values: one line per target and repetition, with the columns "dataset", "sample", "target", "class" and those
@@ -92,9 +92,11 @@ def average(
 
     Raises:
         InvalidInput: nothing to average, a column missing, named twice or null (`column` excepted), another word for
-            `over`, or `over="same"` and some row lacks a target.
+            `over`, `repeats` below 1, `level` not in (0, 1), or `over="same"` and some row lacks a target.
     """
     _check(values, column, [*split, *rows], over)
+    bootstrap = _Bootstrap(repeats, level, seed)
+    # A column of one value makes averages without a split no special case.
     every = values.with_columns(pl.col(column).cast(pl.Float64).fill_nan(None), pl.lit(0).alias(_WHOLE))
     within, groups = [_WHOLE, *split], [_WHOLE, *split, *rows]
     of_targets = every.drop_nulls(column).group_by(*groups, *_TARGET).agg(pl.col(column).mean().alias("value"))
@@ -107,7 +109,7 @@ def average(
     for key in every.select(groups).unique().sort(groups).iter_rows():
         named = dict(zip(groups, key, strict=True))
         of_group = kept.filter(*(pl.col(name) == value for name, value in named.items()))
-        lines.extend(named | line for line in _levels(of_group, repeats, level, seed))
+        lines.extend(named | line for line in _levels(of_group, bootstrap))
     table = pl.DataFrame(lines, infer_schema_length=None)
     return Averages(table.select(*split, *rows, *_TABLE), missing.drop(_WHOLE))
 
@@ -158,45 +160,64 @@ def _common(of_targets: pl.DataFrame, groups: list[str], within: list[str]) -> p
     return of_targets.join(shared, on=[*within, *_TARGET], how="semi")
 
 
-def _levels(of_group: pl.DataFrame, repeats: int, level: float, seed: int) -> list[dict[str, Any]]:
+class _Bootstrap:
+    """How often each case is drawn; the same for all rows that have equally many cases of a dataset."""
+
+    def __init__(self, repeats: int, level: float, seed: int) -> None:
+        if repeats < 1 or not 0 < level < 1:
+            raise InvalidInput(f"expected repeats of at least 1 and a level within 0..1, got {repeats} and {level}")
+        self._repeats, self._seed = repeats, seed
+        self._ends = [(1 - level) / 2, (1 + level) / 2]
+        self._drawn: dict[tuple[str, int], Values] = {}
+
+    def of_classes(self, dataset: str, matrix: Values) -> Values:
+        """Return the mean of each class in each draw, (draws, classes), from (cases, classes); NaN of no case."""
+        key = (dataset, len(matrix))
+        if key not in self._drawn:
+            rng = np.random.default_rng([self._seed, *dataset.encode()])
+            cases = len(matrix)
+            self._drawn[key] = rng.multinomial(cases, np.full(cases, 1 / cases), size=self._repeats).astype(np.float64)
+        times = self._drawn[key]
+        sums, counts = times @ np.nan_to_num(matrix), times @ (~np.isnan(matrix)).astype(np.float64)
+        return np.divide(sums, counts, out=np.full_like(sums, math.nan), where=counts > 0)
+
+    def interval(self, draws: Values, cases: int) -> tuple[float, float]:
+        """Return the percentile interval of the draws that are not NaN; NaN when there were fewer than two cases."""
+        if cases < 2:
+            return math.nan, math.nan
+        low, high = np.quantile(draws[~np.isnan(draws)], self._ends)
+        return float(low), float(high)
+
+
+def _levels(of_group: pl.DataFrame, bootstrap: _Bootstrap) -> list[dict[str, Any]]:
     """Return the lines of one row of the table: every class, every dataset, all."""
     lines: list[dict[str, Any]] = []
     means: list[float] = []
-    draws: list[NDArray[np.float64]] = []
-    for number, ((dataset,), of_dataset) in enumerate(of_group.group_by("dataset", maintain_order=True)):
-        cases = of_dataset.group_by("class", "sample", maintain_order=True).agg(pl.col("value").mean())
-        for (name,), of_class in cases.group_by("class", maintain_order=True):
-            interval = bootstrap_mean(of_class["value"].to_numpy(), repeats=repeats, level=level, seed=seed)
-            targets = of_dataset.filter(pl.col("class") == name).height
-            lines.append(_line("class", str(dataset), str(name), interval, of_class.height, targets))
-        matrix = cases.pivot("class", index="sample", values="value").drop("sample").to_numpy().astype(np.float64)
-        mean = float(np.mean([column[~np.isnan(column)].mean() for column in matrix.T]))
-        drawn = _draws(matrix, repeats, np.random.default_rng([seed, number]))
-        lines.append(_line("dataset", str(dataset), "", _interval(mean, drawn, level), len(matrix), of_dataset.height))
-        means.append(mean)
-        draws.append(drawn)
-    both = np.mean(draws, axis=0) if draws else np.full(1, math.nan)
-    overall = _interval(float(np.mean(means)) if means else math.nan, both, level)
-    lines.append(_line("all", "", "", overall, of_group.select("dataset", "sample").n_unique(), of_group.height))
-    return lines
+    draws: list[Values] = []
+    fewest = 0
+    for (dataset,), of_dataset in of_group.group_by("dataset", maintain_order=True):
+        of_cases = of_dataset.group_by("class", "sample", maintain_order=True).agg(pl.col("value").mean())
+        table = of_cases.rename({"sample": _WHOLE}).pivot("class", index=_WHOLE, values="value").drop(_WHOLE)
+        matrix = table.to_numpy().astype(np.float64)
+        targets = dict(of_dataset.group_by("class").len().iter_rows())
+        of_classes = bootstrap.of_classes(str(dataset), matrix)
+        class_means: list[float] = []
+        for name, values, drawn in zip(table.columns, matrix.T, of_classes.T, strict=True):
+            cases = int(np.count_nonzero(~np.isnan(values)))
+            class_means.append(float(np.nanmean(values)))
+            ends = bootstrap.interval(drawn, cases)
+            lines.append(_line("class", str(dataset), name, class_means[-1], ends, cases, targets[name]))
+        means.append(float(np.mean(class_means)))
+        draws.append(np.nanmean(of_classes, axis=1))
+        fewest = min(fewest or len(matrix), len(matrix))
+        ends = bootstrap.interval(draws[-1], len(matrix))
+        lines.append(_line("dataset", str(dataset), "", means[-1], ends, len(matrix), of_dataset.height))
+    mean, cases = float(np.mean(means)) if means else math.nan, of_group.select("dataset", "sample").n_unique()
+    ends = bootstrap.interval(np.mean(draws, axis=0) if draws else np.empty(0), fewest)
+    return [*lines, _line("all", "", "", mean, ends, cases, of_group.height)]
 
 
-def _draws(matrix: NDArray[np.float64], repeats: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return for each draw of cases the mean over classes of their means, from (cases, classes); NaN with one case."""
-    cases = len(matrix)
-    if cases < 2:
-        return np.full(repeats, math.nan)
-    times = rng.multinomial(cases, np.full(cases, 1 / cases), size=repeats).astype(np.float64)
-    sums, counts = times @ np.nan_to_num(matrix), times @ ~np.isnan(matrix)
-    of_classes = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
-    return of_classes.sum(axis=1) / (counts > 0).sum(axis=1)
-
-
-def _interval(mean: float, draws: NDArray[np.float64], level: float) -> Interval:
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(mean, float(low), float(high), 0)
-
-
-def _line(level: str, dataset: str, name: str, interval: Interval, cases: int, targets: int) -> dict[str, Any]:
-    found = (level, dataset, name, interval.mean, interval.low, interval.high, cases, targets)
-    return dict(zip(_TABLE, found, strict=True))
+def _line(
+    level: str, dataset: str, name: str, mean: float, ends: tuple[float, float], cases: int, targets: int
+) -> dict[str, Any]:
+    return dict(zip(_TABLE, (level, dataset, name, mean, *ends, cases, targets), strict=True))

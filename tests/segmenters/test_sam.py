@@ -101,21 +101,6 @@ def test_from_a_folder_a_dialogue_is_answered_replayed_and_packed(family, folder
     assert fresh.device == "cpu"
 
 
-def test_grey_and_alpha_images_are_taken_as_rgb(folder_of):
-    segmenter = registry.build("segmenter", written("sam", folder_of("sam")))
-    grey = photograph((40, 50)).image
-    versions = [grey, np.stack([grey] * 3, axis=2), np.dstack([grey, grey, grey, 255 - grey])]
-    masks = [
-        segmenter.predict(segmenter.encode(ImageSample(id="x", image=image)), [Dialogue().ask((Click((9, 9)),))])[
-            0
-        ].mask
-        for image in versions
-    ]
-    assert masks[0].any()
-    assert np.array_equal(masks[0], masks[1])
-    assert np.array_equal(masks[0], masks[2])
-
-
 def test_what_is_not_an_8_bit_image_is_refused(folder_of):
     segmenter = registry.build("segmenter", written("sam", folder_of("sam")))
     with pytest.raises(SegmenterError, match="sam takes images only, got a VolumeSample"):

@@ -189,20 +189,6 @@ def test_larger_batches_differ_by_rounding_only(family, model):
         np.testing.assert_allclose(alone.logits, batched.logits, rtol=1e-4, atol=1e-4)
 
 
-def test_round_five_is_replayed_from_its_stored_dialogue_alone(family, model):
-    network = network_of(model, family)
-    live = talk(network, network.encode(photograph()), [(click,) for click in CLICKS])
-    stored = Dialogue(
-        rounds=tuple((click,) for click in CLICKS),
-        previous=Prediction(mask=live[3].mask.copy(), logits=live[3].logits.copy()),
-    )
-    fresh = network_of(model, family)
-    talk(fresh, fresh.encode(photograph(seed=1)), [(click,) for click in CLICKS[:2]])
-    (replayed,) = fresh.predict(fresh.encode(photograph()), [stored])
-    assert np.array_equal(replayed.mask, live[4].mask)
-    assert np.array_equal(replayed.logits, live[4].logits)
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (3000, 20), (20, 3000), (30000, 2)])
 def test_images_of_odd_shapes_are_answered_at_their_corners(family, model, shape):
     network = network_of(model, family)

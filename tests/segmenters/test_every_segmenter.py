@@ -13,6 +13,7 @@ import pytest
 
 from segarena import evaluate, registry
 from segarena.dialogue import Dialogue, Prediction, as_prediction
+from segarena.engine.embeddings import from_bytes, to_bytes
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble, Support
 from segarena.samples import ImageSample, Target, VideoSample, VolumeSample
 
@@ -302,6 +303,21 @@ class Photographs:
 
     def check(self):
         return []
+
+
+PACKS = [name for name, made in registry.names("segmenter").items() if name in CASES and hasattr(made, "pack")]
+
+
+@pytest.mark.parametrize("case", PACKS, indirect=True)
+def test_an_encoding_that_was_kept_gives_the_same_answers_in_another_segmenter(case, build):
+    segmenter, sample = build(), case.sample(SHAPE)
+    encoded = segmenter.encode(sample)
+    kept = build().unpack(from_bytes(to_bytes(segmenter.pack(encoded))))
+    for kind in kinds_of(segmenter):
+        rounds = conversation(case, segmenter, sample.shape, kind)
+        answers = go_through(segmenter, encoded, rounds, sample.shape)
+        again = go_through(build(), kept, rounds, sample.shape)
+        assert all(map(same, answers, again)), kind
 
 
 FROM_CLICKS = [

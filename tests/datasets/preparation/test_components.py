@@ -88,4 +88,4 @@ def test_more_than_255_components_keep_their_numbers():
 def test_ids_are_renumbered_in_their_order():
     labels = np.array([[[0, 7, 7, 201, 30]]], np.int16)
     assert renumbered(labels).tolist() == [[[0, 1, 1, 3, 2]]]
-    assert renumbered(labels, drop=np.array([30])).tolist() == [[[0, 1, 1, 2, 0]]]
+    assert renumbered(labels, least_voxels=2).tolist() == [[[0, 1, 1, 0, 0]]]

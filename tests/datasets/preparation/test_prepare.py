@@ -12,6 +12,7 @@ import pytest
 from segarena.datasets.preparation import prepare as module
 from segarena.datasets.preparation.catalogue import SETS, find_set
 from segarena.datasets.preparation.prepare import fetch_set, prepare
+from segarena.datasets.preparation.sources import IdcManifest, TciaCollection
 from segarena.datasets.volume_files import read_labels, read_volume
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
 
@@ -255,3 +256,49 @@ def test_nifti_folder_finds_the_cases_and_their_objects(raw, prepared, tmp_path)
     sample = dataset.load("003")
     assert (sample.modality, len(sample.targets)) == ("CT", 3)
     assert not [finding for finding in dataset.check() if finding.is_error]
+
+
+@pytest.fixture
+def scan(tmp_path, write_ct, write_seg, box):
+    """The DICOM files of one patient with one lesion, by series."""
+    shape = (3, 6, 6)
+    ct = write_ct(tmp_path / "made" / "1.1", np.zeros(shape), patient="CRLM-CT-1001")
+    write_seg(tmp_path / "made" / "1.2" / "1.dcm", ct, [("Tumor_1", box(shape, ((0, 0, 0), (2, 2, 2))))])
+    return {uid: sorted((tmp_path / "made" / uid).iterdir()) for uid in ("1.1", "1.2")}
+
+
+def test_a_tcia_collection_is_fetched_and_prepared(scan, server, web, tmp_path):
+    listed = [{"SeriesInstanceUID": uid} for uid in scan]
+    server.files["/getSeries?Collection=Nodes&format=json"] = json.dumps(listed).encode()
+    for uid, files in scan.items():
+        packed = tmp_path / f"{uid}.zip"
+        with zipfile.ZipFile(packed, "w") as out:
+            for path in files:
+                out.write(path, path.name)
+        server.files[f"/getImage?SeriesInstanceUID={uid}"] = packed.read_bytes()
+    source = TciaCollection(collection="Nodes", page="", base_url=server.url)
+    served = dataclasses.replace(SETS["lnq"], source=source, cases=1)
+    assert fetch_set(served, tmp_path / "fetched", web=web.web) == 2
+    assert prepare(served, tmp_path / "fetched", tmp_path / "out").is_as_stated
+
+
+def test_an_idc_manifest_is_fetched_and_prepared(scan, server, web, tmp_path):
+    (tmp_path / "fetched").mkdir()
+    (tmp_path / "fetched" / "livers.s5cmd").write_text("".join(f"cp s3://open/{uid}/* .\n" for uid in scan))
+    for uid, files in scan.items():
+        contents = ""
+        for path in files:
+            server.files[f"/open/{uid}/{path.name}"] = path.read_bytes()
+            tag = hashlib.md5(path.read_bytes()).hexdigest()
+            size = path.stat().st_size
+            contents += (
+                f"<Contents><Key>{uid}/{path.name}</Key><ETag>&quot;{tag}&quot;</ETag><Size>{size}</Size></Contents>"
+            )
+        listing = f"<ListBucketResult>{contents}</ListBucketResult>"
+        server.files[f"/open/?list-type=2&prefix={uid}%2F"] = listing.encode()
+    source = IdcManifest(collection="livers", bucket_url=server.url + "/{bucket}")
+    served = dataclasses.replace(SETS["colorectal"], source=source, cases=1)
+    assert fetch_set(served, tmp_path / "fetched", web=web.web) == 4
+    result = prepare(served, tmp_path / "fetched", tmp_path / "out")
+    assert result.is_as_stated
+    assert result.cases[0].objects == {"": 1}

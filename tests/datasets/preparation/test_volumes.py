@@ -6,6 +6,7 @@ from segarena.datasets.preparation.volumes import (
     check_same_size,
     label_array,
     read_volume,
+    share,
     smallest_type,
     write_labels,
 )
@@ -74,6 +75,21 @@ def test_overlapping_classes_are_a_folder_that_replaces_the_old_one(tmp_path, re
     assert sorted(path.name for path in (tmp_path / "case").iterdir()) == ["A.nii.gz", "B.nii.gz"]
     assert read_array(tmp_path / "case" / "B.nii.gz").tolist() == [[[1, 1]]]
     assert [path.name for path in tmp_path.iterdir()] == ["case"]
+
+
+def test_a_file_is_copied_where_it_cannot_be_linked(tmp_path, monkeypatch):
+    (tmp_path / "a").write_text("one")
+    share(tmp_path / "a", tmp_path / "linked" / "a")
+    assert (tmp_path / "linked" / "a").samefile(tmp_path / "a")
+
+    def refuse(*_):
+        raise OSError(1, "not on this disk")
+
+    monkeypatch.setattr(type(tmp_path), "hardlink_to", refuse)
+    share(tmp_path / "a", tmp_path / "copied" / "a")
+    share(tmp_path / "a", tmp_path / "copied" / "a")
+    assert (tmp_path / "copied" / "a").read_text() == "one"
+    assert not (tmp_path / "copied" / "a").samefile(tmp_path / "a")
 
 
 def test_what_cannot_be_written_is_an_oserror(tmp_path):

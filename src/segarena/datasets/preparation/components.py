@@ -38,21 +38,23 @@ def instances(
     grown = ndimage.binary_dilation(mask, _ball(dilation)) if dilation else mask
     labels, _ = ndimage.label(grown, structure)
     labels = np.where(mask, labels, 0)
-    sizes = np.bincount(labels.ravel())
-    return renumbered(labels, drop=np.flatnonzero(sizes < least_voxels))
+    return renumbered(labels, least_voxels=least_voxels)
 
 
-def renumbered(labels: NDArray[Any], *, drop: NDArray[np.integer[Any]] | None = None) -> LabelArray:
+def renumbered(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) -> LabelArray:
     """Return labels with ids 1..N without gaps, in the order of the old ids; 0 stays background.
 
     Args:
         labels: integers of at least 0.
-        drop: ids that become background.
+        least_voxels: ids of fewer become background.
     """
-    ids, places = np.unique(labels, return_inverse=True)
-    keeps = (ids != 0) & ~np.isin(ids, drop if drop is not None else [])
-    numbers = np.where(keeps, np.cumsum(keeps), 0)
-    return smallest_type(numbers[places].reshape(labels.shape))
+    # Plane by plane, so that no array of wide integers is as large as the volume.
+    sizes = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
+    for plane in labels:
+        sizes += np.bincount(plane.ravel(), minlength=len(sizes))
+    keeps = sizes >= max(1, least_voxels)
+    keeps[0] = False
+    return smallest_type(np.where(keeps, np.cumsum(keeps), 0))[labels]
 
 
 def _ball(radius: int) -> NDArray[np.bool_]:

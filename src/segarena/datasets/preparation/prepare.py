@@ -12,7 +12,7 @@ from segarena.datasets.preparation.published import Converted, LabelArray, Publi
 from segarena.datasets.preparation.records import CaseRecord, Journal, input_files, write_dataset, write_summary
 from segarena.datasets.preparation.transfer import Web
 from segarena.datasets.preparation.unpacking import unpack
-from segarena.datasets.preparation.volumes import ENDING, write_labels, write_volume
+from segarena.datasets.preparation.volumes import ENDING, share, write_labels, write_volume
 from segarena.errors import DatasetError, DatasetMissing, SampleInvalid
 
 Progress = Callable[[str, int, int], None]
@@ -142,10 +142,14 @@ def _convert_one(published: PublishedSet, case: RawCase, download: Path, journal
     # ITK raises RuntimeError and pydicom ValueError on files that are damaged in ways of their own.
     except (SampleInvalid, RuntimeError, ValueError, MemoryError) as error:
         return Skipped(id=case.id, reason=str(error) or type(error).__name__, by_rule=False)
-    for output in published.outputs:
-        folder = journal.out / output.folder
-        write_labels(converted.labels[output.folder], converted.image, folder / "labelsTr" / case.id)
-        write_volume(converted.image, folder / "imagesTr" / f"{case.id}_0000{ENDING}")
+    images = [journal.out / output.folder / "imagesTr" / f"{case.id}_0000{ENDING}" for output in published.outputs]
+    for output, image in zip(published.outputs, images, strict=True):
+        labels = journal.out / output.folder / "labelsTr" / case.id
+        write_labels(converted.labels[output.folder], converted.image, labels)
+        if image == images[0]:
+            write_volume(converted.image, image)
+        else:
+            share(images[0], image)
     record = CaseRecord(id=case.id, inputs=input_files(case, download), objects=instances, notes=converted.notes)
     journal.add(record)
     return record

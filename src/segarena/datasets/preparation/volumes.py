@@ -116,6 +116,22 @@ def write_volume(image: sitk.Image, path: Path) -> None:
     part.replace(path)
 
 
+def share(file: Path, path: Path) -> None:
+    """Give a file a second name; where the disk cannot, copy it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".part-{path.name}")
+    part.unlink(missing_ok=True)
+    try:
+        part.hardlink_to(file)
+    except OSError:
+        shutil.copyfile(file, part)
+    part.replace(path)
+
+
 def write_labels(labels: LabelArray | Mapping[str, LabelArray], image: sitk.Image, path: Path) -> None:
     """Write a label map to `path` + ".nii.gz", or masks by class to the folder `path`, in the grid of `image`.
 

@@ -30,6 +30,8 @@ def test_one_scan_gives_a_liver_and_its_lesions(tmp_path, write_ct, write_seg, p
     assert (np.count_nonzero(liver), liver.max()) == (64 + 4 + 2 + 8, 1)
     # The necrosis between the parts of the mass touches one with a face and the other with an edge.
     assert [np.count_nonzero(lesion == number) for number in (1, 2)] == [5, 1]
+    images = [tmp_path / "out" / name / "imagesTr" / "HCC_004_0000.nii.gz" for name in ("liver", "lesion")]
+    assert images[0].read_bytes() == images[1].read_bytes()
     kinds = {
         name: json.loads((tmp_path / "out" / name / "dataset.json").read_text())["kind"] for name in ("liver", "lesion")
     }

@@ -153,6 +153,18 @@ def test_two_empty_masks_and_one_empty_mask():
     assert SurfaceDistance(one_empty=50)(half)["assd_mm"] == 50
 
 
+def test_specks_far_from_the_target_count_by_their_area_only():
+    target, prediction = np.zeros((2, 40, 40, 40), dtype=bool)
+    target[10:14, 10:14, 10:14] = True
+    prediction[35, 35, 35] = True
+    spacing = (2.0, 1.0, 1.0)
+    assert nsd(prediction, target, spacing) == 0.0
+    prediction[10:14, 10:14, 10:14] = True
+    expected = slow(prediction, target, spacing, 2.0)[0]
+    assert 0.9 < expected < 1
+    assert math.isclose(nsd(prediction, target, spacing), expected, rel_tol=1e-12)
+
+
 def test_voxel_borders_are_another_convention():
     target, prediction = np.zeros((2, 8, 8, 8), dtype=bool)
     target[2:5, 2:5, 2:5] = True

@@ -65,20 +65,19 @@ def surface(
         raise InvalidInput(f"surface convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
     if is_empty(window):
         return Surface(np.empty((0, mask.ndim), dtype=np.int64), np.empty(0))
-    crop = mask[window]
-    hidden = None if ignore is None else ignore[window]
+    crop, hidden = mask[window], None if ignore is None else ignore[window]
     if convention == "voxel-border":
         border = _border(crop)
-        areas = border.astype(np.float64)
+        areas = np.ones(np.count_nonzero(border))
     else:
         codes = _corner_codes(crop)
-        areas = element_areas(tuple(spacing))[codes]
-        border = areas > 0
+        border = (codes > 0) & (codes < (1 << 2**mask.ndim) - 1)
+        areas = element_areas(tuple(spacing))[codes[border]]
         hidden = None if hidden is None else _corner_codes(hidden) > 0
     if hidden is not None:
-        areas[hidden] = 0.0
+        areas[hidden[border]] = 0.0
     start = [s.start for s in window]
-    return Surface(np.argwhere(border) + np.array(start, dtype=np.int64), areas[border])
+    return Surface(np.argwhere(border) + np.array(start, dtype=np.int64), areas)
 
 
 @cache

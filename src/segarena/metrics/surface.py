@@ -161,9 +161,11 @@ class _Elements:
 
     @cached_property
     def _tree(self) -> Any:
-        from scipy.spatial import cKDTree
+        return _tree(self._positions * self._spacing)
 
-        return cKDTree(self._positions * self._spacing)
+    @cached_property
+    def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self._positions.min(axis=0), self._positions.max(axis=0)
 
     def distances_to(self, other: _Elements, *, at_most: float = math.inf) -> NDArray[np.float64]:
         """Return the distance of each element to the nearest of `other`; inf where that is above `at_most`.
@@ -174,12 +176,29 @@ class _Elements:
         distances = np.full(len(self.areas), math.inf)
         if not (len(self.areas) and len(other.areas)):
             return distances
+        mine, theirs = self._near(other, at_most), other._near(self, at_most)
+        tree = other._tree if theirs.all() else _tree(other._positions[theirs] * self._spacing)
         reach = at_most * (1 + 1e-9) + 1e-9
-        nearest = other._tree.query(self._positions * self._spacing, distance_upper_bound=reach)[1]
-        found = nearest < len(other.areas)
-        steps = self._positions[found] - other._positions[nearest[found]]
-        distances[found] = np.sqrt(np.square(steps * self._spacing).sum(axis=1))
+        nearest = tree.query(self._positions[mine] * self._spacing, distance_upper_bound=reach)[1]
+        found = nearest < tree.n
+        steps = self._positions[mine][found] - other._positions[theirs][nearest[found]]
+        distances[np.flatnonzero(mine)[found]] = np.sqrt(np.square(steps * self._spacing).sum(axis=1))
         return distances
+
+    def _near(self, other: _Elements, at_most: float) -> Mask:
+        """Tell which elements lie in the box around `other`, grown by `at_most`: no others can be as near as that.
+
+        A prediction may have specks all over the volume; a small target needs only those around it.
+        """
+        low, high = other._ends
+        reach = at_most / self._spacing + 1
+        return np.all((self._positions >= low - reach) & (self._positions <= high + reach), axis=1)
+
+
+def _tree(places: NDArray[Any]) -> Any:
+    from scipy.spatial import cKDTree
+
+    return cKDTree(places)
 
 
 def _surfaces(comparison: Comparison, convention: Convention) -> tuple[_Elements, _Elements]:

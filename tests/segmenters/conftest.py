@@ -270,6 +270,7 @@ TINY = {
     "dino": (tiny_dino, 0),
     "persam": (tiny_sam, 6),
     "sam2-video": (tiny_sam2_video, 2),
+    "slices": (tiny_sam, 6),
 }
 
 

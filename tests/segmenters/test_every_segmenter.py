@@ -76,7 +76,7 @@ CASES = {
     "dino": Case("dino(weights={folder!r}, device='cpu', side_px=70)"),
     "persam": Case(f"persam{NETWORK}"),
     "sam2-video": Case(f"sam2-video{NETWORK}", clip),
-    "slices": Case("slices(segmenter='watershed')", volume, "click"),
+    "slices": Case("slices(segmenter=\"sam(weights='{folder}', device='cpu')\")", volume, "click"),
 }
 # What each round says, by kind: (shape of the sample, number of the round, from 0) to a prompt.
 PLACES = [(0.45, 0.35), (0.6, 0.75), (0.85, 0.1), (0.25, 0.3), (0.0, 1.0)]

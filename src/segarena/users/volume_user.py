@@ -24,10 +24,11 @@ from segarena.users.volume.corrections import (
     wrong_pixel_per_slice,
     wrong_voxel,
 )
+from segarena.users.volume.outlines import PLANES, Plane, Stroke
 from segarena.users.volume.points import Centre, CentreOrder
 from segarena.users.volume.quirks import resolve_quirks
 from segarena.users.volume.schemes import Manner, find_scheme
-from segarena.users.volume.scribbles import PLANES, Plane, Stroke, point_of_scribble, scribble
+from segarena.users.volume.scribbles import point_of_scribble, scribble
 from segarena.users.volume.sliced import SlicedTarget, comparison_in_volume
 
 Refine = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lasso", "largest-error"]
@@ -109,6 +110,7 @@ class VolumeUser:
             distance_px=distance_px,
             distance_mm=distance_mm,
             joins_contours="joined-contours" in self._quirks,
+            may_break="broken-stroke" in self._quirks,
             calls_fallback_positive="positive-fallback" in self._quirks,
             runs_sideways=refine == "scribble-point" and "sideways-line" in self._quirks,
         )

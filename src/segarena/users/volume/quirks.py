@@ -16,6 +16,7 @@ QUIRKS: Mapping[str, str] = MappingProxyType(
         "first-click-patch": "corrections for models in 3D lie within 96 mm of the first click along each axis",
         "coronal-only": "scribbles on what is surplus are drawn in a coronal plane, never in a sagittal one",
         "joined-contours": "a scribble runs on from one outline of the object into the next",
+        "broken-stroke": "a scribble on surplus goes on behind stretches that are not predicted, still as one",
         "sideways-line": "for models in 3D the line through what is missing runs from column to column",
         "positive-fallback": "clicks on surplus voxels given where no scribble can be drawn are called positive",
     }

@@ -3,55 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from itertools import groupby
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.comparison import Comparison
 from segarena.geometry.boxes import Window, grow_window, is_empty
 from segarena.geometry.components import largest_component
-from segarena.geometry.slices import snapped_mean
+from segarena.geometry.slices import Pixel, snapped_mean
 from segarena.prompts import Click, Position, Scribble
 from segarena.samples import Mask
-from segarena.users.volume.sliced import disk
+from segarena.users.volume.outlines import PLANES, Stroke, path_along_outline
 
-Plane: TypeAlias = Literal["axial", "coronal", "sagittal", "most-errors"]
-"""In which plane surplus is scribbled on; "most-errors" takes the better of coronal and sagittal."""
-
-PLANES: dict[str, tuple[int, ...]] = {"axial": (0,), "coronal": (1,), "sagittal": (2,), "most-errors": (1, 2)}
 _FALLBACK_CLICKS = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stroke:
-    """How a scribble around the object is drawn.
-
-    Attributes:
-        plane: in which plane.
-        length: share of the outline that is followed.
-        length_mm: how much of the outline is followed instead, in mm; None goes by `length`.
-        distance_px: how far outside the object the outline runs, in pixels whatever the spacing.
-        distance_mm: the same in mm instead; None goes by `distance_px`.
-        joins_contours: outlines of several parts are one after another on one closed line, as published: the share
-            is one of all of them, and a stroke may jump from one part to the next. Otherwise a stroke follows one
-            outline.
-        calls_fallback_positive: clicks on surplus given where no scribble can be drawn are called positive, as
-            published.
-        runs_sideways: a scribble on what is missing runs from column to column instead of from slice to slice, as
-            published for models in 3D.
-    """
-
-    plane: Plane = "most-errors"
-    length: float = 0.6
-    length_mm: float | None = None
-    distance_px: int = 2
-    distance_mm: float | None = None
-    joins_contours: bool = False
-    calls_fallback_positive: bool = False
-    runs_sideways: bool = False
 
 
 def scribble(comparison: Comparison, rng: np.random.Generator, stroke: Stroke) -> tuple[Scribble | Click, ...]:
@@ -104,13 +69,14 @@ def middle_line(errors: Mask, window: Window) -> tuple[Position, ...]:
 def line_through_surplus(comparison: Comparison, rng: np.random.Generator, stroke: Stroke) -> tuple[Position, ...]:
     """Return surplus voxels along the outline of the object, in the plane with the most surplus voxels.
 
-    The object is dilated in the plane, a vertex of its outline that is predicted is drawn at random, and the outline
-    is followed to both sides of it; of the pixels passed, the largest 8-connected piece is kept (the first of
-    equals), and of that what is predicted. Where the plane holds nothing of the object: the column of the plane with
-    the most predicted pixels. Of equal planes and columns the first is taken, coronal before sagittal.
+    The object is dilated in the plane, a vertex of its outline that is surplus is drawn at random, and the outline is
+    followed to both sides of it. Of the pixels passed, the longest stretch that is surplus throughout is kept; if the
+    stroke may break, what is surplus of their largest 8-connected piece. Where the plane holds nothing of the object:
+    the column of the plane with the most surplus pixels. Of equal planes, columns, stretches and pieces the first is
+    taken, coronal before sagittal.
 
     Returns:
-        Positions in drawing order; none where nothing is surplus, or nothing predicted lies on the outline.
+        Positions in drawing order; none where nothing surplus lies on the outline.
 
     Source: RadioActive, section 2.2, and its published code, which only draws in coronal planes.
     """
@@ -119,14 +85,17 @@ def line_through_surplus(comparison: Comparison, rng: np.random.Generator, strok
     if index is None or is_empty(crop):
         return ()
     within = tuple(index if other == axis else part for other, part in enumerate(crop))
-    prediction, target = np.ascontiguousarray(comparison.prediction[within]), comparison.target[within]
+    target = comparison.target[within]
+    surplus = np.greater(comparison.prediction[within], target)
     start = [s.start for other, s in enumerate(crop) if other != axis]
     if target.any():
         spacing_mm = [mm for other, mm in enumerate(comparison.spacing_mm or (1.0,) * 3) if other != axis]
-        pixels = _along_outline(prediction, target, start, spacing_mm, rng, stroke)
+        path = path_along_outline(surplus, target, start, spacing_mm, rng, stroke)
     else:
-        column = int(np.count_nonzero(prediction, axis=0).argmax())
-        pixels = [(int(row) + start[0], column + start[1]) for row in np.flatnonzero(prediction[:, column])]
+        column = int(np.count_nonzero(surplus, axis=0).argmax())
+        path = [(row, column) for row in range(len(surplus))]
+    kept = _surplus_in_largest_piece(path, surplus) if stroke.may_break else _longest_stretch(path, surplus)
+    pixels = ((row + start[0], column + start[1]) for row, column in kept)
     return tuple((*pixel[:axis], index, *pixel[axis:]) for pixel in pixels)
 
 
@@ -174,78 +143,21 @@ def _crop(comparison: Comparison, axis: int, stroke: Stroke) -> Window:
     return grow_window(comparison.window, margin + 2, comparison.target.shape)
 
 
-def _along_outline(
-    prediction: Mask,
-    target: Mask,
-    start: list[int],
-    spacing_mm: list[float],
-    rng: np.random.Generator,
-    stroke: Stroke,
-) -> list[Position]:
-    """Return the predicted pixels along part of the outline of the dilated `target`, in the whole plane's indices."""
-    outlines = _outlines(_dilated(target, spacing_mm, stroke), start, joins=stroke.joins_contours)
-    pixels = [np.rint(vertices).astype(np.int64) - start for vertices, _ in outlines]
-    hits = [(part, at) for part, path in enumerate(pixels) for at in np.flatnonzero(prediction[tuple(path.T)]).tolist()]
-    if not hits:
-        return []
-    part, middle = hits[rng.integers(len(hits))]
-    vertices, is_closed = outlines[part]
-    path = pixels[part][_followed(vertices, middle, spacing_mm, stroke, is_closed=is_closed)]
-    return [(row + start[0], column + start[1]) for row, column in _kept(path, prediction)]
+def _longest_stretch(path: list[Pixel], surplus: Mask) -> list[Pixel]:
+    stretches = [list(group) for is_surplus, group in groupby(path, key=lambda p: bool(surplus[p])) if is_surplus]
+    return max(stretches, key=len, default=[])
 
 
-def _outlines(mask: Mask, start: list[int], *, joins: bool) -> list[tuple[NDArray[np.float64], bool]]:
-    """Return the vertices of each outline of `mask`, in the whole plane's coordinates, and whether it is closed."""
-    from skimage.measure import find_contours
-
-    if min(mask.shape) < 2:  # nothing lies beside the object
-        return []
-    contours = [contour + start for contour in find_contours(mask.astype(np.float64), 0.5)]
-    if joins:
-        return [(np.concatenate(contours), True)] if contours else []
-    closed = [bool((contour[0] == contour[-1]).all()) for contour in contours]
-    # The last vertex of a closed outline is its first once more.
-    return [
-        (contour[: len(contour) - is_closed], is_closed) for contour, is_closed in zip(contours, closed, strict=True)
-    ]
-
-
-def _dilated(target: Mask, spacing_mm: list[float], stroke: Stroke) -> Mask:
-    if stroke.distance_mm is None:
-        return cv2.dilate(np.ascontiguousarray(target).view(np.uint8), disk(stroke.distance_px)).astype(np.bool_)
-    from scipy.ndimage import distance_transform_edt
-
-    distance_mm = np.asarray(distance_transform_edt(~target, sampling=spacing_mm))
-    return distance_mm <= stroke.distance_mm
-
-
-def _followed(
-    vertices: NDArray[np.float64], middle: int, spacing_mm: list[float], stroke: Stroke, *, is_closed: bool
-) -> NDArray[np.int64]:
-    """Return the indices of the vertices passed by a stroke with vertex `middle` in its middle, in order."""
-    count = len(vertices)
-    order = (np.arange(count) + middle - count // 2) % count if is_closed else np.arange(count)
-    place = count // 2 if is_closed else middle
-    if stroke.length_mm is None:
-        length = round(stroke.length * count)
-        first = place - length // 2
-        return order[max(0, first) : max(0, first + length)]
-    steps = np.diff(vertices[order] * spacing_mm, axis=0)
-    travelled = np.concatenate(([0.0], np.cumsum(np.hypot(steps[:, 0], steps[:, 1]))))
-    return order[np.abs(travelled - travelled[place]) <= stroke.length_mm / 2]
-
-
-def _kept(path: NDArray[np.int64], prediction: Mask) -> list[tuple[int, int]]:
-    """Return the predicted pixels of the largest piece of `path`, each once, in order."""
-    drawn = np.zeros(prediction.shape, dtype=np.bool_)
-    drawn[tuple(path.T)] = True
+def _surplus_in_largest_piece(path: list[Pixel], surplus: Mask) -> list[Pixel]:
+    drawn = np.zeros(surplus.shape, dtype=np.bool_)
+    for pixel in path:
+        drawn[pixel] = True
     piece = largest_component(drawn, ties="first")
     if piece is None:
         return []
     kept = np.zeros_like(drawn)
-    kept[piece.window] = piece.mask & prediction[piece.window]
-    once = dict.fromkeys((row, column) for row, column in path.tolist())
-    return [pixel for pixel in once if kept[pixel]]
+    kept[piece.window] = piece.mask & surplus[piece.window]
+    return [pixel for pixel in path if kept[pixel]]
 
 
 def _surplus_voxels(comparison: Comparison, rng: np.random.Generator, count: int) -> list[Position]:

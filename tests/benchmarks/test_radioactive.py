@@ -40,6 +40,29 @@ def test_one_scheme_may_be_written_alone_and_both_signs_are_called_plainly():
     assert radioactive(prompts="2±pps", refine="1pps").users[0].startswith("2+-pps.1pps=volume(")
 
 
+def test_every_combination_of_options_is_one_user():
+    rules = radioactive(
+        prompts="3b-inter", refine=("none", "scribble"), keeps_prompts=(True, False), edge_noise_px=(0, 5)
+    )
+    assert [user.partition("=")[0] for user in rules.users] == [
+        "3b-inter",
+        "3b-inter.scribble",
+        "3b-inter.scribble-alone",
+        "3b-inter+-5px",
+        "3b-inter+-5px.scribble",
+        "3b-inter+-5px.scribble-alone",
+    ]
+    assert rules.rounds == 6
+    assert "edge_noise_px=5" in rules.users[3]
+
+
+def test_a_user_without_corrections_ends_after_its_first_round(tmp_path):
+    rules = "radioactive(prompts='3b-inter', refine=('none', 'scribble'))"
+    records = segarena.evaluate(rules, segmenter="watershed", dataset=SMALL, out=tmp_path / "run").records()
+    assert records.filter(user="3b-inter")["round"].max() == 1
+    assert records.filter(user="3b-inter.scribble")["round"].max() > 1
+
+
 def test_rules_that_do_not_exist_are_refused():
     with pytest.raises(InvalidInput, match="at least one scheme"):
         radioactive(prompts=())

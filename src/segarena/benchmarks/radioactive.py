@@ -7,6 +7,7 @@ corrections. Several prompting schemes are users of one run, so that each volume
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from segarena.errors import InvalidInput
 from segarena.interfaces import Benchmark, Statistic
@@ -23,24 +24,24 @@ CORRECTIONS = 5
 def radioactive(
     *,
     prompts: str | Sequence[str] = SCHEMES,
-    refine: str = "none",
-    keeps_prompts: bool = True,
-    edge_noise_px: int = 0,
+    refine: str | Sequence[str] = "none",
+    keeps_prompts: bool | Sequence[bool] = True,
+    edge_noise_px: int | Sequence[int] = 0,
     rounds: int | None = None,
     tolerance_mm: float = 2.0,
     protocol: str = "corrected",
 ) -> Benchmark:
     """Judge volume segmenters by Dice and NSD against what the prompts cost.
 
-    Records call each user after its scheme, "3b-inter"; with corrections "3b-inter.scribble", and an ending "*" in
-    tables where earlier prompts stay in force.
+    Each combination of the first four options is a user; see `user_name` for what records call it.
 
     Args:
-        prompts: one or several schemes of first prompts, see `docs/users.md`; each is a user of the run.
-        refine: how errors are corrected in five further rounds: "none", "scribble", "1pps", "1ppv", "lasso",
-            "largest-error", "scribble-point".
-        keeps_prompts: slices are predicted from all their prompts so far, and all prompted slices again.
-        edge_noise_px: the edges of first boxes are moved by up to so many pixels (Table 9).
+        prompts: one or several schemes of first prompts, see `docs/users.md`.
+        refine: how errors are corrected in five further rounds, one or several ways: "none", "scribble", "1pps",
+            "1ppv", "lasso", "largest-error", "scribble-point".
+        keeps_prompts: with corrections, slices are predicted from all their prompts so far, and all prompted slices
+            again; `(True, False)` does both.
+        edge_noise_px: the edges of first boxes are moved by up to so many pixels; `(0, 3, 5)` gives Table 9.
         rounds: the most rounds; by default 1 without corrections and 6 with them.
         tolerance_mm: of NSD.
         protocol: "corrected", or "published" for everything that the published code does otherwise.
@@ -48,39 +49,43 @@ def radioactive(
     Source: Isensee et al., RadioActive, arXiv 2411.07885; `docs/benchmarks.md` names the differences.
     """
     schemes = (prompts,) if isinstance(prompts, str) else tuple(prompts)
+    ways = (refine,) if isinstance(refine, str) else tuple(refine)
+    keeping = (keeps_prompts,) if isinstance(keeps_prompts, bool) else tuple(keeps_prompts)
+    noises = (edge_noise_px,) if isinstance(edge_noise_px, int) else tuple(edge_noise_px)
     if protocol not in ("corrected", "published"):
         raise InvalidInput(f"protocol: expected 'corrected' or 'published', got {protocol!r}")
-    if not schemes:
-        raise InvalidInput("prompts: name at least one scheme, such as '3b-inter'")
-    rounds = rounds or (1 if refine == "none" else 1 + CORRECTIONS)
-    options = {
-        "refine": refine,
-        "keeps_prompts": keeps_prompts,
-        "edge_noise_px": edge_noise_px,
-        "protocol": protocol,
-    }
+    if not (schemes and ways and keeping and noises):
+        raise InvalidInput("prompts: name at least one scheme, such as '3b-inter'; and one of each further option")
+    rounds = rounds or (1 if set(ways) == {"none"} else 1 + CORRECTIONS)
+    users: dict[str, PluginSpec] = {}
+    for scheme, noise, way, keeps in product(schemes, noises, ways, keeping):
+        options = {"refine": way, "keeps_prompts": keeps, "edge_noise_px": noise, "protocol": protocol}
+        name = user_name(scheme, refine=way, keeps_prompts=keeps, edge_noise_px=noise)
+        users.setdefault(name, PluginSpec("volume", {"prompts": scheme, **options}))
     return Benchmark(
         name="radioactive",
-        users=tuple(
-            f"{user_name(scheme, refine)}={PluginSpec('volume', {'prompts': scheme, **options})}" for scheme in schemes
-        ),
+        users=tuple(f"{name}={plugin}" for name, plugin in users.items()),
         metrics=("dice", f"nsd(tolerance_mm={tolerance_mm!r})"),
         rounds=rounds,
         stop_at=("dice", 1.0),
         dataset="phantom",
         protocol=protocol,
         paper="RadioActive: 3D Radiological Interactive Segmentation Benchmark, arXiv 2411.07885",
-        options={"schemes": list(schemes), **options},
+        options={"tolerance_mm": tolerance_mm},
         summary=_summary(rounds),
         sample_kind="volume",
         adapter=str(PluginSpec("slices", {"protocol": protocol})),
     )
 
 
-def user_name(scheme: str, refine: str) -> str:
-    """Return what records call the user of a scheme."""
-    plain = scheme.replace("±", "+-")
-    return plain if refine == "none" else f"{plain}.{refine}"
+def user_name(scheme: str, *, refine: str = "none", keeps_prompts: bool = True, edge_noise_px: int = 0) -> str:
+    """Return what records call a user: "3b-inter", "3b-inter+-5px", "3b-inter.scribble", "3b-inter.scribble-alone".
+
+    "alone": slices are predicted from new prompts alone; the published tables have no "*" there.
+    """
+    noise = f"+-{edge_noise_px}px" if edge_noise_px else ""
+    corrections = "" if refine == "none" else f".{refine}{'' if keeps_prompts else '-alone'}"
+    return f"{scheme.replace('±', '+-')}{noise}{corrections}"
 
 
 def _summary(rounds: int) -> tuple[Statistic, ...]:

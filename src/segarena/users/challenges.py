@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from segarena.comparison import Comparison
+from segarena.dialogue import Lift
 from segarena.errors import InvalidInput
 from segarena.interfaces import Turn
 from segarena.prompts import Box, Click, Limits, Prompt, Scribble
@@ -32,6 +33,7 @@ class CvprUser:
     have their last pixel as maximum; ours the one after it. The published generator starts anew with every click.
 
     Args:
+        box: False gives clicks alone, from the first round on, as the script does for cases without a box.
         most_px: the most by which the box is enlarged.
         middle: "slice": the middle one of the foreground slices, the later of two; "voxel": the slice of the middle
             one of all foreground voxels in raster order, as an earlier version of the script had it.
@@ -40,20 +42,21 @@ class CvprUser:
         InvalidInput: an option is not one of those above.
     """
 
-    prompt_kinds = frozenset({"box", "limits", "click"})
-
-    def __init__(self, *, most_px: int = 5, middle: Middle = "slice") -> None:
+    def __init__(self, *, box: bool = True, most_px: int = 5, middle: Middle = "slice") -> None:
         if most_px < 0:
             raise InvalidInput(f"most_px: expected 0 or more, got {most_px}")
         if middle not in ("slice", "voxel"):
             raise InvalidInput(f'middle: expected "slice" or "voxel", got {middle!r}')
+        self._has_box = box
         self._most_px = most_px
         self._middle = middle
+        self.prompt_kinds = frozenset({"box", "limits", "click"} if box else {"click"})
+        self.lift = Lift(spread="propagate" if box else "stay")
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
         """Return box and limits, then one click a round; None when nothing is wrong or the target is empty."""
         comparison = comparison_in_volume(turn)
-        if turn.round > 1:
+        if turn.round > 1 or not self._has_box:
             return centre_of_largest_error(comparison, turn.rng) or None
         target = SlicedTarget.of(comparison)
         return self._first(turn, target) if target.slices else None
@@ -86,6 +89,7 @@ class AutopetUser:
             raise InvalidInput(f'give: expected "clicks" or "scribbles", got {give!r}')
         self._give = give
         self.prompt_kinds = frozenset({"click" if give == "clicks" else "scribble"})
+        self.lift = Lift(spread="stay")
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
         """Return the prompts of this round; None when nothing is wrong or the target is empty."""

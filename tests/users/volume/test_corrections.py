@@ -172,9 +172,27 @@ def test_lasso_surrounds_the_largest_piece_of_the_larger_error(pair):
     pieces, count = ndimage.label(parts[0][plane], np.ones((3, 3)))
     pieces = sorted((pieces == n for n in range(1, count + 1)), key=lambda p: (-p.sum(), np.flatnonzero(p)[0]))
     assert {point[0] for point in lasso.points} == {plane}
-    filled = np.zeros(target.shape[1:], dtype=np.uint8)
+    inside, whole = enclosed(lasso, target.shape), ndimage.binary_fill_holes(pieces[0])
+    assert not (inside & (target[plane] != lasso.is_positive)).any()
+    if not (whole & (target[plane] != lasso.is_positive)).any():
+        assert np.array_equal(inside, whole)
+    assert (inside & errors[plane]).any()
+
+
+def enclosed(lasso, shape):
+    filled = np.zeros(shape[1:], dtype=np.uint8)
     cv2.fillPoly(filled, [np.array([[x, y] for _, y, x in lasso.points], dtype=np.int32)], 1)
-    assert np.array_equal(filled.astype(bool), ndimage.binary_fill_holes(pieces[0]))
+    return filled.astype(bool)
+
+
+def test_lasso_around_a_shell_leaves_the_object_out():
+    target, prediction = np.zeros((5, 30, 30), dtype=bool), np.zeros((5, 30, 30), dtype=bool)
+    target[1:4, 10:20, 10:20] = True
+    prediction[1:4, 5:25, 5:27] = True
+    (lasso,) = lasso_around_largest_error(Comparison.of(prediction, target))
+    inside = enclosed(lasso, target.shape)
+    assert not (inside & target[1]).any()
+    assert inside.sum() == 12 * 20 - 5 * 10  # what lies right of a cut through column 14
 
 
 @pytest.mark.parametrize(

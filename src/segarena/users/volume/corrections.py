@@ -118,27 +118,46 @@ def lasso_around_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
 
     The larger of the two errors in the volume is corrected, missing if equal. Of its largest 26-connected component,
     the slice with the most voxels is taken, and in that slice the largest 8-connected piece; first ones of equals.
-    The outline runs through the piece's outermost pixels; holes are inside. No lasso where nothing is wrong.
+    A piece that surrounds pixels which the lasso would call by the wrong sign is cut there, from top to bottom, and
+    the largest part is taken. The outline runs through the outermost pixels. No lasso where nothing is wrong.
     """
     is_missing = comparison.missing_area >= comparison.surplus_area
     component = largest_component(comparison.missing if is_missing else comparison.surplus, ties="first")
     if component is None:
         return ()
-    plane = int(np.argmax([np.count_nonzero(mask) for mask in component.mask]))
-    piece = largest_component(component.mask[plane], ties="first")
-    if piece is None:  # cannot be: the slice with most voxels has some
-        return ()
-    start = [c.start + w.start for c, w in zip(component.window, comparison.window, strict=True)]
-    rows, columns = piece.window
-    start = (start[0] + plane, start[1] + rows.start, start[2] + columns.start)
-    return (Lasso(_outline(piece.mask, start), is_missing),)
+    number = int(np.argmax([np.count_nonzero(mask) for mask in component.mask]))
+    plane, top, left = (c.start + w.start for c, w in zip(component.window, comparison.window, strict=True))
+    height, width = component.mask.shape[1:]
+    target = comparison.target[plane + number, top : top + height, left : left + width]
+    outline = _outline(_without_holes(component.mask[number], target != is_missing))
+    return (Lasso(tuple((plane + number, row + top, column + left) for row, column in outline), is_missing),)
 
 
-def _outline(piece: Mask, start: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
-    plane, top, left = start
-    whole = np.ascontiguousarray(piece).view(np.uint8)
-    contours, _ = cv2.findContours(whole, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    return tuple((float(plane), float(row + top), float(column + left)) for column, row in contours[0][:, 0].tolist())
+def _without_holes(mask: Mask, wrong: Mask) -> Mask:
+    """Return the largest piece of `mask` that surrounds no pixel of `wrong`, with a cut through each such hole."""
+    from scipy.ndimage import binary_fill_holes
+
+    kept = _largest_piece(mask)
+    while True:
+        hole = largest_component(np.greater(binary_fill_holes(kept), kept) & wrong, ties="first")
+        if hole is None:
+            return kept
+        columns = hole.window[1]
+        kept[:, (columns.start + columns.stop - 1) // 2] = False
+        kept = _largest_piece(kept)
+
+
+def _largest_piece(mask: Mask) -> Mask:
+    piece = np.zeros_like(mask)
+    found = largest_component(mask, ties="first")
+    if found is not None:
+        piece[found.window] = found.mask
+    return piece
+
+
+def _outline(piece: Mask) -> list[tuple[int, int]]:
+    contours, _ = cv2.findContours(piece.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    return [(row, column) for column, row in contours[0][:, 0].tolist()]
 
 
 def prompted_slices(dialogue: Dialogue) -> Sequence[int]:

@@ -215,6 +215,7 @@ def write_seg(new_uid):
         spacing=None,
         orientation=None,
         refers_to=None,
+        says_spacing=True,
     ):
         origin, spacing = np.array(origin or ct.origin), spacing or ct.spacing
         orientation = orientation or ct.orientation
@@ -227,8 +228,10 @@ def write_seg(new_uid):
         ds.ReferencedSeriesSequence = [referenced]
         shared = Dataset()
         measures, turned = Dataset(), Dataset()
-        measures.PixelSpacing, measures.SliceThickness = list(spacing[1:]), spacing[0]
-        measures.SpacingBetweenSlices = spacing[0]
+        # Slices of a CT may overlap.
+        measures.PixelSpacing, measures.SliceThickness = list(spacing[1:]), 2 * spacing[0]
+        if says_spacing:
+            measures.SpacingBetweenSlices = spacing[0]
         turned.ImageOrientationPatient = list(orientation)
         shared.PixelMeasuresSequence, shared.PlaneOrientationSequence = [measures], [turned]
         ds.SharedFunctionalGroupsSequence = [shared]

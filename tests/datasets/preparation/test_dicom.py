@@ -119,6 +119,32 @@ def test_overlapping_segments_come_back_voxel_by_voxel(ct_at, write_seg, tmp_pat
     assert (found.own_shape, found.frames_outside) == (SHAPE, 0)
 
 
+@pytest.mark.parametrize("planes", [[1, 2, 3], [1, 3], [2], [0, 2, 4]])
+def test_missing_frames_stay_empty_also_when_no_spacing_is_told(ct_at, write_seg, tmp_path, planes):
+    told, _, grid = ct_at()
+    mask = np.zeros(SHAPE, bool)
+    mask[planes, 2:5, 3:6] = True
+    path = write_seg(tmp_path / "seg.dcm", told, [("A", mask)], all_frames=False, says_spacing=False)
+    found = read_segmentation(path, grid)
+    assert np.array_equal(found.masks[0], mask)
+    assert found.own_shape == (planes[-1] - planes[0] + 1, 8, 10)
+
+
+def test_a_spacing_larger_than_the_distance_of_frames_is_not_believed(ct_at, write_seg, tmp_path):
+    import pydicom
+
+    told, _, grid = ct_at()
+    mask = np.zeros(SHAPE, bool)
+    mask[1:4, 2:5, 3:6] = True
+    path = write_seg(tmp_path / "seg.dcm", told, [("A", mask)], all_frames=False)
+    ds = pydicom.dcmread(path)
+    ds.SharedFunctionalGroupsSequence[0].PixelMeasuresSequence[0].SpacingBetweenSlices = 5.0
+    ds.save_as(path)
+    found = read_segmentation(path, grid)
+    assert np.array_equal(found.masks[0], mask)
+    assert found.own_shape == (3, 8, 10)
+
+
 def test_only_wanted_segments_are_read_and_names_may_repeat(ct_at, write_seg, tmp_path, box):
     told, _, grid = ct_at()
     first, second = box(SHAPE, ((0, 0, 0), (2, 2, 2))), box(SHAPE, ((3, 3, 3), (5, 5, 5)))
@@ -153,6 +179,7 @@ def test_frames_beyond_the_ct_are_counted(ct_at, write_seg, tmp_path):
     assert found.masks[0].sum(axis=(1, 2)).tolist() == [0, 0, 0, 0, 80, 80]
 
 
+@pytest.mark.parametrize("says_spacing", [True, False])
 @pytest.mark.parametrize(
     ("spacing", "shape", "shift", "turned"),
     [
@@ -162,7 +189,9 @@ def test_frames_beyond_the_ct_are_counted(ct_at, write_seg, tmp_path):
         ((2.0, 0.5, 0.75), (6, 8, 10), 0.11, True),  # upside down
     ],
 )
-def test_other_grids_are_resampled_like_itk_does(ct_at, write_seg, tmp_path, spacing, shape, shift, turned):
+def test_other_grids_are_resampled_like_itk_does(
+    ct_at, write_seg, tmp_path, spacing, shape, shift, turned, says_spacing
+):
     told, image, grid = ct_at()
     origin = tuple(x + shift for x in told.origin)
     orientation = (1.0, 0.0, 0.0, 0.0, -1.0, 0.0) if turned else told.orientation

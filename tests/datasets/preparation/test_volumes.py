@@ -92,6 +92,19 @@ def test_a_file_is_copied_where_it_cannot_be_linked(tmp_path, monkeypatch):
     assert not (tmp_path / "copied" / "a").samefile(tmp_path / "a")
 
 
+def test_a_file_that_does_not_fit_is_an_oserror_and_gets_no_name(tmp_path):
+    resource = pytest.importorskip("resource")
+    noise = np.random.default_rng(0).integers(0, 30_000, (20, 30, 30)).astype(np.int16)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            write(sitk.GetImageFromArray(noise), tmp_path / "a_0000.nii.gz")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (tmp_path / "a_0000.nii.gz").exists()
+
+
 def test_what_cannot_be_written_is_an_oserror(tmp_path):
     (tmp_path / "imagesTr").write_text("in the way")
     with pytest.raises(OSError, match="imagesTr"):

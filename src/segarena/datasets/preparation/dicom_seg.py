@@ -15,6 +15,7 @@ from segarena.errors import SampleInvalid
 
 _PARALLEL = 1e-3
 _SLACK_MM = 1e-3
+_ON_SLICE = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,9 +67,9 @@ def read_segmentation(
     numbers = [int(segments[at].SegmentNumber) for at in (range(len(names)) if wanted is None else wanted(names))]
     frames = list(_frames(seg, path))
     _check_parallel(frames, grid, path)
-    step = _own_step(seg) or grid.plane_spacing
-    reach = max(step, grid.plane_spacing) / 2 + _SLACK_MM
     heights = np.array([frame.origin @ grid.normal for frame in frames])
+    step = _own_step(seg, heights, grid)
+    reach = max(step, grid.plane_spacing) / 2 + _SLACK_MM
     lost = np.abs(heights[:, None] - grid.heights).min(axis=1) > reach
     return Segmentation(
         names=names,
@@ -174,12 +175,24 @@ def _pixels(seg: Any, path: Path) -> NDArray[np.bool_]:
     return pixels.astype(np.uint32) * 2 >= int(seg.MaximumFractionalValue)
 
 
-def _own_step(seg: Any) -> float | None:
-    shared = (seg.get("SharedFunctionalGroupsSequence") or [{}])[0]
-    first = (seg.get("PerFrameFunctionalGroupsSequence") or [{}])[0]
-    for group in (shared, first):
-        measures = (group.get("PixelMeasuresSequence") or [{}])[0]
-        found = measures.get("SpacingBetweenSlices") or measures.get("SliceThickness")
-        if found:
-            return float(found)
-    return None
+def _own_step(seg: Any, heights: NDArray[np.float64], grid: SliceGrid) -> float:
+    """Return the distance of the SEG's own planes; frames may be missing where nothing was drawn.
+
+    Never its SliceThickness: slices of a CT overlap, and the object would grow by a slice at both ends.
+    """
+    gaps = np.diff(np.unique(heights))
+    gaps = gaps[gaps > _SLACK_MM]
+    stated = _stated_step(seg)
+    if stated:
+        return min([stated, *gaps])
+    is_on_slices = np.abs(heights[:, None] - grid.heights).min(axis=1).max() < _ON_SLICE * grid.plane_spacing
+    return grid.plane_spacing if is_on_slices or not len(gaps) else float(gaps.min())
+
+
+def _stated_step(seg: Any) -> float:
+    for name in ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"):
+        group: Any = (seg.get(name) or [{}])[0]
+        measures: Any = (group.get("PixelMeasuresSequence") or [{}])[0]
+        if stated := measures.get("SpacingBetweenSlices"):
+            return float(stated)
+    return 0.0

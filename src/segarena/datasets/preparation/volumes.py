@@ -5,24 +5,26 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.datasets.itk import read_itk
-from segarena.datasets.nifti import read_nifti
+from segarena.datasets.nifti import read_nifti, write_nifti
 from segarena.datasets.preparation.published import LabelArray
 from segarena.datasets.volume_files import read_header, volume_suffix
 from segarena.datasets.volume_header import check_size
 from segarena.errors import InvalidImage, SampleInvalid
+from segarena.geometry.orientation import Grid
 
 if TYPE_CHECKING:
     from segarena.datasets.preparation.radiology import sitk
 
 ENDING = ".nii.gz"
 _TOLERANCE = 1e-3
-_RAS_TO_LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
+# The way back is the same.
+_LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
 def read_volume(path: Path) -> sitk.Image:
@@ -43,7 +45,7 @@ def read_volume(path: Path) -> sitk.Image:
     check_size(header)
     voxels = (read_nifti if volume_suffix(path).lower().startswith(".nii") else read_itk)(header)
     image = sitk.GetImageFromArray(np.ascontiguousarray(voxels.T, dtype=voxels.dtype.newbyteorder("=")))
-    affine = _RAS_TO_LPS @ header.grid.affine
+    affine = _LPS_TO_RAS @ header.grid.affine
     image.SetSpacing([float(length) for length in np.linalg.norm(affine[:3, :3], axis=0)])
     image.SetOrigin(affine[:3, 3].tolist())
     image.SetDirection((affine[:3, :3] / image.GetSpacing()).ravel().tolist())
@@ -101,18 +103,20 @@ def smallest_type(labels: NDArray[Any]) -> LabelArray:
 def write_volume(image: sitk.Image, path: Path) -> None:
     """Write a volume as NIfTI; the file gets its name once it is whole.
 
+    It is not ITK that writes, because it reports no error when the disk is full.
+
     Raises:
         OSError: it cannot be written.
     """
     from segarena.datasets.preparation.radiology import sitk
 
+    affine = np.eye(4)
+    affine[:3, :3] = np.reshape(image.GetDirection(), (3, 3)) * image.GetSpacing()
+    affine[:3, 3] = image.GetOrigin()
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".part-{path.name}")
-    try:
-        sitk.WriteImage(image, str(part), useCompression=True)
-    except RuntimeError as error:
-        part.unlink(missing_ok=True)
-        raise OSError(0, f"cannot be written: {str(error).strip().splitlines()[-1]}", str(path)) from error
+    grid = Grid(image.GetSize(), _LPS_TO_RAS @ affine)
+    write_nifti(part, sitk.GetArrayViewFromImage(image).T, grid)
     part.replace(path)
 
 
@@ -149,14 +153,11 @@ def write_labels(labels: LabelArray | Mapping[str, LabelArray], image: sitk.Imag
     part.replace(path)
 
 
-def resampled(
-    image: sitk.Image, grid: sitk.Image, transform: sitk.Transform, *, method: Literal["nearest", "linear"]
-) -> sitk.Image:
-    """Return `image` on the grid of another; 0 outside."""
+def moved_labels(labels: sitk.Image, grid: sitk.Image, transform: sitk.Transform) -> sitk.Image:
+    """Return labels on the grid of another volume, by nearest neighbours; 0 outside."""
     from segarena.datasets.preparation.radiology import sitk
 
-    interpolator = sitk.sitkNearestNeighbor if method == "nearest" else sitk.sitkLinear
-    return sitk.Resample(image, grid, transform, interpolator, 0.0)
+    return sitk.Resample(labels, grid, transform, sitk.sitkNearestNeighbor, 0.0)
 
 
 def _in_grid(labels: LabelArray, image: sitk.Image) -> sitk.Image:

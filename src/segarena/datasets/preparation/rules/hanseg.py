@@ -10,7 +10,7 @@ import numpy as np
 from segarena.datasets.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.datasets.preparation.registration import register_rigidly
 from segarena.datasets.preparation.sources import ZenodoRecord
-from segarena.datasets.preparation.volumes import label_array, read_volume, resampled
+from segarena.datasets.preparation.volumes import label_array, moved_labels, read_volume
 
 ORGANS = (
     "A_Carotid_L", "A_Carotid_R", "Arytenoid", "Bone_Mandible", "Brainstem", "BuccalMucosa", "Cavity_Oral", "Cochlea_L",
@@ -48,7 +48,7 @@ def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> Converted
     transform = register_rigidly(ct, mr)
     labels = np.zeros(mr.GetSize()[::-1], dtype=np.uint8)
     for number, path in organs.items():
-        organ = resampled(read_volume(path), mr, transform, method="nearest")
+        organ = moved_labels(read_volume(path), mr, transform)
         labels[label_array(organ, path.name) == 1] = number
     turns, shifts = np.split(np.array(transform.GetParameters()), 2)
     note = f"CT to MR: turned by {np.rad2deg(turns).round(2).tolist()} degrees, moved by {shifts.round(2).tolist()} mm"

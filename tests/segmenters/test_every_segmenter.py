@@ -77,6 +77,8 @@ CASES = {
     "persam": Case(f"persam{NETWORK}"),
     "sam2-video": Case(f"sam2-video{NETWORK}", clip),
     "slices": Case("slices(segmenter=\"sam(weights='{folder}', device='cpu')\")", volume, "click"),
+    "random-walker": Case("random-walker", volume),
+    "geodesic": Case("geodesic", volume),
 }
 # What each round says, by kind: (shape of the sample, number of the round, from 0) to a prompt.
 PLACES = [(0.45, 0.35), (0.6, 0.75), (0.85, 0.1), (0.25, 0.3), (0.0, 1.0)]

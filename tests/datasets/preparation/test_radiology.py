@@ -4,7 +4,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("package", ["SimpleITK", "pydicom"])
+@pytest.mark.parametrize("package", ["SimpleITK", "nibabel", "pydicom"])
 def test_a_missing_package_is_said_with_what_to_install(package, tmp_path):
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"
@@ -16,7 +16,7 @@ def test_a_missing_package_is_said_with_what_to_install(package, tmp_path):
         "except MissingExtra as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == f"preparing radiology data needs {package}: pip install 'segarena[radiology]'"
+    assert done.stdout.strip().endswith(f"{package}: pip install 'segarena[radiology]'")
 
 
 def test_the_catalogue_alone_loads_no_heavy_package():

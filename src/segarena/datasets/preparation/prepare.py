@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from segarena.datasets.nifti import import_nibabel
 from segarena.datasets.preparation.fetching import fetch
 from segarena.datasets.preparation.published import Converted, LabelArray, PublishedSet, RawCase, Skipped
 from segarena.datasets.preparation.records import CaseRecord, Journal, input_files, write_dataset, write_summary
@@ -70,11 +71,9 @@ def prepare(
     Raises:
         DatasetMissing: the folder, or everything in it, is missing.
         DatasetError: an archive is damaged or its password wrong, `out` holds another set, or the disk is full.
-        MissingExtra: SimpleITK or pydicom is not installed.
+        MissingExtra: SimpleITK, nibabel or pydicom is not installed.
     """
-    # Its absence is to be said before hours of unpacking.
-    from segarena.datasets.preparation import radiology  # noqa: F401  # pyright: ignore[reportUnusedImport]
-
+    _check_packages()
     if not download.is_dir():
         raise DatasetMissing(
             f"{download}: expected a folder with {published.title}, found none; {how_to_get(published)}"
@@ -88,6 +87,13 @@ def prepare(
             f"{error.filename or out}: {error.strerror or error}; make room or allow writing, and run it again: "
             "it goes on from here"
         ) from error
+
+
+def _check_packages() -> None:
+    """Raise MissingExtra before hours of unpacking, and not after."""
+    from segarena.datasets.preparation import radiology  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+    import_nibabel()
 
 
 def fetch_set(published: PublishedSet, download: Path, *, web: Web | None = None) -> int:

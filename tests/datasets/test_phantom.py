@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -85,6 +86,14 @@ def test_lesions_are_small_several_and_apart(samples):
             assert lesion.sum() < 0.05 * liver.sum()
             assert not (lesion & ~liver).any()
             assert not (lesion & target(sample, "vessels").mask).any()
+
+
+def test_masks_overlap_only_where_one_thing_lies_in_another(samples):
+    for sample in samples:
+        for one, other in combinations(sample.targets, 2):
+            if (one.mask & other.mask).any():
+                pair = {one.label, other.label}
+                assert pair in ({"liver", "liver lesion"}, {"liver", "vessels"}, {"kidney", "kidney stone"})
 
 
 def test_vessels_are_one_thin_branching_curved_tree(samples):

@@ -58,11 +58,13 @@ def invent(space: Space, rng: np.random.Generator) -> Anatomy:
     cavity = _cylinder(space, 4, 4, 47, 53)
     heart = _organ(space, rng, (64, 16, -8), (26, 24, 24), bumps_mm=1.0)
     liver = _organ(space, rng, (13, 8, 30), (34, 34, 29), bumps_mm=3.0)
-    liver = np.maximum(np.maximum(liver, 1.5 - heart), cavity)  # the heart lies on it, and it lies at the wall
+    kidney = _kidney(space, rng)
+    neighbours = np.minimum(heart, kidney)
+    liver = np.maximum(np.maximum(liver, 1.5 - neighbours), cavity)  # they dent it, and it lies at the wall
     spleen = np.maximum(_organ(space, rng, (22, -10, -37), (24, 21, 14), bumps_mm=1.5), cavity)
     vessels = _vessels(space, rng, liver)
+    kidney = np.maximum(kidney, 1.0 - vessels)
     lesions = _lesions(space, rng, liver, vessels)
-    kidney = _kidney(space, rng)
     parts = [
         Part("liver", "liver", "organ", "liver", liver),
         Part("spleen", "spleen", "organ", "spleen", spleen),

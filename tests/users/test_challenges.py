@@ -106,6 +106,13 @@ def test_other_rounds_click_the_middle_of_the_largest_error(first, second):
     assert click.is_positive == target[click.position]
 
 
+def test_cases_without_a_box_are_clicked_from_the_start():
+    target = np.zeros((7, 20, 20), dtype=bool)
+    target[1:6, 5:10, 5:10] = True
+    assert ask("cvpr2025(box=False)", target) == (Click((3, 7, 7)),)
+    assert ask("cvpr2025(box=False)", np.zeros_like(target)) is None
+
+
 def test_nothing_is_clicked_when_all_is_right():
     target = blob(3)
     assert ask("cvpr2025", target, [ask("cvpr2025", target)], target) is None

@@ -48,6 +48,7 @@ class CvprUser:
         if middle not in ("slice", "voxel"):
             raise InvalidInput(f'middle: expected "slice" or "voxel", got {middle!r}')
         self._has_box = box
+        self._box = box
         self._most_px = most_px
         self._middle = middle
         self.prompt_kinds = frozenset({"box", "limits", "click"} if box else {"click"})

@@ -46,7 +46,9 @@ def test_is_a_dataset_of_alternating_modalities(samples):
             assert one.mask.dtype == np.bool_
             assert one.mask.any()
             assert one.ignore is None
-            assert one.attributes == {"modality": sample.modality, "kind": one.attributes["kind"]}
+            assert set(one.attributes) == {"modality", "kind", "volume_mm3"}
+            assert one.attributes["modality"] == sample.modality
+            assert np.isclose(one.attributes["volume_mm3"], one.mask.sum() * np.prod(sample.spacing_mm))
         kinds = {one.label: one.attributes["kind"] for one in sample.targets}
         organs = dict.fromkeys(("liver", "spleen", "kidney", "heart", "arm", "vessels"), "organ")
         assert kinds == organs | dict.fromkeys(("liver lesion", "lymph nodes", "kidney stone"), "pathology")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.phantom_anatomy import Anatomy, invent
+from segarena.datasets.phantom_anatomy import Anatomy, Part, invent
 from segarena.datasets.phantom_shapes import Field, Space
 from segarena.errors import PluginInvalid, SampleInvalid
 from segarena.interfaces import Finding
@@ -39,8 +39,8 @@ NOISE = {"CT": 14.0, "MR": 26.0}
 class Phantom:
     """Invented patients, alternately CT-like and MR-like: the same `seed` and `shape` always give the same voxels.
 
-    A target carries "modality" ("CT" or "MR") and "kind" ("organ" or "pathology"). What lies inside an organ belongs to
-    it: masks of an organ and of its lesions and vessels overlap.
+    A target carries "modality" ("CT" or "MR"), "kind" ("organ" or "pathology") and "volume_mm3". What lies inside an
+    organ belongs to it: masks of an organ and of its lesions and vessels overlap.
 
     Args:
         cases: how many volumes; more of them do not change the first ones.
@@ -87,10 +87,7 @@ class Phantom:
         depth, height, width = (edge / n for edge, n in zip(FIELDS_MM[modality], self._shape, strict=True))
         space = Space(self._shape, (depth, height, width))
         anatomy = invent(space, rng)
-        targets = [
-            Target(id=part.id, mask=part.mask, label=part.label, attributes={"modality": modality, "kind": part.kind})
-            for part in anatomy.parts
-        ]
+        targets = (_target(part, modality, depth * height * width) for part in anatomy.parts)
         sample = VolumeSample(
             id=sample_id,
             voxels=_scan(anatomy, modality, space, rng),
@@ -114,6 +111,12 @@ class Phantom:
             f"of {planes} x {rows} x {columns} voxels"
         )
         return [Finding(is_error=False, message=message)]
+
+
+def _target(part: Part, modality: str, voxel_mm3: float) -> Target:
+    mask = part.mask
+    attributes = {"modality": modality, "kind": part.kind, "volume_mm3": float(np.count_nonzero(mask) * voxel_mm3)}
+    return Target(id=part.id, mask=mask, label=part.label, attributes=attributes)
 
 
 def _scan(anatomy: Anatomy, modality: str, space: Space, rng: np.random.Generator) -> NDArray[np.int16]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import ndimage
@@ -177,6 +179,12 @@ def test_same_turn_gives_the_same_prompts():
         first = ask(text, body())
         assert first == ask(text, body())
         assert ask(text, body(), [first], prediction) == ask(text, body(), [first], prediction)
+
+
+def test_user_can_be_sent_to_another_process():
+    user = build("user", "volume(prompts='3b-inter', refine='scribble')")
+    again = pickle.loads(pickle.dumps(user))
+    assert again.next(turn(again, body())) == user.next(turn(user, body()))
 
 
 def test_only_what_is_left_to_chance_is_repeated():

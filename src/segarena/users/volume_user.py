@@ -92,7 +92,7 @@ class VolumeUser:
         distance_px: int = 2,
         distance_mm: float | None = None,
     ) -> None:
-        self._scheme, self._count = find_scheme(prompts)
+        scheme, _ = find_scheme(prompts)
         self._quirks = resolve_quirks(protocol, quirks)
         _check_choice("refine", refine, _REFINE_KINDS)
         _check_choice("centre", centre, ("box", "mean"))
@@ -100,6 +100,7 @@ class VolumeUser:
         _check_choice("plane", plane, PLANES)
         _check_not_negative(edge_noise_px=edge_noise_px, shift_px=shift_px, length=length, distance_px=distance_px)
         _check_not_negative(length_mm=length_mm or 0, distance_mm=distance_mm or 0)
+        self._prompts = prompts
         self._refine = refine
         self._noise = edge_noise_px, shift_px
         self._manner = Manner(centre=centre, centre_order=center_ppv, quirks=self._quirks)
@@ -114,9 +115,9 @@ class VolumeUser:
             calls_fallback_positive="positive-fallback" in self._quirks,
             runs_sideways=refine == "scribble-point" and "sideways-line" in self._quirks,
         )
-        self.prompt_kinds = self._scheme.kinds | _REFINE_KINDS[refine]
-        self.lift = Lift(spread=self._scheme.spread, keeps_prompts=keeps_prompts, protocol=protocol)
-        if not (self._scheme.is_random or any(self._noise)) and refine in ("none", "lasso"):
+        self.prompt_kinds = scheme.kinds | _REFINE_KINDS[refine]
+        self.lift = Lift(spread=scheme.spread, keeps_prompts=keeps_prompts, protocol=protocol)
+        if not (scheme.is_random or any(self._noise)) and refine in ("none", "lasso"):
             self.repeats = _once
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
@@ -129,7 +130,8 @@ class VolumeUser:
         return self._correct(turn, comparison) or None
 
     def _first(self, turn: Turn, target: SlicedTarget) -> Sequence[Prompt]:
-        prompts = self._scheme.give(target, turn.rng, self._count, self._manner)
+        scheme, count = find_scheme(self._prompts)
+        prompts = scheme.give(target, turn.rng, count, self._manner)
         return [
             self._perturbed(prompt, target.shape, turn.rng) if isinstance(prompt, Box) else prompt for prompt in prompts
         ]

@@ -46,6 +46,12 @@ def volume(shape=SHAPE, seed=0):
     return VolumeSample(id=f"volume{seed}", voxels=np.stack(planes), spacing_mm=(2.0, 1.0, 1.0))
 
 
+def labelled_volume(shape=SHAPE, seed=0):
+    sample = volume(shape, seed)
+    bright = sample.voxels > np.median(sample.voxels)
+    return replace(sample, targets=(Target(id="bright", mask=bright), Target(id="dark", mask=~bright)))
+
+
 @dataclass(frozen=True)
 class Case:
     """How a segmenter is built here, and what it is shown.
@@ -79,6 +85,8 @@ CASES = {
     "slices": Case("slices(segmenter=\"sam(weights='{folder}', device='cpu')\")", volume, "click"),
     "random-walker": Case("random-walker", volume),
     "geodesic": Case("geodesic", volume),
+    "degraded-truth": Case("degraded-truth", labelled_volume),
+    "nothing": Case("nothing"),
 }
 # What each round says, by kind: (shape of the sample, number of the round, from 0) to a prompt.
 PLACES = [(0.45, 0.35), (0.6, 0.75), (0.85, 0.1), (0.25, 0.3), (0.0, 1.0)]

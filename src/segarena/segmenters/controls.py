@@ -1,0 +1,233 @@
+"""Controls: segmenters that are no models, to try protocols with. One looks at the truth, one at nothing."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.comparison import Memory
+from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import PluginInvalid, SegmenterError
+from segarena.geometry.boxes import Window, bounding_window, is_empty
+from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, check_prompt
+from segarena.registry import segmenter
+from segarena.samples import Mask, Sample, Target, VolumeSample
+from segarena.segmenters.marks import check_kinds
+from segarena.segmenters.seeding.blocks import Blocks
+from segarena.segmenters.seeding.drawing import Drawn, grown, points_of
+from segarena.segmenters.seeding.layout import VOLUME_KINDS, limits_of, volume_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """A scan with its targets, and what was made of them."""
+
+    sample: VolumeSample
+    memory: Memory = field(default_factory=Memory)
+
+    def extents(self) -> list[Window]:
+        """Return the smallest window around each target."""
+        masks = [target.mask.astype(np.bool_, copy=False) for target in self.sample.targets]
+        return self.memory.remember("extents", lambda: [bounding_window(mask) for mask in masks])
+
+
+@segmenter("degraded-truth")
+class DegradedTruth:
+    """A control that LOOKS AT THE TRUTH: the target the prompts are about, made worse in a stated way.
+
+    Which target is meant, the first round tells: boxes, limits and masks that fit it, positive points in it; of equally
+    good ones the smallest. It is answered with its border moved and made to wobble, smoothed, and without some of its
+    slices; around every click, line or lasso, of any round, the truth itself is given. So corrections help, the
+    more the better they are placed, and a protocol can be tried on label volumes without any model or image.
+
+    Args:
+        border_mm: how far the border is moved; below 0 the answer is too small, above too large.
+        wobble_mm: standard deviation of a random displacement of the border.
+        wobble_scale_mm: how far apart displacements become unlike.
+        smooth_mm: standard deviation of the blur that rounds the shape off.
+        lost_slices: the share of the target's axial slices that is left out, 0 to 1.
+        heal_mm: how far the truth is given around prompts.
+        seed: of wobble and lost slices; the same target is always made worse in the same way.
+
+    Raises:
+        PluginInvalid: an option out of range.
+    """
+
+    prompt_kinds = VOLUME_KINDS
+    sample_kinds = frozenset({"volume"})
+
+    def __init__(
+        self,
+        *,
+        border_mm: float = -2.0,
+        wobble_mm: float = 2.0,
+        wobble_scale_mm: float = 8.0,
+        smooth_mm: float = 0.0,
+        lost_slices: float = 0.0,
+        heal_mm: float = 10.0,
+        seed: int = 0,
+    ) -> None:
+        if min(wobble_mm, smooth_mm, heal_mm) < 0 or wobble_scale_mm <= 0 or not 0 <= lost_slices <= 1:
+            raise PluginInvalid("degraded-truth: lengths must not be below 0, and lost_slices lies between 0 and 1")
+        self.border_mm = border_mm
+        self.wobble_mm = wobble_mm
+        self.wobble_scale_mm = wobble_scale_mm
+        self.smooth_mm = smooth_mm
+        self.lost_slices = lost_slices
+        self.heal_mm = heal_mm
+        self.seed = seed
+
+    def encode(self, sample: Sample) -> Truth:
+        """Return the scan with its targets.
+
+        Raises:
+            SegmenterError: the sample is no volume, has no target, or one of several objects.
+        """
+        volume = volume_of(sample, "degraded-truth")
+        if not volume.targets or any(target.mask.dtype != np.bool_ for target in volume.targets):
+            raise SegmenterError(
+                f"degraded-truth looks at targets of one object each; scan {volume.id} has others, or none"
+            )
+        return Truth(volume)
+
+    def predict(self, encoded: Truth, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Answer each dialogue from the truth; the previous prediction does not matter.
+
+        Raises:
+            SegmenterError: a prompt of another kind, or about another object than the first.
+            InvalidPrompt: a prompt outside of the scan.
+        """
+        return [self._answer(encoded, dialogue) for dialogue in dialogues]
+
+    def _answer(self, truth: Truth, dialogue: Dialogue) -> Prediction:
+        check_kinds(dialogue.prompts, VOLUME_KINDS)
+        for prompt in dialogue.prompts:
+            check_prompt(prompt, truth.sample.shape)
+        target = meant_target(truth, dialogue.rounds[0] if dialogue.rounds else ())
+        window, worse = truth.memory.remember(("worse", target.id), lambda: self._make_worse(truth.sample, target))
+        mask = np.zeros(truth.sample.shape, dtype=np.bool_)
+        mask[window] = worse
+        for prompt in dialogue.prompts:
+            if isinstance(prompt, Drawn):
+                self._heal(mask, target.mask.astype(np.bool_, copy=False), prompt, truth.sample)
+        cut = np.zeros_like(mask)
+        limits = limits_of(dialogue.prompts, truth.sample)
+        cut[limits] = mask[limits]
+        return Prediction(mask=cut)
+
+    def _make_worse(self, sample: VolumeSample, target: Target) -> tuple[Window, Mask]:
+        """Return a window and the worse target in it."""
+        from scipy import ndimage
+
+        extent = bounding_window(target.mask.astype(np.bool_, copy=False))
+        if is_empty(extent):
+            return extent, np.zeros((0, 0, 0), dtype=np.bool_)
+        margin = abs(self.border_mm) + 3 * (self.wobble_mm + self.smooth_mm)
+        window = grown(extent, (margin,) * 3, sample.spacing_mm, sample.shape)
+        rng = np.random.default_rng([self.seed, zlib.crc32(f"{sample.id}/{target.id}".encode())])
+        worse = _depth_mm(target.mask[window].astype(np.bool_), sample.spacing_mm) + self.border_mm
+        worse = worse + self._wobble(worse.shape, sample.spacing_mm, rng) > 0
+        if self.smooth_mm:
+            sigmas = [self.smooth_mm / edge for edge in sample.spacing_mm]
+            worse = np.asarray(ndimage.gaussian_filter(worse.astype(np.float32), sigmas)) > 0.5
+        planes = np.flatnonzero(target.mask[window].any(axis=(1, 2)))
+        worse[rng.permutation(planes)[: round(self.lost_slices * len(planes))]] = False
+        return window, worse
+
+    def _wobble(
+        self, shape: tuple[int, ...], spacing_mm: tuple[float, ...], rng: np.random.Generator
+    ) -> NDArray[np.float32]:
+        from scipy import ndimage
+
+        if not self.wobble_mm:
+            return np.zeros(shape, dtype=np.float32)
+        sigmas = [self.wobble_scale_mm / edge for edge in spacing_mm]
+        noise = ndimage.gaussian_filter(rng.standard_normal(shape, dtype=np.float32), sigmas)
+        return np.asarray(noise / max(float(noise.std()), 1e-9) * self.wobble_mm, dtype=np.float32)
+
+    def _heal(self, mask: Mask, truth: Mask, prompt: Click | Scribble | Lasso, sample: VolumeSample) -> None:
+        """Give the truth wherever a prompt is near enough; what a lasso encloses is near itself alone."""
+        everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
+        positions = everywhere.at(points_of(prompt, everywhere))
+        if isinstance(prompt, Lasso):
+            mask[tuple(positions.T)] = truth[tuple(positions.T)]
+            return
+        for position in positions:
+            extent = tuple(slice(int(i), int(i) + 1) for i in position)
+            window = grown(extent, (self.heal_mm,) * 3, sample.spacing_mm, sample.shape)
+            axes = np.ogrid[window]
+            away = sum(
+                ((axis - i) * edge) ** 2 for axis, i, edge in zip(axes, position, sample.spacing_mm, strict=True)
+            )
+            near = np.asarray(away) <= self.heal_mm**2
+            mask[window][near] = truth[window][near]
+
+
+@segmenter("nothing")
+class Nothing:
+    """A control that answers everything with an empty mask: what a metric says of that is its floor."""
+
+    prompt_kinds = VOLUME_KINDS | {"support"}
+    sample_kinds = frozenset({"image", "volume", "video"})
+
+    def encode(self, sample: Sample) -> tuple[int, ...]:
+        """Return the shape of the sample."""
+        return sample.shape
+
+    def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return an empty mask for each dialogue."""
+        return [Prediction(mask=np.zeros(encoded, dtype=np.bool_)) for _ in dialogues]
+
+
+def meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:
+    """Return the target that prompts fit best; of equally good ones the smallest, of those the first."""
+    sample, extents = truth.sample, truth.extents()
+    fits = [
+        sum(_fit(prompt, target.mask.astype(np.bool_, copy=False), extent, sample) for prompt in prompts)
+        for target, extent in zip(sample.targets, extents, strict=True)
+    ]
+    sizes = [int(np.count_nonzero(t.mask[extent])) for t, extent in zip(sample.targets, extents, strict=True)]
+    return sample.targets[min(range(len(fits)), key=lambda index: (-round(fits[index], 9), sizes[index], index))]
+
+
+def _fit(prompt: Prompt, target: Mask, extent: Window, sample: VolumeSample) -> float:
+    """Return how well a prompt fits a target, 0 to 1."""
+    match prompt:
+        case Box():
+            box = tuple(slice(a, b) for a, b in zip(prompt.start, prompt.stop, strict=True))
+            if box[0].stop - box[0].start == 1:  # in one slice: what the target is there
+                there = bounding_window(target[box[0].start])
+                return _overlap((box[0], *there), box)
+            return _overlap(extent, box)
+        case Limits():
+            limits = slice(prompt.first, prompt.last + 1)
+            return _overlap((extent[prompt.axis],), (limits,))
+        case MaskPrompt():
+            both = np.count_nonzero(target & prompt.mask)
+            return both / max(1, np.count_nonzero(target) + np.count_nonzero(prompt.mask) - both)
+        case Click() | Scribble() | Lasso():
+            everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
+            inside = float(target[tuple(everywhere.at(points_of(prompt, everywhere)).T)].mean())
+            return inside if prompt.is_positive else 0.0
+        case _:
+            return 0.0
+
+
+def _overlap(one: Window, other: Window) -> float:
+    """Return the intersection over union of two boxes."""
+    both = np.prod([max(0, min(a.stop, b.stop) - max(a.start, b.start)) for a, b in zip(one, other, strict=True)])
+    volumes = [np.prod([s.stop - s.start for s in window]) for window in (one, other)]
+    return float(both / max(1, volumes[0] + volumes[1] - both))
+
+
+def _depth_mm(mask: Mask, spacing_mm: tuple[float, ...]) -> NDArray[np.float64]:
+    """Return how deep each voxel lies in a mask that is not empty, below 0 outside; halfway between voxels is 0."""
+    from scipy import ndimage
+
+    inside = np.asarray(ndimage.distance_transform_edt(mask, sampling=spacing_mm), dtype=np.float64)
+    outside = np.asarray(ndimage.distance_transform_edt(~mask, sampling=spacing_mm), dtype=np.float64)
+    return inside - outside - np.where(mask, 0.5, -0.5) * min(spacing_mm)

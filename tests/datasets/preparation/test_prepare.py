@@ -124,6 +124,21 @@ def test_changed_inputs_and_lost_outputs_are_made_anew(raw, prepared, converted,
     assert converted[3:] == ["001", "002"]
 
 
+def test_earlier_results_that_are_not_of_this_download_are_named(raw, prepared, capfd):
+    prepared("pengwin")
+    path = raw / "images" / "001.mha"
+    path.write_bytes(path.read_bytes()[:-5])
+    (raw / "labels" / "002.mha").unlink()
+    (raw / "images" / "003.mha").rename(raw / "images" / "004.mha")
+    (raw / "labels" / "003.mha").rename(raw / "labels" / "004.mha")
+    for _ in range(2):
+        result, _ = prepared("pengwin")
+        assert [case.id for case in result.cases] == ["004"]
+        assert sorted(result.failed) == ["001", "002", "003"]
+        assert all("an earlier result lies in the folder" in reason for reason in result.failed.values())
+        assert result.failed["002"].startswith("no label of that name; ")
+
+
 def test_a_limit_tries_some_and_the_rest_follows(raw, prepared, converted):
     result, summary = prepared("pengwin", limit=1)
     assert (len(result.cases), result.is_partial, summary["is_partial"]) == (1, True, True)

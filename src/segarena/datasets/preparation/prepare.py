@@ -164,6 +164,13 @@ def _convert_one(published: PublishedSet, case: RawCase, download: Path, journal
 def _finish(
     published: PublishedSet, journal: Journal, records: list[CaseRecord], skipped: list[Skipped], *, is_partial: bool
 ) -> Prepared:
+    reasons = {case.id: case.reason for case in skipped}
+    for case in journal.others([record.id for record in records], published.outputs):
+        reason = f"{reasons[case]}; " if case in reasons else ""
+        reason += (
+            "an earlier result lies in the folder and is not of this download; delete it, or fetch its files again"
+        )
+        skipped = [*(one for one in skipped if one.id != case), Skipped(id=case, reason=reason, by_rule=False)]
     prepared = Prepared(
         name=published.name,
         folders=tuple(journal.out / output.folder for output in published.outputs),

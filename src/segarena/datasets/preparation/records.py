@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,13 @@ class Journal:
         self._records[record.id] = record
         with (self.out / JOURNAL).open("a", encoding="utf-8") as file:
             file.write(json.dumps(dataclasses.asdict(record)) + "\n")
+
+    def others(self, known: Iterable[str], outputs: tuple[Output, ...]) -> list[str]:
+        """Return the cases whose images lie in the folders, of an earlier run, without those that are known."""
+        images = (
+            path for output in outputs for path in (self.out / output.folder / "imagesTr").glob(f"*_0000{ENDING}")
+        )
+        return sorted({path.name.removesuffix(f"_0000{ENDING}") for path in images} - set(known))
 
     def close(self) -> None:
         """Forget the journal, once prepared.json holds everything."""

@@ -17,8 +17,11 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
     series = grouped(find_series(folder), lambda one: one.study)
     pairs = [pair for study in series.values() for pair in _pairs(study)]
     for number, (ct, seg) in enumerate(pairs):
-        case = f"rider_lung_{number:04d}"
-        yield RawCase(id=case, inputs=(*ct.files, *seg.files), convert=lambda ct=ct, seg=seg: _convert(ct, seg))
+        yield _case(f"rider_lung_{number:04d}", ct, seg)
+    paired = {ct.uid for ct, _ in pairs}
+    for ct in of_modality((one for study in series.values() for one in study), "CT"):
+        if ct.uid not in paired:
+            yield Skipped(id=ct.uid, reason="a CT series without a segmentation of its own", by_rule=True)
 
 
 def _pairs(study: list[Series]) -> list[tuple[Series, Series]]:
@@ -27,6 +30,10 @@ def _pairs(study: list[Series]) -> list[tuple[Series, Series]]:
         return [(cts[0], segs[0])]
     drawn_on = {seg.refers_to: seg for seg in reversed(segs)}
     return [(ct, drawn_on[ct.uid]) for ct in cts if ct.uid in drawn_on]
+
+
+def _case(case: str, ct: Series, seg: Series) -> RawCase:
+    return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=lambda: _convert(ct, seg))
 
 
 def _convert(ct: Series, seg: Series) -> Converted | Skipped:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from segarena.errors import InvalidInput
-from segarena.metrics.averaging import average, with_class
+from segarena.metrics.averaging import average, hold_rounds, with_class
 from segarena.metrics.intervals import bootstrap_mean
 
 
@@ -209,6 +209,29 @@ def test_records_get_class_and_attributes():
     )
     found = with_class(records)
     assert found.select("class", "modality", "kind").rows() == [("lesion", "CT", "pathology"), ("liver", "MR", "")]
+
+
+def test_dialogues_that_ended_early_hold_their_last_value_and_failed_ones_do_not():
+    names = ("benchmark", "dataset", "sample", "target", "user", "repeat", "round", "dice", "prompts", "failure")
+    lines = [
+        ("b", "d", "x", "1", "a", 0, 1, 0.5, "[1]", None),
+        ("b", "d", "x", "1", "a", 0, 2, 1.0, "[2]", None),
+        ("b", "d", "y", "1", "a", 0, 1, 0.4, "[1]", None),
+        ("b", "d", "y", "1", "a", 0, 2, None, "[2]", "out of memory"),
+        *(("b", "d", "z", "1", "a", 0, k, 0.1 * k, "[1]", None) for k in range(1, 6)),
+        ("b", "d", "broken", "", "", 0, 0, None, "[]", "unreadable"),
+    ]
+    records = pl.DataFrame(lines, schema=list(names), orient="row", schema_overrides={"round": pl.Int32})
+    held = hold_rounds(records, 4)
+    assert held.schema == records.schema
+    values = {sample: held.filter(pl.col("sample") == sample).sort("round")["dice"].to_list() for sample in "xyz"}
+    assert values["x"] == [0.5, 1.0, 1.0, 1.0]
+    assert values["y"] == [0.4, None]
+    assert np.allclose(values["z"], [0.1, 0.2, 0.3, 0.4])
+    assert held.filter(pl.col("round") > 2, pl.col("sample") == "x")["prompts"].to_list() == ["[]", "[]"]
+    assert "broken" not in held["sample"]
+    with pytest.raises(InvalidInput, match="at least 1"):
+        hold_rounds(records, 0)
 
 
 @pytest.mark.parametrize(

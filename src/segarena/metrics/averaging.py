@@ -23,6 +23,8 @@ from segarena.errors import InvalidInput
 Values: TypeAlias = NDArray[np.float64]
 Over: TypeAlias = Literal["common", "own", "same"]
 
+DIALOGUE = ("benchmark", "dataset", "sample", "target", "user", "repeat")
+
 _TARGET = ("dataset", "class", "sample", "target")
 _TABLE = ("level", "dataset", "class", "mean", "low", "high", "cases", "targets")
 _WHOLE = "\0"  # a name that no column and no class has
@@ -60,6 +62,29 @@ def with_class(records: pl.DataFrame, attributes: Sequence[str] = ("modality", "
     return records.filter(pl.col("target") != "").with_columns(of_class, *others)
 
 
+def hold_rounds(records: pl.DataFrame, rounds: int, *, dialogue: Sequence[str] = DIALOGUE) -> pl.DataFrame:
+    """Return records in which every dialogue goes on to round `rounds`: one that ended early repeats its last line.
+
+    One that failed does not, and rounds beyond `rounds` are left out. Repeated lines come last and have no prompts.
+
+    Args:
+        records: one line per round.
+        rounds: of every dialogue, at least 1.
+        dialogue: columns that tell dialogues apart; with several runs in one frame, also what tells those apart.
+
+    Raises:
+        InvalidInput: `rounds` below 1.
+    """
+    if rounds < 1:
+        raise InvalidInput(f"rounds: expected at least 1, got {rounds}")
+    within = records.filter(pl.col("target") != "", pl.col("round") <= rounds)
+    last = within.sort("round").group_by(list(dialogue), maintain_order=True).last().select(records.columns)
+    ended = last.filter(pl.col("failure").is_null(), pl.col("round") < rounds)
+    later = pl.int_ranges(pl.col("round") + 1, rounds + 1).alias("round")
+    held = ended.with_columns(later, pl.lit("[]").alias("prompts")).explode("round")
+    return pl.concat([within, held.cast({"round": records.schema["round"]})])
+
+
 def average(
     values: pl.DataFrame,
     column: str,
@@ -80,7 +105,7 @@ def average(
     Args:
         values: one line per target and repetition, with the columns "dataset", "sample", "target", "class" and those
             named here. Null (failed) and NaN (not defined) are no values, and the target is missing. When rounds are
-            rows, a dialogue that ended early must hold its last value in the later ones.
+            rows, see `hold_rounds`.
         column: what is averaged. Repetitions of a target are averaged first.
         rows: columns that tell apart what is compared.
         split: columns whose values are kept apart before anything is compared ("modality", "kind").

@@ -59,8 +59,10 @@ def count_instances(predictions: Sequence[Any], targets: Sequence[Any]) -> Insta
         InvalidInput: a target without a voxel.
     """
     shape = next((np.shape(mask) for mask in (*targets, *predictions)), None)
-    found = [[as_mask(mask, shape, name=name) for mask in masks]
-             for masks, name in ((predictions, "prediction"), (targets, "target"))]  # fmt: skip
+    found = (
+        [as_mask(mask, shape, name="prediction") for mask in predictions],
+        [as_mask(mask, shape, name="target") for mask in targets],
+    )
     windows = [[bounding_window(mask) for mask in masks] for masks in found]
     areas = [
         np.array([np.count_nonzero(mask[window]) for mask, window in zip(masks, around, strict=True)], dtype=np.int64)

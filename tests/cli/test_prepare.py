@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 import pytest
-
-sitk = pytest.importorskip("SimpleITK")
+import SimpleITK as sitk
 
 
 @pytest.fixture

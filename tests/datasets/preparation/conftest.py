@@ -10,13 +10,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-pydicom = pytest.importorskip("pydicom")
-sitk = pytest.importorskip("SimpleITK")
-
-from pydicom.dataset import Dataset, FileMetaDataset  # noqa: E402
-from pydicom.pixels import pack_bits  # noqa: E402
-from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian, SegmentationStorage  # noqa: E402
+import SimpleITK as sitk
+from pydicom.dataset import Dataset, FileMetaDataset
+from pydicom.pixels import pack_bits
+from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian, SegmentationStorage
 
 AXIAL = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 

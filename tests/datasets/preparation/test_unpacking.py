@@ -1,13 +1,14 @@
 import io
 import shutil
 import stat
+import sys
 import zipfile
 
 import pytest
 
 from segarena.datasets.preparation import unpacking
 from segarena.datasets.preparation.unpacking import unpack
-from segarena.errors import DatasetError
+from segarena.errors import DatasetError, MissingExtra
 
 SECRET = "not a real one"
 
@@ -169,6 +170,12 @@ def test_a_wrong_or_missing_password_is_said_without_telling_it(encrypted, tmp_p
     assert "guess-42" not in str(wrong.value)
     with pytest.raises(DatasetError, match="SEGARENA_ARCHIVE_PASSWORD"):
         unpack(encrypted, tmp_path / "out")
+
+
+def test_what_opens_it_is_named_when_it_is_not_installed(encrypted, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyzipper", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'segarena\[radiology\]'"):
+        unpack(encrypted, tmp_path / "out", password=SECRET)
 
 
 def test_a_full_disk_is_said_before_anything_is_written(archive, tmp_path, monkeypatch):

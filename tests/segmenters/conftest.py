@@ -271,6 +271,7 @@ TINY = {
     "persam": (tiny_sam, 6),
     "sam2-video": (tiny_sam2_video, 2),
     "slices": (tiny_sam, 6),
+    "medsam": (tiny_sam, 6),
 }
 
 

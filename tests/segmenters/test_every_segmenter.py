@@ -83,6 +83,7 @@ CASES = {
     "persam": Case(f"persam{NETWORK}"),
     "sam2-video": Case(f"sam2-video{NETWORK}", clip),
     "slices": Case("slices(segmenter=\"sam(weights='{folder}', device='cpu')\")", volume, "click"),
+    "medsam": Case(f"medsam{NETWORK}"),
     "random-walker": Case("random-walker", volume),
     "geodesic": Case("geodesic", volume),
     "degraded-truth": Case("degraded-truth", labelled_volume),

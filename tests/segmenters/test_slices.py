@@ -546,6 +546,16 @@ def test_intensities_are_windowed_as_asked():
     np.testing.assert_array_equal(pictures(bytes_, intensity="none"), bytes_)
 
 
+def test_a_segmenter_may_say_how_it_wants_slices():
+    class Particular(Recorder):
+        slice_intensity = "slice-foreground-percentiles"
+
+    assert Slices(segmenter=Recorder()).intensity == "volume-percentiles"
+    assert Slices(segmenter=Particular()).intensity == "slice-foreground-percentiles"
+    assert Slices(segmenter=Particular(), protocol="published").intensity == "slice-positive-percentiles"
+    assert Slices(segmenter=Particular(), intensity="slice-min-max").intensity == "slice-min-max"
+
+
 def test_voxels_that_are_no_grey_levels_are_not_taken_for_some():
     with pytest.raises(SegmenterError, match="0 to 255"):
         pictures(SCAN, intensity="none")

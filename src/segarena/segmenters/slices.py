@@ -31,7 +31,8 @@ class Slices:
         segmenter: who segments images: a plug-in as written, or an object.
         intensity: how a slice becomes a picture of 0 to 255: "volume-percentiles" (as published for SAM and SAM 2),
             "slice-foreground-percentiles", "slice-positive-percentiles" (as published for MedSAM and SAM-Med2D; in CT
-            it throws negative values away), "slice-min-max" (ScribblePrompt), or "none".
+            it throws negative values away), "slice-min-max" (ScribblePrompt), or "none". "auto" is what the segmenter
+            says by its `slice_intensity`, and the first one of these when it does not.
         percentiles: the lowest and the highest that are told apart; values beyond them are clipped.
         keep_mb: what encoded slices may take in memory; the ones used last are kept.
         spread: what becomes of the first round's prompts when the user does not say.
@@ -51,14 +52,14 @@ class Slices:
         self,
         *,
         segmenter: str | Segmenter,
-        intensity: str = "volume-percentiles",
+        intensity: str = "auto",
         percentiles: tuple[float, float] = (0.5, 99.5),
         keep_mb: float = 1024.0,
         spread: Spread = "stay",
         keeps_prompts: bool = True,
         protocol: str = "corrected",
     ) -> None:
-        _check_choice("intensity", intensity, INTENSITIES)
+        _check_choice("intensity", intensity, ("auto", *INTENSITIES))
         _check_choice("spread", spread, get_args(Spread))
         _check_choice("protocol", protocol, ("corrected", "published"))
         low, high = percentiles
@@ -67,7 +68,7 @@ class Slices:
         self.segmenter: Any = build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
         if "image" not in getattr(self.segmenter, "sample_kinds", {"image"}):
             raise PluginInvalid(f"slices needs a segmenter of images; {type(self.segmenter).__name__} takes none")
-        self.intensity = intensity
+        self.intensity = self._own_intensity(protocol) if intensity == "auto" else intensity
         self.percentiles = (float(low), float(high))
         self.keep_bytes = int(keep_mb * 1e6)
         self.lift = Lift(spread=spread, keeps_prompts=keeps_prompts, protocol=protocol)
@@ -112,6 +113,11 @@ class Slices:
                     del waiting[index]
             answers = dict(self._answer(encoded, {index: asked[index] for index in waiting}))
         return [finished[index] for index in range(len(dialogues))]
+
+    def _own_intensity(self, protocol: str) -> str:
+        own = getattr(self.segmenter, "slice_intensity", "volume-percentiles")
+        is_published = protocol == "published" and own == "slice-foreground-percentiles"
+        return "slice-positive-percentiles" if is_published else own
 
     def _begin(self, encoded: SliceEncodings, dialogue: Dialogue) -> Generator[Asked, Any, Prediction]:
         if not dialogue.rounds:

@@ -45,6 +45,26 @@ def test_largest_component_of_noise(density, shape):
             assert np.array_equal(whole(largest_component(mask, ties=ties), shape), slow_largest(mask, ties))
 
 
+@pytest.mark.parametrize("density", [0.0, 0.001, 0.03, 0.5])
+@pytest.mark.parametrize("ties", ["first", "last"])
+def test_largest_component_of_a_large_noisy_volume(density, ties):
+    shape = (70, 130, 130)
+    mask = np.random.default_rng(1).random(shape) < density
+    for plane, row, column in ((3, 4, 5), (60, 100, 10)) if 0 < density < 0.1 else ():  # two of equal size
+        mask[plane - 1 : plane + 2, row - 1 : row + 2, column - 1 : column + 101] = False
+        mask[plane, row, column : column + 100] = True
+    found = largest_component(mask, ties=ties)
+    labels, count = ndimage.label(mask, np.ones((3, 3, 3)))
+    if not count:
+        assert found is None
+        return
+    sizes = np.bincount(labels.ravel())[1:]
+    equals = 1 + np.flatnonzero(sizes == sizes.max())
+    firsts = [int(np.argmax(labels.ravel() == label)) for label in equals]
+    label = equals[firsts.index(min(firsts) if ties == "first" else max(firsts))]
+    assert np.array_equal(whole(found, shape), labels == label)
+
+
 def test_components_joined_late_are_one():
     snake = np.zeros((3, 5, 9), dtype=bool)
     snake[0, 0], snake[0, 4], snake[0, 2], snake[2, 2, 4] = True, True, True, True

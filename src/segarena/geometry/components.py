@@ -8,13 +8,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.geometry.boxes import Window
+from segarena.geometry.boxes import Window, bounding_window
 from segarena.samples import Mask
 
 Ties: TypeAlias = Literal["first", "last"]
 """Which of several equally large components is taken: that whose first pixel in raster order comes first, or last."""
 
 _Integers: TypeAlias = NDArray[np.int64]
+
+# Runs take time and memory each: where there is more than one to so many voxels of a large mask, labels take less.
+_VOXELS_PER_RUN = 64
+_LARGE = 1 << 20
 
 
 class Component(NamedTuple):
@@ -61,7 +65,9 @@ class _Runs(NamedTuple):
 
 
 def _largest_in_volume(mask: Mask, ties: Ties) -> Component | None:
-    runs = _runs(mask)
+    runs = _runs(mask, most=mask.size // _VOXELS_PER_RUN if mask.size > _LARGE else mask.size)
+    if runs is None:
+        return _largest_by_labels(mask, ties)
     if not len(runs.starts):
         return None
     labels = _joined(runs, mask.shape)
@@ -74,18 +80,39 @@ def _largest_in_volume(mask: Mask, ties: Ties) -> Component | None:
     return _drawn(_Runs(*(values[labels == label] for values in runs)))
 
 
-def _runs(mask: Mask) -> _Runs:
-    """Find the runs plane by plane, so that no temporary is as large as the volume."""
+def _largest_by_labels(mask: Mask, ties: Ties) -> Component | None:
+    """Return the same by labelling voxels; labels are numbered by their first voxels."""
+    from scipy.ndimage import label
+
+    labels = np.empty(mask.shape, dtype=np.int32)
+    sizes = np.zeros(int(label(mask, np.ones((3, 3, 3)), output=labels)) + 1, dtype=np.int64)
+    for plane in labels:
+        counts = np.bincount(plane.ravel())
+        sizes[: len(counts)] += counts
+    largest = 1 + np.flatnonzero(sizes[1:] == sizes[1:].max(initial=0))
+    if not len(largest):
+        return None
+    component = labels == largest[0 if ties == "first" else -1]
+    window = bounding_window(component)
+    return Component(window, component[window])
+
+
+def _runs(mask: Mask, most: int) -> _Runs | None:
+    """Find the runs plane by plane, so that no temporary is as large as the volume; give up where they are too many."""
     _, height, width = mask.shape
     padded = np.zeros((height, width + 1), dtype=np.bool_)
     flat = padded.ravel()
     ends: list[_Integers] = []
+    total = 0
     for number, plane in enumerate(mask):
         padded[:, :width] = plane
         changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
         if flat[0]:
             changes = np.concatenate(([0], changes))
         ends.append(changes + number * flat.size)
+        total += len(changes) // 2
+        if total > most:
+            return None
     changes = np.concatenate(ends)
     lines, starts = np.divmod(changes[0::2], width + 1)
     return _Runs(*np.divmod(lines, height), starts, starts + changes[1::2] - changes[0::2])

@@ -117,23 +117,23 @@ def test_page_escapes_what_comes_from_outside(rclicks, make_dialogue):
 def test_files_are_the_same_for_the_same_records(clicked, tmp_path):
     first, second = (write_report([clicked], tmp_path / name) for name in ("one", "two"))
     names = ["robustness.csv", "robustness.tex", "first-clicks.csv", "instances.csv"]
-    assert [path.name for path in first.robustness] == names
-    for one, two in zip(first.robustness, second.robustness, strict=True):
+    assert [path.name for path in first.further] == names
+    for one, two in zip(first.further, second.further, strict=True):
         assert one.read_bytes() == two.read_bytes()
     assert first.html.read_bytes() == second.html.read_bytes()
 
 
 def test_tables_agree_with_one_another(clicked, tmp_path):
     files = write_report([clicked], tmp_path / "report")
-    (noc,) = pl.read_csv(files.robustness[0]).filter(statistic="NoC@90").iter_rows(named=True)
+    (noc,) = pl.read_csv(files.further[0]).filter(statistic="NoC@90").iter_rows(named=True)
     summary = {row["user"]: row["NoC@90"] for row in pl.read_csv(files.csv).iter_rows(named=True)}
     assert set(summary) == set(USERS)
     assert noc["base"] == pytest.approx(summary["centre"], rel=1e-5)
     assert noc["sample"] == pytest.approx(sum(summary[g] for g in USERS[1:]) / 4, rel=1e-5)
-    rows = list(csv.DictReader(io.StringIO(files.robustness[2].read_text())))
+    rows = list(csv.DictReader(io.StringIO(files.further[2].read_text())))
     assert [row["clicks_of"] for row in rows] == ["base", "groups", "real", "sampled"]
     assert {row["without"] for row in rows} == {"1"}
-    assert pl.read_csv(files.robustness[3])["nsr"].is_sorted(descending=True)
+    assert pl.read_csv(files.further[3])["nsr"].is_sorted(descending=True)
 
 
 def test_three_segmenters_have_correlations(rclicks, dialogues):

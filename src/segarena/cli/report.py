@@ -37,5 +37,5 @@ def report(
         thresholds = threshold or ()
         files = write_report(runs, out or runs[0] / "report", thresholds=thresholds)
         Console().print(terminal_table(runs, thresholds=thresholds))
-        tables = ", ".join(map(str, (files.csv, files.latex, *files.robustness)))
+        tables = ", ".join(map(str, (files.csv, files.latex, *files.further)))
         typer.echo(f"page:   {files.html}\ntables: {tables}")

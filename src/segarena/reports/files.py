@@ -10,10 +10,10 @@ from segarena.engine.store import write_atomically
 from segarena.errors import StoreError
 from segarena.reports.export import paired_csv, summary_csv, timings_csv
 from segarena.reports.latex import summary_tex
+from segarena.reports.own import own_files
 from segarena.reports.page import page
 from segarena.reports.reading import read_runs
-from segarena.reports.robustness import is_robustness, whole_dialogues
-from segarena.reports.robustness_tables import robustness_files
+from segarena.reports.robustness import whole_dialogues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class ReportFiles:
         latex: the same for booktabs, with the paired differences; equal bytes likewise.
         timings: seconds, which differ from run to run.
         paired: differences to the first run; None with one run.
-        robustness: of rclicks runs, the tables over clicking groups, first clicks, instances and correlations.
+        further: the tables that runs of some benchmarks have beside.
     """
 
     html: Path
@@ -34,14 +34,14 @@ class ReportFiles:
     latex: Path
     timings: Path
     paired: Path | None
-    robustness: tuple[Path, ...] = ()
+    further: tuple[Path, ...] = ()
 
 
 def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Sequence[float] = ()) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
-    With several runs they stand side by side, and differences are to the first one. Runs of rclicks have further
-    sections and tables.
+    With several runs they stand side by side, and differences are to the first one. Runs of rclicks and runs over
+    volumes have further sections and tables.
 
     Args:
         runs: the run folders.
@@ -56,7 +56,7 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Seq
     """
     read = read_runs(runs, thresholds=thresholds)
     whole = [whole_dialogues(run) for run in read]
-    further = robustness_files(read) if is_robustness(read[0]) else {}
+    further = own_files(read)
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -78,5 +78,5 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Seq
         latex=folder / "summary.tex",
         timings=folder / "timings.csv",
         paired=folder / "paired.csv" if len(read) > 1 else None,
-        robustness=tuple(folder / name for name in further),
+        further=tuple(folder / name for name in further),
     )

@@ -1,4 +1,4 @@
-"""The gallery: dialogues with their photograph, prompts and predictions.
+"""The gallery: dialogues with their photograph or slices, prompts and predictions.
 
 Only the samples that are shown are loaded, from the dataset that run.json names.
 """
@@ -20,8 +20,9 @@ from segarena.reports.overlays import View, jpeg_uri, outline, positions_of, pro
 from segarena.reports.reading import DialogueRecord, Key, Run
 from segarena.reports.series import area_statistic, round_word
 from segarena.reports.tables import thresholds_of
+from segarena.reports.volumes_pictures import volume_strip
 from segarena.reports.wording import metric_name
-from segarena.samples import ImageSample, Mask, Sample, Target
+from segarena.samples import ImageSample, Mask, Sample, Target, VolumeSample
 
 MOST_PANELS = 6
 """Predictions of one dialogue that stand side by side."""
@@ -97,8 +98,12 @@ def _card(runs: Sequence[Run], datasets: Sequence[Dataset | None], key: Key, anc
         except Exception as error:  # as in open_dataset
             problem = f"Sample {key[0]} cannot be shown: {_one_line(error)}."
             continue
+        if isinstance(sample, VolumeSample):
+            first = first or dialogue
+            strips.append(volume_strip(run, dialogue, sample, target, is_named=len(runs) > 1))
+            continue
         if not isinstance(sample, ImageSample):
-            return "", "The gallery shows photographs only; volumes and videos are left out."
+            return "", "The gallery shows photographs and volumes; videos are left out."
         first = first or dialogue
         strips.append(_strip(run, dialogue, sample, target, f"{anchor}-{order + 1}", is_named=len(runs) > 1))
     if first is None:

@@ -13,13 +13,14 @@ from segarena.registry import PluginSpec
 from segarena.reports.figures import figures
 from segarena.reports.gallery import gallery
 from segarena.reports.naming import short_name
+from segarena.reports.own import own_sections
 from segarena.reports.ranking import gallery_keys, ranked_targets
 from segarena.reports.reading import Run
 from segarena.reports.robustness import base_user, is_robustness, whole_dialogues
-from segarena.reports.robustness_page import robustness_sections
 from segarena.reports.sections import MOST_HARD, failures_section, hardest_table, paired_table, summary_table
 from segarena.reports.series import Figure, round_word
 from segarena.reports.tables import paired_rows
+from segarena.reports.volumes import is_volumes
 from segarena.reports.wording import (
     FAILURES,
     FEW_IMAGES,
@@ -38,18 +39,19 @@ from segarena.reports.wording import (
 GALLERY_STRIPS = 36
 """Dialogues with pictures, counted over all runs."""
 
+VOLUME_STRIPS = 12
+
 
 def page(runs: Sequence[Run]) -> str:
     """Return the report of `runs` as one self-contained HTML document."""
     everyone = runs
     runs = [whole_dialogues(run) for run in everyone]
     targets = ranked_targets(runs)
-    others = max(0, GALLERY_STRIPS // len(runs) - MOST_HARD)
-    pictures = gallery(runs, gallery_keys(targets, hardest=MOST_HARD, others=others))
+    pictures = gallery(runs, gallery_keys(targets, **_how_many(runs)))
     numbered = _Numbered()
     usual = [base_user(run) for run in everyone]
     sections = [
-        *(robustness_sections(everyone, numbered.table, numbered.figure) if is_robustness(runs[0]) else ()),
+        *own_sections(everyone, numbered.table, numbered.figure),
         ("summary", "Summary", _summary(runs, usual, numbered)),
         ("differences", "Paired differences", _differences(usual, numbered)),
         ("figures", "Figures", _figures(usual, numbered)),
@@ -63,7 +65,7 @@ def page(runs: Sequence[Run]) -> str:
             if targets
             else "",
         ),
-        ("gallery", "Dialogues", _gallery_section(pictures.html, pictures.notes, round_word(runs))),
+        ("gallery", "Dialogues", _gallery_section(runs, pictures.html, pictures.notes)),
         ("failures", "Failures", failures_section(everyone)),
         ("notes", "What the numbers are", _definitions(runs)),
     ]
@@ -71,6 +73,13 @@ def page(runs: Sequence[Run]) -> str:
     links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in kept)
     body = "".join(f'<section id="{anchor}"><h2>{title}</h2>{html}</section>' for anchor, title, html in kept)
     return _document(_title(runs), f"{_header(everyone)}<nav>{links}</nav>{body}{_footer(runs)}")
+
+
+def _how_many(runs: Sequence[Run]) -> dict[str, int]:
+    """Return how many dialogues the gallery shows; of volumes fewer, for each is loaded whole."""
+    if is_volumes(runs[0]):
+        return {"hardest": MOST_HARD // 2, "others": max(3, VOLUME_STRIPS // len(runs) - MOST_HARD // 2)}
+    return {"hardest": MOST_HARD, "others": max(0, GALLERY_STRIPS // len(runs) - MOST_HARD)}
 
 
 class _Numbered:
@@ -202,21 +211,35 @@ def _figures(runs: Sequence[Run], numbered: _Numbered) -> str:
     return f'<div class="figures">{made}</div>' if made else ""
 
 
-def _gallery_section(cards: str, notes: Sequence[str], word: str) -> str:
+def _gallery_section(runs: Sequence[Run], cards: str, notes: Sequence[str]) -> str:
     told = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
     if not cards:
         return told
-    lead = (
-        f'<p class="lead">The hardest targets first, then others from hard to easy. Left: the target (<i class="key '
-        f'truth"></i>) and all {word}s in order, on the object (<i class="key pos"></i>) or off it (<i class="key neg">'
-        f'</i>); grey (<i class="key ignored"></i>) is not judged. Right: the prediction (<i class="key guess"></i>) '
-        f"after some of the {word}s, the newest one large.</p>"
-    )
+    lead = _lead_of_volumes() if is_volumes(runs[0]) else _lead(round_word(runs))
     controls = (
         '<form class="controls" hidden><label>User <select name="user"><option value="">all</option></select></label>'
         '<label>Name <input name="words" type="search"></label><output></output></form>'
     )
     return f'{told}{lead}{controls}<div class="cards">{cards}</div>'
+
+
+def _lead_of_volumes() -> str:
+    return (
+        '<p class="lead">The hardest targets first, then others from hard to easy, each with the user who did worst. '
+        'Slices lie through the middle of the target (<i class="key truth"></i>); with the last prediction '
+        '(<i class="key guess"></i>) and all prompts: on the object (<i class="key pos"></i>), off it '
+        '(<i class="key neg"></i>), faint where they lie on other slices. Superior or anterior is up; '
+        "the patient's right is on the left, and anterior in sagittal slices.</p>"
+    )
+
+
+def _lead(word: str) -> str:
+    return (
+        f'<p class="lead">The hardest targets first, then others from hard to easy. Left: the target (<i class="key '
+        f'truth"></i>) and all {word}s in order, on the object (<i class="key pos"></i>) or off it (<i class="key neg">'
+        f'</i>); grey (<i class="key ignored"></i>) is not judged. Right: the prediction (<i class="key guess"></i>) '
+        f"after some of the {word}s, the newest one large.</p>"
+    )
 
 
 def _definitions(runs: Sequence[Run]) -> str:

@@ -44,6 +44,7 @@ class DialogueRecord:
         attributes: of the target.
         values: by metric column, one float per finished round; NaN where the metric was not defined.
         prompts: JSON text of the prompts of each finished round.
+        efforts: interactions spent up to and with each finished round.
         kinds: which kinds of prompts were given.
         failure: why it ended early, None when it did not.
     """
@@ -53,6 +54,7 @@ class DialogueRecord:
     attributes: Mapping[str, Any]
     values: Mapping[str, tuple[float, ...]]
     prompts: tuple[str, ...]
+    efforts: tuple[float, ...]
     kinds: frozenset[str]
     failure: str | None = None
 
@@ -263,6 +265,7 @@ def _dialogue(key: Key, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str
         attributes=json.loads(rows[0]["attributes"] or "{}"),
         values={m: tuple(math.nan if row[m] is None else row[m] for row in good) for m in metrics} if good else {},
         prompts=tuple(row["prompts"] for row in good),
+        efforts=tuple(float(row["effort"]) for row in good),
         kinds=frozenset(prompt["kind"] for row in good for prompt in json.loads(row["prompts"])),
         failure=next((row["failure"] for row in rows if row["failure"] is not None), None),
     )

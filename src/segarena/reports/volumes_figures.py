@@ -1,0 +1,164 @@
+"""The figures of runs over volumes: quality against effort, and over rounds (RadioActive, Figures 5 to 7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from segarena.reports.axes import CHARACTER_PX, Frame, Scale, px
+from segarena.reports.charts import Curve, colour_class, line_chart
+from segarena.reports.reading import Run
+from segarena.reports.series import Figure, figure, panel_px
+from segarena.reports.sheets import Value
+from segarena.reports.volumes import mean_at, means, who_took_part
+from segarena.reports.volumes_tables import corrects
+from segarena.reports.wording import metric_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffortPoint:
+    """How good someone is after a round, for how much.
+
+    Attributes:
+        effort: mean interactions on a target.
+        low_effort, high_effort: what the middle four fifths of targets took.
+        quality: mean with its interval.
+    """
+
+    effort: float
+    low_effort: float
+    high_effort: float
+    quality: Value
+
+
+def effort_points(runs: Sequence[Run], values: pl.DataFrame, metric: str) -> dict[tuple[str, str], list[EffortPoint]]:
+    """Return for each user and segmenter a point per round; one alone for those who correct nothing."""
+    averages = [means(values.filter(round=number), metric) for number in range(1, runs[0].rounds + 1)]
+    found: dict[tuple[str, str], list[EffortPoint]] = {}
+    for user, segmenter in who_took_part(runs):
+        who = {"user": user, "segmenter": segmenter}
+        count = runs[0].rounds if corrects(runs, user, segmenter) else 1
+        points = [_point(values.filter(round=k + 1, **who), mean_at(averages[k], **who)) for k in range(count)]
+        found[(user, segmenter)] = [point for point in points if math.isfinite(point.quality.mean)]
+    return {who: points for who, points in found.items() if points}
+
+
+def effort_figure(runs: Sequence[Run], values: pl.DataFrame) -> Figure | None:
+    """Return Dice and NSD against interactions."""
+    metrics = [metric for metric in ("dice", "nsd") if metric in values.columns]
+    charts = [(metric_name(m), _effort_chart(effort_points(runs, values, m), m)) for m in metrics]
+    segmenters = list(dict.fromkeys(segmenter for _, segmenter in who_took_part(runs)))
+    legend = [(segmenter, order) for order, segmenter in enumerate(segmenters)] if len(segmenters) > 1 else []
+    caption = (
+        "Mean interactions on a target as really given, and the mean over classes and datasets. Vertical lines: 95 % "
+        "intervals over cases; horizontal ones: what the middle four fifths of targets took. Lines join the rounds of "
+        "who corrects."
+    )
+    return figure("Quality against effort", caption, charts, legend)
+
+
+def rounds_figure(runs: Sequence[Run], values: pl.DataFrame) -> Figure | None:
+    """Return Dice over rounds, a chart per segmenter; None when nobody corrects."""
+    who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
+    segmenters = list(dict.fromkeys(segmenter for _, segmenter in who))
+    users = list(dict.fromkeys(user for user, _ in who))
+    points = effort_points(runs, values, "dice") if who else {}
+    charts: list[tuple[str, str]] = []
+    for segmenter in segmenters:
+        curves = [_curve(user, users.index(user), points[(user, name)]) for user, name in who if name == segmenter]
+        chart = line_chart(
+            curves,
+            title=f"Dice over rounds, {segmenter}",
+            x_label="round (1: first prompts)",
+            y_label="mean Dice",
+            size_px=panel_px(len(segmenters), 330),
+        )
+        charts.append((segmenter if len(segmenters) > 1 else "", chart))
+    return figure("Refinement", "Mean Dice over classes and datasets after each round; bands: 95 % over cases.", charts)
+
+
+def _point(values: pl.DataFrame, quality: Value) -> EffortPoint:
+    spent = values["effort"].drop_nulls().to_numpy()
+    if not len(spent):
+        return EffortPoint(effort=math.nan, low_effort=math.nan, high_effort=math.nan, quality=Value(mean=math.nan))
+    low, high = np.quantile(spent, [0.1, 0.9])
+    return EffortPoint(effort=float(spent.mean()), low_effort=float(low), high_effort=float(high), quality=quality)
+
+
+def _curve(label: str, colour: int, points: Sequence[EffortPoint]) -> Curve:
+    return Curve(
+        label=label,
+        colour=colour,
+        x=range(1, len(points) + 1),
+        y=[point.quality.mean for point in points],
+        low=[point.quality.low for point in points],
+        high=[point.quality.high for point in points],
+    )
+
+
+def _effort_chart(points: dict[tuple[str, str], list[EffortPoint]], metric: str) -> str:
+    every = [point for series in points.values() for point in series]
+    if not every:
+        return ""
+    segmenters = list(dict.fromkeys(segmenter for _, segmenter in points))
+    frame = Frame(540, 380, f"{metric_name(metric)} against interactions", right=24)
+    low, high = min(p.low_effort for p in every), max(p.high_effort for p in every)
+    is_log = low > 0 and high / low > 6
+    x_scale = frame.x_scale(low / 1.15 if is_log else low - 1, high * 1.15 if is_log else high + 1, is_log=is_log)
+    y_scale = frame.y_scale(0.0, 1.0)
+    frame.y_axis(y_scale, f"mean {metric_name(metric)}")
+    frame.x_axis(x_scale, "mean interactions on a target" + (" (logarithmic)" if is_log else ""))
+    labels = _Labels(frame)
+    for (user, segmenter), series in points.items():
+        colour = list(points).index((user, segmenter)) if len(segmenters) == 1 else segmenters.index(segmenter)
+        _draw_series(frame, x_scale, y_scale, series, colour_class(colour))
+        labels.block([(x_scale(p.effort), y_scale(p.quality.mean)) for p in series])
+    for (user, segmenter), series in points.items():
+        colour = list(points).index((user, segmenter)) if len(segmenters) == 1 else segmenters.index(segmenter)
+        labels.write(x_scale(series[-1].effort), y_scale(series[-1].quality.mean), user, colour_class(colour))
+    return frame.svg()
+
+
+def _draw_series(frame: Frame, x_scale: Scale, y_scale: Scale, series: Sequence[EffortPoint], css: str) -> None:
+    places = [(x_scale(point.effort), y_scale(point.quality.mean)) for point in series]
+    if len(places) > 1:
+        path = "M" + "L".join(f"{px(x)} {px(y)}" for x, y in places)
+        frame.draw(f'<path d="{path}" class="curve {css}"/>')
+    for point, (x, y) in zip(series, places, strict=True):
+        if math.isfinite(point.quality.low):
+            frame.line(x, y_scale(point.quality.low), x, y_scale(point.quality.high), f"whisker thin {css}")
+        frame.draw(f'<circle cx="{px(x)}" cy="{px(y)}" r="4" class="dot {css}"/>')
+    last = series[-1]
+    if last.high_effort > last.low_effort:
+        x, y = places[-1]
+        frame.line(x_scale(last.low_effort), y, x_scale(last.high_effort), y, f"whisker thin {css}")
+
+
+class _Labels:
+    """Writes names beside points where nothing is yet."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._taken: list[tuple[float, float, float, float]] = []
+
+    def block(self, places: Sequence[tuple[float, float]]) -> None:
+        self._taken += [(x - 5, y - 5, x + 5, y + 5) for x, y in places]
+
+    def write(self, x: float, y: float, text: str, css: str) -> None:
+        width = len(text) * CHARACTER_PX
+        tries = [(x + side, y + 4 + rise) for rise in (0, -13, 13, -26, 26, -39, 39) for side in (9, -9 - width)]
+        free = (place for place in tries if self._is_free(*place, width))
+        left, base = next(free, tries[0])
+        self._taken.append((left, base - 11, left + width, base + 2))
+        self._frame.text(left, base, text, css=f"end {css}")
+
+    def _is_free(self, left: float, base: float, width: float) -> bool:
+        top, right, bottom = base - 11, left + width, base + 2
+        inside = left > self._frame.left and right < self._frame.width_px and top > 0
+        in_plot = bottom < self._frame.height_px - self._frame.bottom
+        apart = all(right < a or left > c or bottom < b or top > d for a, b, c, d in self._taken)
+        return inside and in_plot and apart

@@ -1,0 +1,118 @@
+"""The sections that a page of runs over volumes has before all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from html import escape
+from typing import Any
+
+from segarena.dialogue import Lift
+from segarena.registry import PluginSpec, build, find
+from segarena.reports.latex import latex_comment
+from segarena.reports.reading import Run
+from segarena.reports.series import Figure
+from segarena.reports.sheets import Sheet, sheet_csv, sheet_html, sheet_tex
+from segarena.reports.volumes import values_by_round, who_took_part
+from segarena.reports.volumes_challenge import challenge_sheets, is_cvpr2025
+from segarena.reports.volumes_figures import effort_figure, rounds_figure
+from segarena.reports.volumes_instances import instances_sheet
+from segarena.reports.volumes_tables import volume_sheets
+from segarena.reports.wording import protocol_text
+
+FOLDED = frozenset({"classes", "seconds", "cvpr2025-nsd"})
+
+
+def volumes_sections(
+    runs: Sequence[Run], table: Callable[[str, str], str], figure: Callable[[Figure], str]
+) -> list[tuple[str, str, str]]:
+    """Return (anchor, title, HTML); `table` and `figure` number what they are given."""
+    mode = "".join(f'<p class="lead">{escape(text)}</p>' for text in dict.fromkeys(map(mode_text, runs)))
+    sheets, problem = every_sheet(tuple(runs))
+    if not sheets:
+        return [("volumes", "Prompts and effort", mode)]
+    values = values_by_round(runs)
+    named = {sheet.name: _sheet(sheet, table) for sheet in sheets}
+    figures = {"prompts": effort_figure(runs, values), "refinement": rounds_figure(runs, values)}
+
+    def shown(*names: str) -> str:
+        drawn = "".join(figure(made) for name in names if (made := figures.get(name)) is not None)
+        return "".join(named.get(name, "") for name in names) + drawn
+
+    return [
+        ("challenge", "CVPR 2025", shown("cvpr2025", "cvpr2025-dsc", "cvpr2025-nsd")),
+        ("volumes", "Prompts and effort", mode + shown("prompts", "classes", "seconds")),
+        ("refinement", "Refinement", shown("refinement", "areas")),
+        ("splits", "Kinds of targets", shown("splits")),
+        ("noise", "Inexact boxes", shown("noise")),
+        ("instances", "Instances", named.get("instances", "") or _note(problem)),
+    ]
+
+
+def volumes_files(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the same tables as files: one CSV each, and all of them for LaTeX."""
+    sheets, _ = every_sheet(tuple(runs))
+    texts = {f"volumes-{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets}
+    about = "".join(f"% {latex_comment(text)}\n" for text in dict.fromkeys(map(mode_text, runs)))
+    lasting = [sheet_tex(sheet) for sheet in sheets if sheet.name != "seconds"]
+    return {**texts, "volumes.tex": about + "\n".join(lasting)} if sheets else {}
+
+
+@lru_cache(maxsize=1)  # the page and the files of one report have the same tables
+def every_sheet(runs: tuple[Run, ...]) -> tuple[list[Sheet], str]:
+    """Return all tables, and a line about why instances are not among them, if they should be."""
+    if not who_took_part(runs):
+        return [], ""
+    instances, problem = instances_sheet(runs)
+    challenge = challenge_sheets(runs) if is_cvpr2025(runs[0]) else []
+    return [*challenge, *volume_sheets(runs), *([instances] if instances else [])], problem
+
+
+def mode_text(run: Run) -> str:
+    """Say by which rules prompts were made and spread, and how slices became pictures."""
+    config = run.config
+    adapter: dict[str, Any] = config["benchmark"].get("adapter") or {}
+    segmenter: dict[str, Any] = config["segmenter"]
+    if segmenter["name"] == adapter.get("name"):
+        adapter = segmenter
+    elif _takes_volumes(segmenter["name"]):
+        return f"{protocol_text(run)}. {run.segmenter} takes volumes and is given prompts as they are."
+    options = adapter.get("options", {})
+    pictures = f"{options.get('intensity')} {_range(options.get('percentiles'))}".strip()
+    spreads = "; ".join(_spread_text(described) for described in config["users"])
+    name = adapter.get("name")
+    return f"{protocol_text(run)}. {run.segmenter} takes images: {name} asks it slice by slice ({pictures}). {spreads}."
+
+
+def _spread_text(described: dict[str, Any]) -> str:
+    name = str(described.get("written", described["name"]))
+    try:
+        lift = getattr(build("user", PluginSpec(described["name"], dict(described["options"]))), "lift", None)
+    except Exception:  # a user is foreign code; the report does without
+        return name
+    if not isinstance(lift, Lift):
+        return name
+    words = {"stay": "prompts stay on their slices", "interpolate": "interpolated between prompted slices"}
+    words |= {"propagate": "propagated from slice to slice", "extrude": "the box drawn on every slice"}
+    kept = "" if lift.keeps_prompts else ", later slices from new prompts alone"
+    return f"{name}: {words[lift.spread]}{kept}"
+
+
+def _takes_volumes(name: str) -> bool:
+    try:
+        return "volume" in getattr(find("segmenter", name), "sample_kinds", ())
+    except Exception:  # as above
+        return False
+
+
+def _range(percentiles: Any) -> str:
+    return f"{percentiles[0]:g} to {percentiles[1]:g}" if percentiles else ""
+
+
+def _sheet(sheet: Sheet, table: Callable[[str, str], str]) -> str:
+    html = table(sheet.caption, sheet_html(sheet)) + "".join(map(_note, sheet.notes))
+    return f"<details><summary>{escape(sheet.caption)}</summary>{html}</details>" if sheet.name in FOLDED else html
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>' if text else ""

@@ -63,14 +63,14 @@ def converse(
 ) -> Generator[Asked, Answers, Prediction]:
     """Ask about slices until this round is answered.
 
-    In the first round prompts are spread as `lift` says. Later prompts stay on their slices. With
-    `lift.keeps_prompts` every slice prompted so far is predicted again, from all its prompts; otherwise only slices
-    prompted in this round, from these prompts. All other slices stay as they were. Nothing outside the newest
-    limits of each axis is asked about or belongs to the answer. A mask drawn in this round takes the place of
-    the previous one.
+    In the first round prompts are spread as `lift` says. Later prompts stay on their slices: these are predicted again,
+    with `lift.keeps_prompts` from all their prompts so far, otherwise from the new ones. All other slices stay as
+    they were. Nothing outside the newest limits of each axis is asked about or belongs to the answer. A mask drawn in
+    this round takes the place of the previous one.
 
     "corrected": a slice gets back the mask and the logits of its last prediction, however long ago.
-    "published": only if it was predicted in the round before.
+    "published": only if it was predicted in the round before; and with `lift.keeps_prompts` every slice prompted so
+    far is predicted again, prompted anew or not (the paper says that only slices prompted anew are).
 
     Args:
         dialogue: about the volume.
@@ -110,7 +110,7 @@ def _asked(
     said = [
         propagated if number == 0 and propagated else _said(dialogue, number, shape, kinds, lift) for number in numbers
     ]
-    planes = sorted(set[int]().union(*said))
+    planes = sorted(set[int]().union(*said) if lift.protocol == "published" else said[-1])
     return {plane: tuple(there[plane] for there in said if plane in there) for plane in planes}
 
 

@@ -13,6 +13,7 @@ from segarena.reports.groups import group_figures
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, Series, figure, panel_px, round_word, series_by_user
 from segarena.reports.tables import curve_intervals, metrics_of, noc_counts, thresholds_of
+from segarena.reports.volumes import is_volumes
 from segarena.reports.wording import count_text, metric_name, seconds_text
 
 TIME_BINS = 30
@@ -21,7 +22,9 @@ TIME_BINS = 30
 
 def figures(runs: Sequence[Run]) -> list[Figure]:
     """Return every figure that the records have something for."""
-    made = [*(_curves(runs, metric) for metric in metrics_of(runs[0])[:2]), _noc(runs), _seconds(runs)]
+    has_curves = runs[0].rounds > 1 and not is_volumes(runs[0])  # those of volumes are with their tables
+    curves = [_curves(runs, metric) for metric in metrics_of(runs[0])[:2]] if has_curves else []
+    made = [*curves, _noc(runs), _seconds(runs)]
     return fill_rows([*filter(None, made), *group_figures(runs)])
 
 

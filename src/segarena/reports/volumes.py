@@ -14,6 +14,7 @@ from segarena.metrics.averaging import Averages, average
 from segarena.metrics.curves import hold_last, statistic_values
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.sheets import Value
+from segarena.reports.wording import count_text
 
 WHO = ("user", "segmenter")
 METRICS = ("dice", "nsd")
@@ -81,7 +82,7 @@ def coverage_text(averages: Averages) -> str:
     """Say over how many targets the means go, and what is missing of which row."""
     lines = averages.table.filter(level="all")
     count, cases = (max(lines[name].to_list()) for name in ("targets", "cases"))
-    text = f"Means are over {count} targets in {cases} cases"
+    text = f"Means are over {count_text(count, 'target')} in {count_text(cases, 'case')}"
     if not averages.missing.height:
         return f"{text}, the same in all rows."
     groups = [name for name in averages.missing.columns if name in WHO]

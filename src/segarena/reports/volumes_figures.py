@@ -135,7 +135,7 @@ def _draw_series(frame: Frame, x_scale: Scale, y_scale: Scale, series: Sequence[
     last = series[-1]
     if last.high_effort > last.low_effort:
         x, y = places[-1]
-        frame.line(x_scale(last.low_effort), y, x_scale(last.high_effort), y, f"whisker thin {css}")
+        frame.line(x_scale(last.low_effort), y, x_scale(last.high_effort), y, f"whisker faint {css}")
 
 
 class _Labels:
@@ -150,7 +150,7 @@ class _Labels:
 
     def write(self, x: float, y: float, text: str, css: str) -> None:
         width = len(text) * CHARACTER_PX
-        tries = [(x + side, y + 4 + rise) for rise in (0, -13, 13, -26, 26, -39, 39) for side in (9, -9 - width)]
+        tries = [(x + side, y - 4 + rise) for rise in (0, 18, -13, 31, -26, 44, -39) for side in (7, -7 - width)]
         free = (place for place in tries if self._is_free(*place, width))
         left, base = next(free, tries[0])
         self._taken.append((left, base - 11, left + width, base + 2))

@@ -27,17 +27,17 @@ def volumes_sections(
     runs: Sequence[Run], table: Callable[[str, str], str], figure: Callable[[Figure], str]
 ) -> list[tuple[str, str, str]]:
     """Return (anchor, title, HTML); `table` and `figure` number what they are given."""
-    mode = "".join(f'<p class="lead">{escape(text)}</p>' for text in dict.fromkeys(map(mode_text, runs)))
+    mode = "".join(f'<p class="lead">{escape(text)}</p>' for text in mode_texts(runs))
     sheets, problem = every_sheet(tuple(runs))
     if not sheets:
         return [("volumes", "Prompts and effort", mode)]
     values = values_by_round(runs)
-    named = {sheet.name: _sheet(sheet, table) for sheet in sheets}
+    named = {sheet.name: sheet for sheet in sheets}
     figures = {"prompts": effort_figure(runs, values), "refinement": rounds_figure(runs, values)}
 
     def shown(*names: str) -> str:
-        drawn = "".join(figure(made) for name in names if (made := figures.get(name)) is not None)
-        return "".join(named.get(name, "") for name in names) + drawn
+        tables = "".join(_sheet(named[name], table) for name in names if name in named)
+        return tables + "".join(figure(made) for name in names if (made := figures.get(name)) is not None)
 
     return [
         ("challenge", "CVPR 2025", shown("cvpr2025", "cvpr2025-dsc", "cvpr2025-nsd")),
@@ -45,7 +45,7 @@ def volumes_sections(
         ("refinement", "Refinement", shown("refinement", "areas")),
         ("splits", "Kinds of targets", shown("splits")),
         ("noise", "Inexact boxes", shown("noise")),
-        ("instances", "Instances", named.get("instances", "") or _note(problem)),
+        ("instances", "Instances", shown("instances") or _note(problem)),
     ]
 
 
@@ -53,7 +53,7 @@ def volumes_files(runs: Sequence[Run]) -> dict[str, str]:
     """Return the same tables as files: one CSV each, and all of them for LaTeX."""
     sheets, _ = every_sheet(tuple(runs))
     texts = {f"volumes-{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets}
-    about = "".join(f"% {latex_comment(text)}\n" for text in dict.fromkeys(map(mode_text, runs)))
+    about = "".join(f"% {latex_comment(text)}\n" for text in mode_texts(runs))
     lasting = [sheet_tex(sheet) for sheet in sheets if sheet.name != "seconds"]
     return {**texts, "volumes.tex": about + "\n".join(lasting)} if sheets else {}
 
@@ -68,34 +68,38 @@ def every_sheet(runs: tuple[Run, ...]) -> tuple[list[Sheet], str]:
     return [*challenge, *volume_sheets(runs), *([instances] if instances else [])], problem
 
 
-def mode_text(run: Run) -> str:
+def mode_texts(runs: Sequence[Run]) -> list[str]:
     """Say by which rules prompts were made and spread, and how slices became pictures."""
-    config = run.config
-    adapter: dict[str, Any] = config["benchmark"].get("adapter") or {}
-    segmenter: dict[str, Any] = config["segmenter"]
+    users = {str(u.get("written", u["name"])): u for run in runs for u in run.config["users"]}
+    spread = [text for name, described in users.items() if (text := _spread_text(name, described))]
+    rules = dict.fromkeys(f"{protocol_text(run)}." for run in runs)
+    return [*rules, *(f"Prompts: {'; '.join(spread)}." for _ in spread[:1]), *dict.fromkeys(map(_segmenter_text, runs))]
+
+
+def _segmenter_text(run: Run) -> str:
+    adapter: dict[str, Any] = run.config["benchmark"].get("adapter") or {}
+    segmenter: dict[str, Any] = run.config["segmenter"]
     if segmenter["name"] == adapter.get("name"):
         adapter = segmenter
     elif _takes_volumes(segmenter["name"]):
-        return f"{protocol_text(run)}. {run.segmenter} takes volumes and is given prompts as they are."
+        return f"{run.segmenter} takes volumes and is given prompts as they are."
     options = adapter.get("options", {})
     pictures = f"{options.get('intensity')} {_range(options.get('percentiles'))}".strip()
-    spreads = "; ".join(_spread_text(described) for described in config["users"])
-    name = adapter.get("name")
-    return f"{protocol_text(run)}. {run.segmenter} takes images: {name} asks it slice by slice ({pictures}). {spreads}."
+    return f"{run.segmenter} takes images: {adapter.get('name')} asks it slice by slice, intensities {pictures}."
 
 
-def _spread_text(described: dict[str, Any]) -> str:
-    name = str(described.get("written", described["name"]))
+def _spread_text(name: str, described: dict[str, Any]) -> str:
+    """Return how a user means prompts for other slices; empty for one who does not say."""
     try:
         lift = getattr(build("user", PluginSpec(described["name"], dict(described["options"]))), "lift", None)
     except Exception:  # a user is foreign code; the report does without
-        return name
+        return ""
     if not isinstance(lift, Lift):
-        return name
-    words = {"stay": "prompts stay on their slices", "interpolate": "interpolated between prompted slices"}
-    words |= {"propagate": "propagated from slice to slice", "extrude": "the box drawn on every slice"}
-    kept = "" if lift.keeps_prompts else ", later slices from new prompts alone"
-    return f"{name}: {words[lift.spread]}{kept}"
+        return ""
+    words = {"stay": "stay on their slices", "interpolate": "interpolated between prompted slices"}
+    words |= {"propagate": "propagated from slice to slice", "extrude": "drawn on every slice"}
+    kept = "" if lift.keeps_prompts else ", later ones alone"
+    return f"{name} {words[lift.spread]}{kept}"
 
 
 def _takes_volumes(name: str) -> bool:

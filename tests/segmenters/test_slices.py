@@ -337,6 +337,16 @@ def test_a_drawn_mask_is_the_answer_where_nothing_else_is_said():
     assert [prompt.kind for prompt in understands.asked()[4].prompts] == ["click", "mask"]
 
 
+def test_a_dialogue_may_start_from_a_mask_made_elsewhere():
+    made = np.zeros(SHAPE, bool)
+    made[4:6, 30:35, 2:8] = True
+    inner = Recorder()
+    (prediction,) = ask(inner, volume(tube()), [Click((4, 18, 21))], previous=Prediction(made))
+    np.testing.assert_array_equal(prediction.mask[5], made[5])
+    assert prediction.mask[4, 31, 4]
+    assert prediction.mask[4, 18, 21]
+
+
 def test_a_scribble_is_clicks_for_who_knows_no_scribbles():
     inner = Recorder(("click",))
     line = Scribble(((2.0, 5.4, 6.0), (2.0, 5.5, 6.6), (5.0, 8.5, 9.6)), is_positive=False)

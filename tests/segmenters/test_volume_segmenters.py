@@ -9,7 +9,7 @@ from scipy import ndimage
 
 from segarena import registry
 from segarena.dialogue import Dialogue
-from segarena.errors import InvalidImage, InvalidPrompt, SegmenterError
+from segarena.errors import InvalidImage, InvalidPrompt, PluginInvalid, SegmenterError
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.marks import INSIDE, OUTSIDE, UNKNOWN
@@ -183,6 +183,13 @@ def test_bad_input_is_named(name):
         segmenter.predict(holes, [Dialogue(((Click((1, 4, 4)),),))])
     with pytest.raises(InvalidPrompt):
         segmenter.predict(holes, [Dialogue(((Click((3, 4, 4)),),))])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("option", ["reach_mm=-1.0", "most_blocks=0"])
+def test_options_out_of_range_are_refused(name, option):
+    with pytest.raises(PluginInvalid):
+        registry.build("segmenter", f"{name}({option})")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -44,11 +44,13 @@ class _Before:
     @classmethod
     def of(cls, dialogue: Dialogue, shape: Shape) -> _Before:
         drawn = [prompt for prompt in dialogue.rounds[-1] if isinstance(prompt, MaskPrompt)]
-        kept: Any = None if dialogue.previous is None else dialogue.previous.logits
-        kept = kept if isinstance(kept, dict) else SliceLogits(logits={}, propagated={})
+        handed: Any = None if dialogue.previous is None else dialogue.previous.logits
+        kept = handed if isinstance(handed, dict) else {}  # a previous mask may come from elsewhere, without logits
+        propagated = kept.get("propagated", {})
         if drawn:
-            return cls(drawn[-1].mask, {}, kept["propagated"])
-        return cls(dialogue.previous_mask(shape).astype(np.bool_, copy=False), kept["logits"], kept["propagated"])
+            return cls(drawn[-1].mask, {}, propagated)
+        previous = dialogue.previous_mask(shape).astype(np.bool_, copy=False)
+        return cls(previous, kept.get("logits", {}), propagated)
 
     def on(self, plane: int, *, is_published: bool) -> Prediction | None:
         """Return the last prediction of a slice, None when there is none."""

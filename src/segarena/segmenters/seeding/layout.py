@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import SegmenterError
+from segarena.errors import PluginInvalid, SegmenterError
 from segarena.geometry.boxes import Window, intersect_windows, is_empty, join_windows
 from segarena.prompts import Box, Click, Limits, MaskPrompt, Prompt, Scribble, check_prompt
 from segarena.samples import Mask, Sample, VolumeSample
@@ -39,12 +39,19 @@ class Reach:
         least_mm: corrections at least.
         radius_mm: around a click or line, the ball that goes with it.
         most_blocks: of a window; voxels are joined until there are no more.
+
+    Raises:
+        PluginInvalid: a length below 0, or no block at all.
     """
 
     first_mm: float
     least_mm: float
     radius_mm: float
     most_blocks: int
+
+    def __post_init__(self) -> None:
+        if not min(self.first_mm, self.least_mm, self.radius_mm) >= 0 or self.most_blocks < 1:
+            raise PluginInvalid(f"expected lengths of at least 0 mm and at least 1 block, got {self}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +112,7 @@ def answer(
 
 def _lay_out(sample: VolumeSample, dialogue: Dialogue, previous: Mask, reach: Reach) -> Layout | None:
     """Return what this round is about; None when that is nothing."""
-    newest = [prompt for prompt in dialogue.rounds[-1:] for prompt in prompt if not isinstance(prompt, Limits)]
+    newest = [prompt for said in dialogue.rounds[-1:] for prompt in said if not isinstance(prompt, Limits)]
     if previous.any() and not newest:
         return None
     if previous.any() and all(isinstance(prompt, (Click, Scribble)) for prompt in newest):

@@ -26,11 +26,13 @@ class Prediction:
         logits: what the segmenter wants handed back with the next round (for SAM its low-resolution
             logits); anything, or None.
         score: the segmenter's own estimate of its quality, or None.
+        candidates: of a video, the frames in which it asks for the next prompts; None leaves that to the user.
     """
 
     mask: Mask | Labels
     logits: Any = None
     score: float | None = None
+    candidates: tuple[int, ...] | None = None
 
 
 Spread: TypeAlias = Literal["stay", "interpolate", "propagate", "extrude"]

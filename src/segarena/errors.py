@@ -13,9 +13,9 @@
     │   ├── PluginInvalid         found, but cannot be built (wrong options, import fails)
     │   └── MissingExtra          needs an optional part of the installation
     ├── SegmenterError            a segmenter did not answer properly; becomes a record
-    │   ├── PredictionInvalid     wrong shape, NaN, wrong number of predictions
+    │   ├── PredictionInvalid (ValueError) wrong shape, NaN, wrong number of predictions
     │   └── PredictTimeout        no answer within the time limit
-    ├── ProtocolViolation         a session was used out of order
+    ├── ProtocolViolation (RuntimeError) a session was used out of order
     └── StoreError                a run folder cannot be used
         ├── RunConflict           it belongs to another configuration, or is in use
         └── RunMissing            there is no run there
@@ -76,7 +76,7 @@ class SegmenterError(SegarenaError):
     """A segmenter did not answer properly."""
 
 
-class PredictionInvalid(SegmenterError):
+class PredictionInvalid(SegmenterError, ValueError):
     """A prediction has the wrong shape, type, number or content."""
 
 
@@ -84,7 +84,7 @@ class PredictTimeout(SegmenterError):
     """A segmenter did not answer within the time limit."""
 
 
-class ProtocolViolation(SegarenaError):
+class ProtocolViolation(SegarenaError, RuntimeError):
     """A session was used out of order."""
 
 

@@ -184,6 +184,19 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeBudget:
+    """How long whoever answers may take over all rounds of one dialogue.
+
+    Attributes:
+        seconds_per_object: for each object of the target.
+        counts_judging: the time spent on judging answers and making prompts is taken off as well.
+    """
+
+    seconds_per_object: float
+    counts_judging: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
     """The rules of an evaluation, as data.
 
@@ -196,6 +209,7 @@ class Benchmark:
         summary: what the report's first table shows.
         dataset: the dataset when none is named.
         stop_at: (column, value): end a dialogue as soon as the value is reached; None goes on.
+        budget: what time a dialogue has; an answer that comes later is dropped and ends it. None: no limit.
         protocol: "segarena" for a careful reader's defaults, "published" for the published numbers.
         paper: where the protocol comes from.
         options: whatever else the summary needs to know; printed in reports.
@@ -211,6 +225,7 @@ class Benchmark:
     summary: tuple[Statistic, ...]
     dataset: str = "demo"
     stop_at: tuple[str, float] | None = None
+    budget: TimeBudget | None = None
     protocol: str = "segarena"
     paper: str = ""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -1,5 +1,7 @@
 """Samples, prompts and targets of other kinds than images, clicks and single masks find their way through a run."""
 
+import time
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +11,7 @@ import segarena.geometry.rle
 from segarena import Benchmark, Click, ImageSample, Lift, Prediction, Support, Target, VideoSample, VolumeSample
 from segarena.engine.plan import make_plan
 from segarena.errors import PluginInvalid
-from segarena.interfaces import Finding
+from segarena.interfaces import Finding, TimeBudget
 
 SHAPE = (3, 6, 8)
 
@@ -231,3 +233,37 @@ def test_a_run_without_such_metrics_has_no_such_table(tmp_path):
     )
     assert folder.parts().is_empty()
     assert not (folder.path / "parts").exists()
+
+
+class Encodes(Recorder):
+    """Takes a moment to encode."""
+
+    sample_kinds = frozenset({"video"})
+
+    def encode(self, sample):
+        time.sleep(0.02)
+        return super().encode(sample)
+
+
+@pytest.mark.parametrize(("seconds", "rounds"), [(0.01, 0), (60.0, 2)])
+def test_encoding_is_taken_off_the_time_of_a_dialogue(tmp_path, seconds, rounds):
+    mask = np.zeros(SHAPE, dtype=bool)
+    mask[0, 0, 0] = True
+    video = VideoSample(
+        id="v",
+        frames=[np.zeros((6, 8, 3), np.uint8)] * 3,
+        frame_shape=(6, 8),
+        targets=(Target(id="t", mask=mask),),
+    )
+    rules = Benchmark(
+        name="timed",
+        users=(f"once={__file__}:Once",),
+        metrics=("iou",),
+        rounds=2,
+        summary=(),
+        budget=TimeBudget(seconds_per_object=seconds),
+        sample_kind="video",
+    )
+    run = segarena.evaluate(rules, segmenter=Encodes(), dataset=Few(video), out=tmp_path / "run")
+    assert run.records().height == rounds
+    assert run.config["benchmark"]["budget"] == {"seconds_per_object": seconds, "counts_judging": False}

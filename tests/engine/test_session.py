@@ -5,6 +5,7 @@ from segarena import Click, ImageSample, Target
 from segarena.comparison import Comparison, Reference
 from segarena.engine.session import Rules, Session
 from segarena.errors import InvalidPrompt, PluginError, PredictionInvalid, ProtocolViolation
+from segarena.interfaces import TimeBudget
 from segarena.metrics.overlap import Iou
 
 
@@ -168,3 +169,83 @@ def test_a_metric_that_gives_other_columns_than_it_names_is_an_error():
     session.next()
     with pytest.raises(PluginError, match=r"names columns \('a',\), gave \('b',\)"):
         session.submit(session.target.mask)
+
+
+class FakeClock:
+    """Stands still unless told otherwise."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+class Slow(Script):
+    """Takes two seconds over each round's prompts."""
+
+    def __init__(self, clock, *rounds):
+        super().__init__(*rounds)
+        self.clock = clock
+
+    def next(self, turn):
+        self.clock.now += 2
+        return super().next(turn)
+
+
+def timed_session(counts_judging, seconds=10):
+    clock = FakeClock()
+    budget = TimeBudget(seconds_per_object=seconds, counts_judging=counts_judging)
+    return make_session(Slow(clock, *[CLICK] * 5), rounds=5, clock=clock, budget=budget), clock
+
+
+def test_an_answer_after_the_budget_is_dropped_and_ends_the_dialogue():
+    session, clock = timed_session(counts_judging=False)
+    session.next()
+    clock.now += 6
+    assert session.submit(session.target.mask)["iou"] == 1.0
+    session.next()
+    clock.now += 4.5
+    assert session.submit(session.target.mask) == {}
+    assert (session.is_over, session.is_late, session.answered) == (True, True, 1)
+    assert session.next() is None
+    rows = session.rows()
+    assert [row["round"] for row in rows.records] == [1]
+    assert [(row["round"], row["predict_s"]) for row in rows.timings] == [(1, 6.0), (2, 4.5)]
+
+
+def test_an_answer_at_the_very_end_of_the_budget_counts():
+    session, clock = timed_session(counts_judging=False)
+    session.next()
+    clock.now += 10
+    assert session.submit(session.target.mask)["iou"] == 1.0
+    assert not session.is_over
+
+
+def test_judging_is_taken_off_the_budget_only_when_asked_for():
+    for counts_judging, spent_s in ((False, 3.0), (True, 5.0)):
+        session, clock = timed_session(counts_judging)
+        session.next()
+        clock.now += 3
+        session.submit(session.target.mask)
+        assert session.spent_s == spent_s
+
+
+def test_time_spent_between_answers_can_end_the_dialogue():
+    session, _ = timed_session(counts_judging=False)
+    session.next()
+    session.submit(session.target.mask)
+    session.spend(10.5)
+    assert session.next() is None
+    assert session.is_over
+
+
+def test_several_objects_have_as_many_times_the_budget():
+    session, _ = timed_session(counts_judging=False)
+    labels = session.target.mask.astype(np.uint8)
+    labels[5, 7] = 2
+    session.target = Target(id="objects", mask=labels)
+    session.spend(20)
+    assert not session.is_late
+    session.spend(0.1)
+    assert session.is_late

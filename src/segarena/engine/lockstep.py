@@ -65,6 +65,8 @@ def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
             session.fail(_describe("encode", error))
     else:
         answers = _Answers(cast, encoding.value, limit, sample_id)
+        for session in sessions:
+            session.spend(encoding.seconds)
         _hold_dialogues(answers, sessions)
         rows.timings.extend(_encoder_rows(sample_id, encoding))
         rows.timings.extend(answers.support_rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,7 @@ class Plan:
                 metrics=metrics,
                 rounds=rules.rounds,
                 stop_at=rules.stop_at,
+                budget=rules.budget,
                 seed=self.seed,
                 keep_rounds=self.keep_rounds,
             ),
@@ -198,6 +199,7 @@ def _describe_benchmark(rules: Benchmark) -> dict[str, Any]:
         "protocol": rules.protocol,
         "paper": rules.paper,
         "stop_at": None if rules.stop_at is None else list(rules.stop_at),
+        **({} if rules.budget is None else {"budget": asdict(rules.budget)}),
         "sample_kind": rules.sample_kind,
         "adapter": rules.adapter and describe("segmenter", rules.adapter),
         "options": dict(rules.options),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from segarena.engine.rows import Row, Rows
 from segarena.engine.seeds import stream
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.geometry.rle import encode_rle
-from segarena.interfaces import Metric, Turn, User
+from segarena.interfaces import Metric, TimeBudget, Turn, User
 from segarena.objects import Judged, compare
 from segarena.prompts import Prompt, check_prompt, prompt_to_json
 from segarena.samples import Sample, Target
@@ -37,6 +38,7 @@ class Rules:
         metrics: what is measured after each round.
         rounds: the most rounds a dialogue may have.
         stop_at: (column, value): the dialogue ends as soon as the column reaches the value; None goes on.
+        budget: what time a dialogue has; None: no limit.
         seed: of all random streams.
         keep_rounds: after which rounds masks are kept; the last of a dialogue always is.
     """
@@ -46,6 +48,7 @@ class Rules:
     metrics: tuple[Metric, ...]
     rounds: int
     stop_at: tuple[str, float] | None = None
+    budget: TimeBudget | None = None
     seed: int = 0
     keep_rounds: tuple[int, ...] = ()
 
@@ -67,6 +70,7 @@ class Session:
         user: who gives the prompts.
         dialogue: all prompts so far and the last answer.
         answered: rounds that have been answered.
+        spent_s: what has been taken off the dialogue's time so far.
         is_over: no further prompts will come.
     """
 
@@ -90,6 +94,7 @@ class Session:
         self.dialogue = Dialogue(lift=getattr(user, "lift", None))
         self.is_over = False
         self.answered = 0
+        self.spent_s = 0.0
         self._rows = Rows()
         self._comparison = start
         self.user = user
@@ -109,6 +114,21 @@ class Session:
             "user": self.user_name,
             "repeat": self.repeat,
         }
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether prompts wait for an answer."""
+        return self._is_asked
+
+    @property
+    def is_late(self) -> bool:
+        """Whether more time was spent than the dialogue has; exactly as much is not late."""
+        budget = self.rules.budget
+        return budget is not None and self.spent_s > budget.seconds_per_object * self.target.objects
+
+    def spend(self, seconds: float) -> None:
+        """Take time off that belongs to no answer, such as encoding or a participant's work between two answers."""
+        self.spent_s += seconds
 
     def turn(self) -> Turn:
         """Return what the user looks at when asked for the prompts of the next round."""
@@ -135,7 +155,9 @@ class Session:
         if self._is_asked:
             raise ProtocolViolation(f"round {len(self.dialogue.rounds)} is not answered yet; call submit() first")
         _check_objects(self.user_name, self.user, self.target)
-        prompts = None if self.is_over else self.user.next(self.turn())
+        self.is_over = self.is_over or self.is_late
+        with self._judging():
+            prompts = None if self.is_over else self.user.next(self.turn())
         if not prompts:
             self.is_over = True
             return None
@@ -148,6 +170,9 @@ class Session:
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
         """Take the answer to the last prompts, judge it, and return the measured values.
+
+        An answer that comes when the dialogue's time is over is dropped and ends it: nothing is judged, nothing is
+        returned, and only its seconds are recorded.
 
         Args:
             answer: a `Prediction` or a bare mask of the sample's shape.
@@ -162,8 +187,13 @@ class Session:
         elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
         name = f"answer for sample {self.sample.id}, target {self.target.id}"
         prediction = as_prediction(answer, self.sample.shape, objects=self.target.objects, name=name)
-        comparison = compare(prediction.mask, self._comparison)
-        values, parts = measure(self.rules.metrics, comparison), measure_parts(self.rules.metrics, comparison)
+        self.spent_s += elapsed_s
+        if self.is_late:
+            self._drop(elapsed_s)
+            return {}
+        with self._judging():
+            comparison = compare(prediction.mask, self._comparison)
+            values, parts = measure(self.rules.metrics, comparison), measure_parts(self.rules.metrics, comparison)
         self._comparison, self._turn = comparison, None
         self.dialogue = self.dialogue.answer(prediction)
         self.answered += 1
@@ -191,6 +221,21 @@ class Session:
         if self.answered and self.answered not in self.rules.keep_rounds:
             rows.masks.extend(self._mask_rows())
         return rows
+
+    def _drop(self, elapsed_s: float) -> None:
+        self._is_asked = False
+        self.is_over = True
+        self._rows.timings.append({**self._round_key(), "round": self.answered + 1, "predict_s": elapsed_s})
+
+    @contextmanager
+    def _judging(self) -> Generator[None]:
+        """Take what is done inside off the dialogue's time, where the rules say so."""
+        if self.rules.budget is None or not self.rules.budget.counts_judging:
+            yield
+            return
+        started = self._clock()
+        yield
+        self.spent_s += self._clock() - started
 
     def _round_key(self) -> dict[str, str | int]:
         key = {name: self.key[name] for name in ("sample", "target", "user", "repeat")}

@@ -243,3 +243,16 @@ def test_volumes_and_videos_are_refused(segmenter):
 
 def _name_of(segmenter):
     return next(name for name, factory in registry.names("segmenter").items() if factory is type(segmenter))
+
+
+def test_grabcut_takes_a_box_at_its_word():
+    rows, columns = np.mgrid[:80, :100]
+    disc = (rows - 40) ** 2 + (columns - 50) ** 2 < 25**2
+    image = np.where(disc[..., None], (110, 100, 90), (95, 100, 105)) + np.random.default_rng(0).normal(
+        0, 4, (80, 100, 3)
+    )
+    sample = ImageSample(id="disc", image=image.clip(0, 255).astype(np.uint8))
+    segmenter = registry.build("segmenter", "grabcut")
+    dialogue = Dialogue(rounds=((Box((16, 26), (65, 75)),),))
+    mask = segmenter.predict(segmenter.encode(sample), [dialogue])[0].mask
+    assert (mask & disc).sum() / (mask | disc).sum() > 0.9

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from segarena.dialogue import Dialogue, Prediction
 from segarena.geometry.boxes import bounding_window, grow_window
+from segarena.prompts import Box
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
 from segarena.segmenters.flooding import snap_border
@@ -18,6 +19,9 @@ from segarena.segmenters.marks import INSIDE, OUTSIDE, PROMPT_KINDS, UNKNOWN, dr
 
 _LEAST_COVER = 0.3
 """The part of a working pixel that marks must cover to mark it."""
+
+_BOX_REACH = 0.2
+"""How far a box's edge may move inwards, as a share of its shorter side."""
 
 
 @segmenter("grabcut")
@@ -28,8 +32,9 @@ class GrabCutSegmenter:
     the prompt lies deep: it reaches the border of the previous mask. In the first round there is no border, and the
     disc has a radius of `first_share` of the longer side of the image. GrabCut then cuts one window around the newest
     prompts, as far as they lie from that border and a half more; the previous mask stays as it is outside. The border
-    of the guess may move by `reach_px`, since colours alone know little of where an object ends. The result is
-    brought back to full size, snapped to the pixels' edges, and rid of parts that hold no positive prompt.
+    of the guess may move by `reach_px`, since colours alone know little of where an object ends. First boxes are the
+    guess themselves, and their edge may move inwards by a fifth of their shorter side. The result is brought back to
+    full size, snapped to the pixels' edges, and rid of parts that hold no positive prompt.
 
     Sets OpenCV's random seed before every cut: its colour mixtures start at random.
 
@@ -44,7 +49,7 @@ class GrabCutSegmenter:
 
     Measured on 25 images of BSDS500 val (65 targets of the dataset `bsds500`, user `centre`): mean IoU 0.43 at 1
     click, 0.73 at 5, 0.84 at 10, 0.91 at 20; 9 ms per click. Without a bound, `reach_px=0`, it gave 0.33, 0.65, 0.78
-    and 0.88 in 19 ms.
+    and 0.88 in 19 ms. From the smallest box around a target alone: 0.70 on 15 images of BSDS500 val, 0.74 on the demo.
 
     Source: C. Rother, V. Kolmogorov, A. Blake, GrabCut, SIGGRAPH 2004 (OpenCV's implementation). Clicks, windows and
     guesses are ours.
@@ -89,13 +94,32 @@ class GrabCutSegmenter:
         if not (marks == INSIDE).any():
             return np.zeros(shape, dtype=np.bool_)
         mask = dialogue.previous_mask(shape).astype(np.bool_)
+        boxes = [prompt for prompt in dialogue.rounds[-1] if isinstance(prompt, Box)]
+        if boxes and not mask.any():
+            return self._from_boxes(image, boxes, marks)
         newest = draw_marks(replace(dialogue, rounds=dialogue.rounds[-1:]), shape)
         depth = self._depth(mask)
         deepest = float(depth[newest != UNKNOWN].max(initial=0.0))
         window = grow_window(bounding_window(newest != UNKNOWN), int(1.5 * deepest) + self.least_window_px, shape)
         guess = _with_discs(mask, newest, depth)
-        mask[window] = self._cut(image[window], guess[window], marks[window])
+        mask[window] = self._cut(image[window], guess[window], marks[window], self.reach_px)
         return _held(snap_border(image, mask, marks, band_px=self.band_px), marks)
+
+    def _from_boxes(self, image: NDArray[np.uint8], boxes: Sequence[Box], marks: NDArray[np.int8]) -> Mask:
+        """Return what is cut from boxes alone: their edge may move inwards, by a share of their shorter side."""
+        mask = np.zeros(marks.shape, dtype=np.bool_)
+        for box in boxes:
+            mask[box.start[0] : box.stop[0], box.start[1] : box.stop[1]] = True
+        inside = bounding_window(mask)
+        shorter = min(side.stop - side.start for side in inside)
+        window = grow_window(inside, max(self.least_window_px, shorter // 2), mask.shape)
+        reach_px = max(1, round(_BOX_REACH * shorter * self._scale(mask[window].shape))) if self.reach_px else 0
+        mask[window] = self._cut(image[window], mask[window], marks[window], reach_px)
+        return _held(snap_border(image, mask, marks, band_px=self.band_px), marks)
+
+    def _scale(self, shape: tuple[int, ...]) -> float:
+        """Return by how much a window is shrunk."""
+        return float(min(1.0, (self.work_px / (shape[0] * shape[1])) ** 0.5))
 
     def _depth(self, previous: Mask) -> NDArray[np.float32]:
         """Return how far each pixel lies from the border of the previous mask, at most the first radius."""
@@ -106,12 +130,12 @@ class GrabCutSegmenter:
         depth = cv2.distanceTransform(inside, cv2.DIST_L2, 3) + cv2.distanceTransform(1 - inside, cv2.DIST_L2, 3)
         return np.minimum(depth, np.float32(longest))
 
-    def _cut(self, image: NDArray[np.uint8], guess: Mask, marks: NDArray[np.int8]) -> Mask:
+    def _cut(self, image: NDArray[np.uint8], guess: Mask, marks: NDArray[np.int8], reach_px: int) -> Mask:
         """Return GrabCut's answer in one window, cut at working size."""
         height, width = guess.shape
-        scale = min(1.0, (self.work_px / (height * width)) ** 0.5)
+        scale = self._scale(guess.shape)
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
-        trimap = _trimap(_shrink(guess, size) > 0.5, self.reach_px)
+        trimap = _trimap(_shrink(guess, size) > 0.5, reach_px)
         inside, outside = _shrink(marks == INSIDE, size), _shrink(marks == OUTSIDE, size)
         trimap[(inside >= outside) & (inside > _LEAST_COVER)] = cv2.GC_FGD
         trimap[(outside > inside) & (outside > _LEAST_COVER)] = cv2.GC_BGD

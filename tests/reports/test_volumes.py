@@ -20,7 +20,7 @@ from segarena.reports.reading import read_runs
 from segarena.reports.sheets import Sheet, Value, sheet_csv, sheet_html, sheet_tex
 from segarena.reports.volumes import is_volumes, values_by_round
 from segarena.reports.volumes_challenge import challenge_sheets, scores_of_cases
-from segarena.reports.volumes_figures import effort_figure, effort_points, rounds_figure
+from segarena.reports.volumes_figures import effort_figures, effort_points, rounds_figures
 from segarena.reports.volumes_instances import instances_sheet
 from segarena.reports.volumes_page import mode_texts
 from segarena.reports.volumes_pictures import contrast, middle_of, slices_of
@@ -291,13 +291,13 @@ def test_effort_points_follow_the_rounds(make):
     (points,) = effort_points(runs, values_by_round(runs), "dice").values()
     assert [point.effort for point in points] == [6.0, 9.0]
     assert [point.quality.mean for point in points] == pytest.approx([0.2, 0.6])
-    assert "u" in effort_figure(runs, values_by_round(runs)).html
-    assert rounds_figure(runs, values_by_round(runs)).html.count("<path") == 1  # one case: a curve without a band
+    assert "u" in effort_figures(runs, values_by_round(runs))[0].html
+    assert rounds_figures(runs, values_by_round(runs))[0].html.count("<path") == 1  # one case: a curve without a band
 
 
 def test_names_in_figures_are_escaped(make):
     runs = read_runs([make([said("a", "organ", "<b>", [0.2])])])
-    assert "<b>" not in effort_figure(runs, values_by_round(runs)).html
+    assert "<b>" not in effort_figures(runs, values_by_round(runs))[0].html
 
 
 def test_the_page_has_its_sections_first_and_shows_slices(make):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,16 @@ from segarena.reports.sheets import Value
 from segarena.reports.volumes import mean_at, means, who_took_part
 from segarena.reports.volumes_tables import corrects
 from segarena.reports.wording import metric_name
+
+MOST_NAMES = 12
+"""With more users and segmenters than this, each segmenter has a chart of its own."""
+
+
+EFFORT_CAPTION = (
+    "Mean interactions on a target as really given, and the mean over classes and datasets. Vertical lines: 95 % "
+    "intervals over cases; horizontal ones: what the middle four fifths of targets took. Lines join the rounds of who "
+    "corrects. Names without room show when the pointer rests on a dot."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,22 +58,22 @@ def effort_points(runs: Sequence[Run], values: pl.DataFrame, metric: str) -> dic
     return {who: points for who, points in found.items() if points}
 
 
-def effort_figure(runs: Sequence[Run], values: pl.DataFrame) -> Figure | None:
-    """Return Dice and NSD against interactions."""
-    metrics = [metric for metric in ("dice", "nsd") if metric in values.columns]
-    charts = [(metric_name(m), _effort_chart(effort_points(runs, values, m), m)) for m in metrics]
+def effort_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
+    """Return Dice and NSD against interactions; with many users a figure per segmenter, all on the same scales."""
     segmenters = list(dict.fromkeys(segmenter for _, segmenter in who_took_part(runs)))
-    legend = [(segmenter, order) for order, segmenter in enumerate(segmenters)] if len(segmenters) > 1 else []
-    caption = (
-        "Mean interactions on a target as really given, and the mean over classes and datasets. Vertical lines: 95 % "
-        "intervals over cases; horizontal ones: what the middle four fifths of targets took. Lines join the rounds of "
-        "who corrects."
-    )
-    return figure("Quality against effort", caption, charts, legend)
+    is_apart = len(segmenters) > 1 and len(who_took_part(runs)) > MOST_NAMES
+    every = {m: effort_points(runs, values, m) for m in ("dice", "nsd") if m in values.columns}
+    legend = [] if is_apart or len(segmenters) == 1 else [(name, order) for order, name in enumerate(segmenters)]
+    made: list[Figure | None] = []
+    for parts in [[name] for name in segmenters] if is_apart else [segmenters]:
+        charts = [(metric_name(m), _effort_chart(points, m, segmenters, parts)) for m, points in every.items()]
+        about = f", {parts[0]}" if is_apart else ""
+        made.append(figure(f"Quality against effort{about}", EFFORT_CAPTION, charts, legend))
+    return [one for one in made if one is not None]
 
 
-def rounds_figure(runs: Sequence[Run], values: pl.DataFrame) -> Figure | None:
-    """Return Dice over rounds, a chart per segmenter; None when nobody corrects."""
+def rounds_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
+    """Return Dice over rounds, a chart per segmenter; nothing when nobody corrects."""
     who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
     segmenters = list(dict.fromkeys(segmenter for _, segmenter in who))
     users = list(dict.fromkeys(user for user, _ in who))
@@ -78,7 +89,9 @@ def rounds_figure(runs: Sequence[Run], values: pl.DataFrame) -> Figure | None:
             size_px=panel_px(len(segmenters), 330),
         )
         charts.append((segmenter if len(segmenters) > 1 else "", chart))
-    return figure("Refinement", "Mean Dice over classes and datasets after each round; bands: 95 % over cases.", charts)
+    caption = "Mean Dice over classes and datasets after each round; bands: 95 % intervals over cases."
+    made = figure("Refinement", caption, charts)
+    return [] if made is None else [made]
 
 
 def _point(values: pl.DataFrame, quality: Value) -> EffortPoint:
@@ -100,30 +113,42 @@ def _curve(label: str, colour: int, points: Sequence[EffortPoint]) -> Curve:
     )
 
 
-def _effort_chart(points: dict[tuple[str, str], list[EffortPoint]], metric: str) -> str:
+def _effort_chart(
+    points: dict[tuple[str, str], list[EffortPoint]], metric: str, segmenters: Sequence[str], shown: Sequence[str]
+) -> str:
     every = [point for series in points.values() for point in series]
     if not every:
         return ""
-    segmenters = list(dict.fromkeys(segmenter for _, segmenter in points))
-    frame = Frame(540, 380, f"{metric_name(metric)} against interactions", right=24)
+    frame = Frame(540, 400, f"{metric_name(metric)} against interactions", right=24)
     low, high = min(p.low_effort for p in every), max(p.high_effort for p in every)
     is_log = low > 0 and high / low > 6
     x_scale = frame.x_scale(low / 1.15 if is_log else low - 1, high * 1.15 if is_log else high + 1, is_log=is_log)
-    y_scale = frame.y_scale(0.0, 1.0)
+    y_scale = frame.y_scale(*_tenths([p.quality for p in every]))
     frame.y_axis(y_scale, f"mean {metric_name(metric)}")
     frame.x_axis(x_scale, "mean interactions on a target" + (" (logarithmic)" if is_log else ""))
     labels = _Labels(frame)
-    for (user, segmenter), series in points.items():
-        colour = list(points).index((user, segmenter)) if len(segmenters) == 1 else segmenters.index(segmenter)
-        _draw_series(frame, x_scale, y_scale, series, colour_class(colour))
+    colours = {
+        who: colour_class(place if len(segmenters) == 1 else segmenters.index(who[1]))
+        for place, who in enumerate(points)
+    }
+    points = {who: series for who, series in points.items() if who[1] in shown}
+    for who, series in points.items():
+        _draw_series(frame, x_scale, y_scale, series, colours[who], who[0])
         labels.block([(x_scale(p.effort), y_scale(p.quality.mean)) for p in series])
-    for (user, segmenter), series in points.items():
-        colour = list(points).index((user, segmenter)) if len(segmenters) == 1 else segmenters.index(segmenter)
-        labels.write(x_scale(series[-1].effort), y_scale(series[-1].quality.mean), user, colour_class(colour))
+    for who, series in points.items():
+        labels.write(x_scale(series[-1].effort), y_scale(series[-1].quality.mean), who[0], colours[who])
     return frame.svg()
 
 
-def _draw_series(frame: Frame, x_scale: Scale, y_scale: Scale, series: Sequence[EffortPoint], css: str) -> None:
+def _tenths(values: Sequence[Value]) -> tuple[float, float]:
+    """Return the range of the axis: whole tenths around all means and intervals."""
+    ends = [end for value in values for end in (value.mean, value.low, value.high) if math.isfinite(end)]
+    return max(0.0, math.floor(10 * min(ends) - 0.2) / 10), min(1.0, math.ceil(10 * max(ends) + 0.2) / 10)
+
+
+def _draw_series(
+    frame: Frame, x_scale: Scale, y_scale: Scale, series: Sequence[EffortPoint], css: str, name: str
+) -> None:
     places = [(x_scale(point.effort), y_scale(point.quality.mean)) for point in series]
     if len(places) > 1:
         path = "M" + "L".join(f"{px(x)} {px(y)}" for x, y in places)
@@ -131,7 +156,8 @@ def _draw_series(frame: Frame, x_scale: Scale, y_scale: Scale, series: Sequence[
     for point, (x, y) in zip(series, places, strict=True):
         if math.isfinite(point.quality.low):
             frame.line(x, y_scale(point.quality.low), x, y_scale(point.quality.high), f"whisker thin {css}")
-        frame.draw(f'<circle cx="{px(x)}" cy="{px(y)}" r="4" class="dot {css}"/>')
+        title = f"<title>{escape(name)}</title>"
+        frame.draw(f'<circle cx="{px(x)}" cy="{px(y)}" r="4" class="dot {css}">{title}</circle>')
     last = series[-1]
     if last.high_effort > last.low_effort:
         x, y = places[-1]
@@ -151,8 +177,10 @@ class _Labels:
     def write(self, x: float, y: float, text: str, css: str) -> None:
         width = len(text) * CHARACTER_PX
         tries = [(x + side, y - 4 + rise) for rise in (0, 18, -13, 31, -26, 44, -39) for side in (7, -7 - width)]
-        free = (place for place in tries if self._is_free(*place, width))
-        left, base = next(free, tries[0])
+        place = next((place for place in tries if self._is_free(*place, width)), None)
+        if place is None:
+            return
+        left, base = place
         self._taken.append((left, base - 11, left + width, base + 2))
         self._frame.text(left, base, text, css=f"end {css}")
 

@@ -15,7 +15,7 @@ from segarena.reports.series import Figure
 from segarena.reports.sheets import Sheet, sheet_csv, sheet_html, sheet_tex
 from segarena.reports.volumes import values_by_round, who_took_part
 from segarena.reports.volumes_challenge import challenge_sheets, is_cvpr2025
-from segarena.reports.volumes_figures import effort_figure, rounds_figure
+from segarena.reports.volumes_figures import effort_figures, rounds_figures
 from segarena.reports.volumes_instances import instances_sheet
 from segarena.reports.volumes_tables import volume_sheets
 from segarena.reports.wording import protocol_text
@@ -33,11 +33,11 @@ def volumes_sections(
         return [("volumes", "Prompts and effort", mode)]
     values = values_by_round(runs)
     named = {sheet.name: sheet for sheet in sheets}
-    figures = {"prompts": effort_figure(runs, values), "refinement": rounds_figure(runs, values)}
+    figures = {"prompts": effort_figures(runs, values), "refinement": rounds_figures(runs, values)}
 
     def shown(*names: str) -> str:
         tables = "".join(_sheet(named[name], table) for name in names if name in named)
-        return tables + "".join(figure(made) for name in names if (made := figures.get(name)) is not None)
+        return tables + "".join(figure(made) for name in names for made in figures.get(name, ()))
 
     return [
         ("challenge", "CVPR 2025", shown("cvpr2025", "cvpr2025-dsc", "cvpr2025-nsd")),

@@ -1,0 +1,144 @@
+"""The scribbling robot in one frame of 480 x 854, ours against the plain way.
+
+    python benches/davis_robot.py [--repeats 9]
+
+The plain way works on labels of 64 bits and on the full frame: for every label the error, opened by scikit-image's rank
+filters with a tenth less radius until something is left, then scikit-image's medial axis, which makes its table anew
+each time. Paths and curves are ours on both sides, so that only opening and skeleton are compared. The plain skeleton
+is given our order of equals, and both ways must give the same lines before anything is timed. Both take turns in one
+process, on one thread, in the time that thread had on a core.
+
+Scenes: star-shaped objects, predicted 7 rows and 11 columns away with half of each missing; and the same objects with
+nothing predicted, as in a first round.
+
+Bar: at most 1/25 with 3 objects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from statistics import median
+
+import cv2
+import numpy as np
+from skimage.filters import rank
+from skimage.morphology import medial_axis
+
+from segarena.users.robot.curve import smooth_line
+from segarena.users.robot.drawing import draw_lines
+from segarena.users.robot.opening import opening_radius_px, published_disk
+from segarena.users.robot.paths import longest_paths
+from segarena.users.robot.settings import preset
+
+SHAPE = (480, 854)
+BAR = 1 / 25
+
+
+class InRasterOrder(np.random.Generator):
+    """Makes scikit-image look at equals in raster order."""
+
+    def permutation(self, x, axis=0):
+        """Return the numbers as they are."""
+        return np.arange(len(x))
+
+
+def plain_opening(error, radius_px):
+    """Return the error opened on the full frame; nothing when every radius above 1 leaves nothing."""
+    left = error if radius_px <= 1 else np.zeros_like(error)
+    while radius_px > 1:
+        disk = published_disk(radius_px)
+        left = rank.maximum(rank.minimum(error.astype(np.uint8), disk), disk).astype(bool)
+        if left.any():
+            break
+        radius_px *= 0.9
+    return left
+
+
+def plain_lines(prediction, target, settings, objects):
+    """Return (label, points) of each line."""
+    lines = []
+    for label in range(objects + 1):
+        error = (target == label) & (prediction != label)
+        if not error.any():
+            continue
+        left = plain_opening(error, opening_radius_px(int(error.sum()), settings))
+        if not left.any():
+            continue
+        skeleton = medial_axis(np.pad(left, 1), rng=InRasterOrder(np.random.PCG64(0)))[1:-1, 1:-1]
+        paths = longest_paths(skeleton, settings.min_nodes)
+        lines.extend((label, smooth_line(path, settings.max_points)) for path in paths)
+    return lines
+
+
+def star(centre, radius_px, points, turn):
+    """Return a star-shaped mask."""
+    rows, columns = np.indices(SHAPE)
+    away = np.hypot(rows - centre[0], columns - centre[1])
+    angle = np.arctan2(rows - centre[0], columns - centre[1])
+    return away <= radius_px * (1 + 0.35 * np.sin(points * angle + turn))
+
+
+def scene(objects):
+    """Return predicted and true labels."""
+    rng = np.random.default_rng(objects)
+    target, halves = np.zeros(SHAPE, dtype=np.uint8), np.zeros(SHAPE, dtype=bool)
+    for label in range(1, objects + 1):
+        centre = rng.uniform(100, 380), SHAPE[1] * (label - 0.5) / objects
+        mask = star(centre, rng.uniform(0.8, 1.0) * 130 / objects**0.4, rng.integers(4, 8), rng.uniform(0, 6))
+        target[mask] = label
+        halves |= mask & (np.arange(SHAPE[1]) > centre[1])
+    prediction = np.roll(np.where(halves, 0, target), (7, 11), axis=(0, 1)).astype(np.uint8)
+    return prediction, target
+
+
+def measure(prediction, target, settings, objects, repeats):
+    """Return median milliseconds of both ways, after checking that they agree, and the number of lines."""
+    wide = prediction.astype(np.int64), target.astype(np.int64)
+    plain, ours = plain_lines(*wide, settings, objects), draw_lines(prediction, target, settings, objects=objects)
+    same = len(plain) == len(ours) and all(
+        label == line.object_id and np.array_equal(points, line.points)
+        for (label, points), line in zip(plain, ours, strict=True)
+    )
+    if not same:
+        raise SystemExit("the two ways do not give the same lines")
+    times = ([], [])
+    for _ in range(repeats):
+        start = time.thread_time()
+        plain_lines(*wide, settings, objects)
+        middle = time.thread_time()
+        draw_lines(prediction, target, settings, objects=objects)
+        times[0].append(middle - start)
+        times[1].append(time.thread_time() - middle)
+    return median(times[0]) * 1e3, median(times[1]) * 1e3, len(ours)
+
+
+def main():
+    """Print the table; exit with 1 when the bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=9)
+    options = parser.parse_args()
+    cv2.setNumThreads(1)
+    warnings.simplefilter("ignore", UserWarning)  # scikit-image: an opening on a bool-like image
+    missed = 0
+    print(f"{'':44}{'wrong px':>9}{'lines':>6}{'plain ms':>10}{'ours ms':>9}{'1 /':>6}")
+    for name in ("local-1.0.4", "server-2020"):
+        settings = preset(name, mode="published", ties="raster")
+        for objects in (1, 3, 10):
+            prediction, target = scene(objects)
+            for what, predicted in (("moved, halves lost", prediction), ("nothing predicted", 0 * prediction)):
+                plain_ms, ours_ms, lines = measure(predicted, target, settings, objects, options.repeats)
+                is_missed = objects == 3 and ours_ms > BAR * plain_ms
+                missed += is_missed
+                text = f"{name}, {objects} objects, {what}"
+                wrong = np.count_nonzero(predicted != target)
+                flag = "  MISSED" if is_missed else ""
+                print(f"{text:44}{wrong:9}{lines:6}{plain_ms:10.1f}{ours_ms:9.2f}{plain_ms / ours_ms:6.0f}{flag}")
+    print(f"\n{missed} missed" if missed else "\nthe bar held")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

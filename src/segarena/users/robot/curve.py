@@ -1,0 +1,61 @@
+"""Fourth stage: a smooth line along a path of pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.geometry.lines import Points, bezier
+from segarena.samples import Mask
+
+_POINTS_PER_PIXEL = 2
+
+
+def smooth_line(path: NDArray[np.int64], max_points: int) -> Points:
+    """Return one Bezier curve of `max_points` points with every pixel of `path` as a control point, from its end back.
+
+    A path of more pixels than that is returned as it is. So many control points make the line smooth and let it cut
+    bends, and off what it should be on: see `guided_line`.
+
+    Args:
+        path: (N, 2), N at least 1, as (row, column).
+        max_points: at least 2.
+    """
+    if len(path) > max_points:
+        return path.astype(np.float64)
+    return bezier(path[::-1].astype(np.float64), max_points)
+
+
+def guided_line(path: NDArray[np.int64], max_points: int, allowed: Mask) -> Points:
+    """Return a line along `path` that is nowhere off `allowed`, as smooth as that lets it be.
+
+    One Bezier curve where it stays on `allowed`; otherwise the path is cut in the middle, and so on in each half, down
+    to straight steps from pixel to pixel. Two points a pixel, so that no pixel is missed between them.
+
+    Args:
+        path: (N, 2), N at least 1, as (row, column); every pixel in `allowed`.
+        max_points: how many points there are at most, as long as two per piece are enough.
+        allowed: bool (H, W); a point is on it where the pixel is that it is nearest to.
+    """
+    per_pixel = min(_POINTS_PER_PIXEL, max_points / len(path))
+    pieces = _pieces(path[::-1].astype(np.float64), per_pixel, allowed)
+    return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
+
+
+def is_on(points: Points, mask: Mask) -> NDArray[np.bool_]:
+    """Return for each point, (N, 2) inside the frame, whether its pixel is on `mask`."""
+    return mask[nearest_pixels(points)]
+
+
+def nearest_pixels(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return rows and columns of the pixels that points are nearest to; halfway, of the later pixel."""
+    rows, columns = np.floor(points + 0.5).astype(np.int64).T
+    return rows, columns
+
+
+def _pieces(path: Points, per_pixel: float, allowed: Mask) -> list[Points]:
+    curve = bezier(path, max(2, round(per_pixel * len(path))))
+    if len(path) <= 2 or is_on(curve, allowed).all():
+        return [curve]
+    middle = len(path) // 2
+    return [*_pieces(path[: middle + 1], per_pixel, allowed), *_pieces(path[middle:], per_pixel, allowed)]

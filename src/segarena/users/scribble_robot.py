@@ -1,0 +1,145 @@
+"""The robot of the DAVIS Interactive Challenge: scribbles on the errors of the worst frame."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
+
+import numpy as np
+
+from segarena.errors import InvalidInput
+from segarena.geometry.scribble_positions import prompts_from_scribbles
+from segarena.geometry.scribbles import Scribbles, check_scribbles
+from segarena.interfaces import Turn
+from segarena.metrics.jaccard_contour import JaccardContourMetric
+from segarena.objects import Judged, ObjectsComparison
+from segarena.prompts import Scribble
+from segarena.registry import user
+from segarena.samples import Labels, Mask, Sample, Target
+from segarena.users.robot.drawing import Line, draw_lines
+from segarena.users.robot.frames import Judge, Reuse, first_frame, frame_quality, frames_drawn_in, rank_frames
+from segarena.users.robot.settings import Mode, RobotSettings, Ties
+from segarena.users.robot.settings import preset as find_preset
+
+_BACKGROUND = 0
+
+
+@user("scribble-robot")
+class ScribbleRobot:
+    """Draws on what is wrong in the worst frame of a video, a line for each large enough part.
+
+    The first round gives the scribbles that people drew, where the sample has some: one dialogue for each person. Where
+    it has none, the robot draws on the objects in the frame that shows the most of them, as if nothing were predicted.
+
+    Ends the dialogue when it has nothing to draw: silently when nothing is wrong, with a warning otherwise.
+
+    Args:
+        preset: which published parameters: "default", "local-1.0.4" or "server-2020"; see
+            `segarena.users.robot.settings`.
+        mode: "checked": lines stay on the true label, thin errors are drawn on, and if nothing in the worst frame is
+            large enough the next one is tried. "published": as the published code does; it tries no other frame.
+        ties: of the skeleton: "raster" or "permutation"; None takes "permutation" as published, "raster" otherwise.
+        judge: what makes a frame bad: "j_and_f", "jaccard" or "contour".
+
+    Attributes:
+        settings: the parameters in force.
+
+    Raises:
+        InvalidInput: an option is not one of those above.
+    """
+
+    prompt_kinds = frozenset({"scribble"})
+    corrects_objects = True
+
+    def __init__(
+        self, *, preset: str = "default", mode: Mode = "checked", ties: Ties | None = None, judge: Judge = "j_and_f"
+    ) -> None:
+        if judge not in get_args(Judge):
+            raise InvalidInput(f"judge: expected one of {', '.join(get_args(Judge))}, got {judge!r}")
+        self.settings: RobotSettings = find_preset(preset, mode=mode, ties=ties)
+        self._judge: Judge = judge
+        is_published = mode == "published"
+        self._metric = JaccardContourMetric(void="background" if is_published else "ignore")
+        self._reuse: Reuse = "published" if is_published else "in-turn"
+
+    def repeats(self, sample: Sample, target: Target) -> int:
+        """Return how many people drew first scribbles; 1 where nobody did."""
+        return max(1, len(_first_scribbles(sample)))
+
+    def next(self, turn: Turn) -> Sequence[Scribble] | None:
+        """Return the lines of this round, all in one frame (people's may be in several); None when there are none.
+
+        Raises:
+            InvalidInput: the sample is no video, or the scribbles that people drew do not fit it.
+        """
+        if len(turn.sample.shape) != 3:
+            raise InvalidInput(f"scribble-robot draws in videos; sample {turn.sample.id} has shape {turn.sample.shape}")
+        people = _first_scribbles(turn.sample)
+        if turn.round == 1 and people:
+            data = check_scribbles(people[turn.repeat], frames=turn.sample.shape[0], objects=turn.target.objects)
+            return prompts_from_scribbles(data, turn.sample.shape) or None
+        prompts = self._begin(turn) if turn.round == 1 else self._correct(turn, is_after_people=bool(people))
+        return prompts or None
+
+    def _begin(self, turn: Turn) -> Sequence[Scribble]:
+        target = _labels(turn.target.mask)
+        frame = first_frame(target)
+        # Every object needs a mark, however small it is.
+        settings = self.settings if self.settings.mode == "published" else replace(self.settings, min_nodes=1)
+        return self._draw(turn, np.zeros_like(target), frame, settings)
+
+    def _correct(self, turn: Turn, *, is_after_people: bool) -> Sequence[Scribble]:
+        quality = frame_quality(self._metric.of(turn.comparison), self._judge)
+        used = frames_drawn_in(turn.dialogue.rounds[is_after_people:])
+        frames = rank_frames(quality, used, reuse=self._reuse)
+        prediction = _predicted(turn)
+        for frame in frames[:1] if self.settings.mode == "published" else frames:
+            prompts = self._draw(turn, prediction, frame, self.settings)
+            if prompts:
+                return prompts
+        if (quality < 1).any():
+            warnings.warn(
+                f"scribble-robot found nothing large enough to draw on in sample {turn.sample.id}, frame {frames[0]}, "
+                f"round {turn.round}, though predictions are not perfect; the dialogue ends",
+                stacklevel=2,
+            )
+        return ()
+
+    def _draw(self, turn: Turn, prediction: Labels, frame: int, settings: RobotSettings) -> Sequence[Scribble]:
+        ignore = turn.target.ignore
+        lines = draw_lines(
+            prediction[frame],
+            _labels(turn.target.mask)[frame],
+            settings,
+            objects=turn.target.objects,
+            ignore=None if ignore is None else ignore[frame],
+        )
+        return lines_to_prompts(lines, frame)
+
+
+def lines_to_prompts(lines: Sequence[Line], frame: int) -> tuple[Scribble, ...]:
+    """Return the lines of one frame as prompts; those on the background are for object 0 and not positive."""
+    return tuple(
+        Scribble(
+            tuple((float(frame), row, column) for row, column in line.points.tolist()),
+            is_positive=line.object_id != _BACKGROUND,
+            object_id=line.object_id,
+        )
+        for line in lines
+    )
+
+
+def _first_scribbles(sample: Sample) -> Sequence[Scribbles]:
+    return getattr(sample, "scribbles", ())
+
+
+def _labels(mask: Mask | Labels) -> Labels:
+    return mask.view(np.uint8)
+
+
+def _predicted(turn: Turn) -> Labels:
+    """Return the last prediction as labels, whether several objects are judged or one."""
+    comparison: Judged = turn.comparison
+    return comparison.prediction if isinstance(comparison, ObjectsComparison) else comparison.given.view(np.uint8)

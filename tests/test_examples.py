@@ -15,7 +15,7 @@ from segarena.comparison import Comparison
 from segarena.registry import build
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-PLUGINS = ("grow_regions.py", "trembling_hand.py", "largest_error.py", "npz_folder.py")
+PLUGINS = ("grow_regions.py", "trembling_hand.py", "largest_error.py", "npz_folder.py", "spread_intensity.py")
 SCRIPTS = ("own_loop.py", "library.py")
 SEGMENTER = f"{EXAMPLES / 'grow_regions.py'}:GrowRegions"
 USER = f"{EXAMPLES / 'trembling_hand.py'}:TremblingHand"
@@ -70,6 +70,41 @@ def test_four_plugins_by_path_make_a_run(arrays, tmp_path):
     assert (records["largest_missing_px"] + records["largest_surplus_px"] <= wrong).all()
     first = records.filter((pl.col("user") == "centre") & (pl.col("round") == 1))
     assert first["iou"].min() > 0.9
+
+
+def test_a_2d_and_a_3d_segmenter_by_path_answer_ones_own_volumes(tmp_path):
+    nibabel = pytest.importorskip("nibabel")
+    rng = np.random.default_rng(0)
+    for index in range(2):
+        labels = np.zeros((24, 30, 8), dtype=np.uint8)
+        labels[4 : 14 + index, 6:20, 2:6] = 1
+        scan = (labels * 400 + rng.normal(0, 30, labels.shape)).astype(np.int16)
+        for folder, data in (("images", scan), ("labels", labels)):
+            (tmp_path / "scans" / folder).mkdir(parents=True, exist_ok=True)
+            image = nibabel.Nifti1Image(data, np.diag([-1.0, -1.0, 4.0, 1.0]))
+            nibabel.save(image, tmp_path / "scans" / folder / f"case{index}.nii.gz")
+    for segmenter in (SEGMENTER, f"{EXAMPLES / 'spread_intensity.py'}:SpreadIntensity"):
+        run = segarena.evaluate(
+            "radioactive(prompts='1-pps')",
+            segmenter=segmenter,
+            dataset=f"nifti-folder(path={str(tmp_path / 'scans')!r})",
+            out=tmp_path / Path(segmenter).stem,
+        )
+        assert run.config["counts"]["failures"] == 0
+        assert run.records()["dice"].min() > 0.9
+    assert run.config["benchmark"]["sample_kind"] == "volume"
+
+
+def test_boxes_of_a_volume_seed_by_their_middle():
+    voxels = np.zeros((6, 9, 9), np.int16)
+    voxels[1:5, 2:7, 2:7] = 100
+    sample = segarena.VolumeSample(id="cube", voxels=voxels, spacing_mm=(1.0, 1.0, 1.0))
+    segmenter = build("segmenter", f"{EXAMPLES / 'spread_intensity.py'}:SpreadIntensity(smooth_mm=0.1)")
+    dialogue = segarena.Dialogue().ask((segarena.Box((1, 2, 2), (5, 7, 7)),))
+    nothing = segarena.Dialogue().ask((segarena.Click((0, 0, 0), is_positive=False),))
+    answers = segmenter.predict(segmenter.encode(sample), [dialogue, nothing])
+    assert np.array_equal(answers[0], voxels > 0)
+    assert not answers[1].any()
 
 
 def test_regions_grow_over_like_colours_and_the_nearer_click_wins():

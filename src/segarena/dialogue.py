@@ -50,8 +50,7 @@ class Lift:
             from the prompted slice on, each slice is prompted by the prediction of its neighbour, up to the
             given limits. "extrude": the box of the volume is drawn on every slice that it holds.
         keeps_prompts: a slice that gets further prompts is predicted from all its prompts so far (the "*" of
-            RadioActive's tables), and so is every slice prompted before; otherwise only slices with new prompts
-            are predicted, from the new ones.
+            RadioActive's tables), under "published" every slice prompted before too; otherwise from the new ones.
         protocol: "corrected", or "published" for the published rules where these differ.
     """
 
@@ -126,7 +125,9 @@ def as_prediction(answer: Any, shape: Shape, *, objects: int = 1, name: str = "p
     if mask.dtype.kind == "f" and not np.isfinite(mask).all():
         raise PredictionInvalid(f"{name}: the mask contains NaN or infinity; return a bool mask")
     highest = 255 if objects > 1 else 1
-    whole = mask.dtype.kind in "iuf" and bool(((mask >= 0) & (mask <= highest) & (mask == np.floor(mask))).all())
+    is_number, is_float = mask.dtype.kind in "iuf", mask.dtype.kind == "f"
+    whole = is_number and bool(mask.min(initial=0) >= 0 and mask.max(initial=0) <= highest)
+    whole = whole and not (is_float and (mask != np.floor(mask)).any())
     if not whole:
         wanted = "labels 0..255" if objects > 1 else "a bool mask"
         raise PredictionInvalid(f"{name}: expected {wanted}, got other {mask.dtype} values; threshold it first")

@@ -40,6 +40,7 @@ class Segmenter(Protocol):
         fingerprint: a text that changes whenever `encode` would make something else of the same pixels, for
             what the options do not tell: the hash of a file of weights.
         device: where it works, e.g. "cpu" or "cuda:0".
+        slice_intensity: how slices of volumes are to become pictures for it (see `segarena.segmenters.slices`).
 
     What `encode` returns may have `pass_seconds`: what each encoder pass took that was made so far, for who encodes
     slices or frames when they are first needed. Otherwise `encode` counts as one pass.

@@ -20,7 +20,7 @@ from segarena.reports.reading import read_runs
 from segarena.reports.sheets import Sheet, Value, sheet_csv, sheet_html, sheet_tex
 from segarena.reports.volumes import is_volumes, values_by_round
 from segarena.reports.volumes_challenge import challenge_sheets, scores_of_cases
-from segarena.reports.volumes_figures import effort_figures, effort_points, rounds_figures
+from segarena.reports.volumes_figures import effort_figures, effort_points, parts_of, rounds_figures
 from segarena.reports.volumes_instances import instances_sheet
 from segarena.reports.volumes_page import mode_texts
 from segarena.reports.volumes_pictures import contrast, middle_of, slices_of
@@ -295,6 +295,15 @@ def test_effort_points_follow_the_rounds(make):
     assert rounds_figures(runs, values_by_round(runs))[0].html.count("<path") == 1  # one case: a curve without a band
 
 
+def test_many_users_stand_in_figures_by_first_prompts(make):
+    few = [said("a", "organ", f"{scheme}.r{k}", [0.5, 0.6]) for scheme in ("3b-inter", "5p-inter") for k in range(3)]
+    many = [said("a", "organ", f"{scheme}.r{k}", [0.5, 0.6]) for scheme in ("3b-inter", "5p-inter") for k in range(4)]
+    assert list(parts_of(read_runs([make(few, "few", rounds=2)]))) == [""]
+    runs = read_runs([make(many, "many", rounds=2)])
+    assert {name: len(part) for name, part in parts_of(runs).items()} == {", 3b-inter": 4, ", 5p-inter": 4}
+    assert len(effort_figures(runs, values_by_round(runs))) == 2
+
+
 def test_names_in_figures_are_escaped(make):
     runs = read_runs([make([said("a", "organ", "<b>", [0.2])])])
     assert "<b>" not in effort_figures(runs, values_by_round(runs))[0].html
@@ -339,7 +348,7 @@ def test_the_mode_tells_spread_and_slices(make):
     users = {"u": {"prompts": "b-prop"}}
     texts = mode_texts(read_runs([make([said("a", "organ", "u", [0.5])], users=users, segmenter="grabcut")]))
     assert texts[0] == "corrected protocol."
-    assert "u propagated from slice to slice" in texts[1]
+    assert texts[1] == "u: propagated from slice to slice."
     assert "grabcut takes images: slices asks it slice by slice" in texts[2]
 
 

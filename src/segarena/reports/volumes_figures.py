@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, px
-from segarena.reports.charts import Curve, colour_class, line_chart
+from segarena.reports.charts import COLOURS, Curve, colour_class, line_chart
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, figure, panel_px
 from segarena.reports.sheets import Value
@@ -20,7 +20,7 @@ from segarena.reports.volumes_tables import corrects
 from segarena.reports.wording import metric_name
 
 MOST_NAMES = 12
-"""With more users and segmenters than this, each segmenter has a chart of its own."""
+"""With more users and segmenters than this, each segmenter has a figure of its own."""
 
 
 EFFORT_CAPTION = (
@@ -59,39 +59,62 @@ def effort_points(runs: Sequence[Run], values: pl.DataFrame, metric: str) -> dic
 
 
 def effort_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
-    """Return Dice and NSD against interactions; with many users a figure per segmenter, all on the same scales."""
-    segmenters = list(dict.fromkeys(segmenter for _, segmenter in who_took_part(runs)))
-    is_apart = len(segmenters) > 1 and len(who_took_part(runs)) > MOST_NAMES
+    """Return Dice and NSD against interactions; with many users several figures, all on the same scales."""
     every = {m: effort_points(runs, values, m) for m in ("dice", "nsd") if m in values.columns}
-    legend = [] if is_apart or len(segmenters) == 1 else [(name, order) for order, name in enumerate(segmenters)]
     made: list[Figure | None] = []
-    for parts in [[name] for name in segmenters] if is_apart else [segmenters]:
-        charts = [(metric_name(m), _effort_chart(points, m, segmenters, parts)) for m, points in every.items()]
-        about = f", {parts[0]}" if is_apart else ""
-        made.append(figure(f"Quality against effort{about}", EFFORT_CAPTION, charts, legend))
+    for name, part in parts_of(runs).items():
+        colours = _colours(part)
+        charts = [(metric_name(m), _effort_chart(points, m, colours)) for m, points in every.items()]
+        segmenters = {segmenter: colours[(user, segmenter)] for user, segmenter in part}
+        legend = list(segmenters.items()) if len(segmenters) > 1 else []
+        made.append(figure(f"Quality against effort{name}", EFFORT_CAPTION, charts, legend))
     return [one for one in made if one is not None]
 
 
 def rounds_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
-    """Return Dice over rounds, a chart per segmenter; nothing when nobody corrects."""
+    """Return Dice over rounds, a chart per segmenter or first prompts; nothing when nobody corrects."""
     who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
-    segmenters = list(dict.fromkeys(segmenter for _, segmenter in who))
-    users = list(dict.fromkeys(user for user, _ in who))
     points = effort_points(runs, values, "dice") if who else {}
+    openings = dict.fromkeys((segmenter, _opening(user)) for user, segmenter in who)
     charts: list[tuple[str, str]] = []
-    for segmenter in segmenters:
-        curves = [_curve(user, users.index(user), points[(user, name)]) for user, name in who if name == segmenter]
+    for segmenter, opening in openings:
+        users = [user for user, name in who if name == segmenter and _opening(user) == opening]
+        curves = [_curve(user, order, points[(user, segmenter)]) for order, user in enumerate(users)]
         chart = line_chart(
             curves,
             title=f"Dice over rounds, {segmenter}",
             x_label="round (1: first prompts)",
             y_label="mean Dice",
-            size_px=panel_px(len(segmenters), 330),
+            size_px=panel_px(len(openings), 330),
         )
-        charts.append((segmenter if len(segmenters) > 1 else "", chart))
+        charts.append((f"{segmenter} · {opening}" if len(openings) > 1 else "", chart))
     caption = "Mean Dice over classes and datasets after each round; bands: 95 % intervals over cases."
     made = figure("Refinement", caption, charts)
     return [] if made is None else [made]
+
+
+def parts_of(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
+    """Return who stands in which figure: all in one, or one per segmenter, or one per first prompts."""
+    who = who_took_part(runs)
+    segmenters = dict.fromkeys(segmenter for _, segmenter in who)
+    if len(who) > MOST_NAMES and len(segmenters) > 1:
+        return {f", {name}": [pair for pair in who if pair[1] == name] for name in segmenters}
+    openings = dict.fromkeys(_opening(user) for user, _ in who)
+    if len(who) > COLOURS and 1 < len(openings) < len({user for user, _ in who}):
+        return {f", {name}": [pair for pair in who if _opening(pair[0]) == name] for name in openings}
+    return {"": who}
+
+
+def _opening(user: str) -> str:
+    return user.partition(".")[0]
+
+
+def _colours(who: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return a colour per segmenter; with one segmenter per user, if there are enough colours."""
+    segmenters = list(dict.fromkeys(segmenter for _, segmenter in who))
+    if len(segmenters) > 1:
+        return {pair: segmenters.index(pair[1]) for pair in who}
+    return {pair: order if len(who) <= COLOURS else 0 for order, pair in enumerate(who)}
 
 
 def _point(values: pl.DataFrame, quality: Value) -> EffortPoint:
@@ -114,8 +137,9 @@ def _curve(label: str, colour: int, points: Sequence[EffortPoint]) -> Curve:
 
 
 def _effort_chart(
-    points: dict[tuple[str, str], list[EffortPoint]], metric: str, segmenters: Sequence[str], shown: Sequence[str]
+    points: dict[tuple[str, str], list[EffortPoint]], metric: str, colours: dict[tuple[str, str], int]
 ) -> str:
+    """Return the points of those who have a colour, on scales that fit everyone."""
     every = [point for series in points.values() for point in series]
     if not every:
         return ""
@@ -127,17 +151,14 @@ def _effort_chart(
     frame.y_axis(y_scale, f"mean {metric_name(metric)}")
     frame.x_axis(x_scale, "mean interactions on a target" + (" (logarithmic)" if is_log else ""))
     labels = _Labels(frame)
-    colours = {
-        who: colour_class(place if len(segmenters) == 1 else segmenters.index(who[1]))
-        for place, who in enumerate(points)
-    }
-    points = {who: series for who, series in points.items() if who[1] in shown}
-    for who, series in points.items():
-        _draw_series(frame, x_scale, y_scale, series, colours[who], who[0])
+    shown = {who: series for who, series in points.items() if who in colours}
+    for who, series in shown.items():
+        _draw_series(frame, x_scale, y_scale, series, colour_class(colours[who]), who[0])
         labels.block([(x_scale(p.effort), y_scale(p.quality.mean)) for p in series])
-    for who, series in points.items():
-        labels.write(x_scale(series[-1].effort), y_scale(series[-1].quality.mean), who[0], colours[who])
-    return frame.svg()
+    for who, series in shown.items():
+        x, y = x_scale(series[-1].effort), y_scale(series[-1].quality.mean)
+        labels.write(x, y, who[0], colour_class(colours[who]))
+    return frame.svg() if shown else ""
 
 
 def _tenths(values: Sequence[Value]) -> tuple[float, float]:

@@ -71,9 +71,13 @@ def every_sheet(runs: tuple[Run, ...]) -> tuple[list[Sheet], str]:
 def mode_texts(runs: Sequence[Run]) -> list[str]:
     """Say by which rules prompts were made and spread, and how slices became pictures."""
     users = {str(u.get("written", u["name"])): u for run in runs for u in run.config["users"]}
-    spread = [text for name, described in users.items() if (text := _spread_text(name, described))]
+    spreads: dict[str, list[str]] = {}
+    for name, described in users.items():
+        if words := _spread_text(described):
+            spreads.setdefault(words, []).append(name)
+    spread = [f"{', '.join(names)}: {words}" for words, names in spreads.items()]
     rules = dict.fromkeys(f"{protocol_text(run)}." for run in runs)
-    return [*rules, *(f"Prompts: {'; '.join(spread)}." for _ in spread[:1]), *dict.fromkeys(map(_segmenter_text, runs))]
+    return [*rules, *(f"{text}." for text in spread), *dict.fromkeys(map(_segmenter_text, runs))]
 
 
 def _segmenter_text(run: Run) -> str:
@@ -88,7 +92,7 @@ def _segmenter_text(run: Run) -> str:
     return f"{run.segmenter} takes images: {adapter.get('name')} asks it slice by slice, intensities {pictures}."
 
 
-def _spread_text(name: str, described: dict[str, Any]) -> str:
+def _spread_text(described: dict[str, Any]) -> str:
     """Return how a user means prompts for other slices; empty for one who does not say."""
     try:
         lift = getattr(build("user", PluginSpec(described["name"], dict(described["options"]))), "lift", None)
@@ -96,10 +100,10 @@ def _spread_text(name: str, described: dict[str, Any]) -> str:
         return ""
     if not isinstance(lift, Lift):
         return ""
-    words = {"stay": "stay on their slices", "interpolate": "interpolated between prompted slices"}
+    words = {"stay": "prompts stay on their slices", "interpolate": "interpolated between prompted slices"}
     words |= {"propagate": "propagated from slice to slice", "extrude": "drawn on every slice"}
-    kept = "" if lift.keeps_prompts else ", later ones alone"
-    return f"{name} {words[lift.spread]}{kept}"
+    kept = "" if lift.keeps_prompts else "; later prompts are shown alone"
+    return f"{words[lift.spread]}{kept}"
 
 
 def _takes_volumes(name: str) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 from segarena import registry
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import InvalidInput, InvalidMask, PluginInvalid, PredictionInvalid, SegmenterError
+from segarena.errors import InvalidInput, PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Click, Support
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.clipseg import SHOWN, show_object
@@ -142,11 +142,23 @@ def test_odd_and_grey_images_are_taken(folder, shape):
     assert answer.mask.dtype == bool
 
 
-def test_a_support_without_the_object_and_other_prompts_are_refused(folder):
+@pytest.mark.parametrize("shown", ["crop", "whole", "cut-out"])
+def test_a_support_that_shows_nothing_is_asked_about_as_background(folder, shown):
+    empty = support(window=(slice(0, 0), slice(0, 0)))
+    segmenter, query = build(folder, shown=shown), photograph()
+    picture = show_object(empty.sample.image, empty.mask, shown)
+    if shown == "cut-out":
+        assert picture.shape == empty.sample.image.shape
+        assert len(np.unique(picture.reshape(-1, 3), axis=0)) == 1
+    else:
+        assert np.abs(picture.astype(int) - (124, 116, 104)).max() < 20  # a tenth of what it was
+    first, second = segmenter.predict(segmenter.encode(query), [ask(empty), ask(empty, support())])
+    assert first.mask.shape == second.mask.shape == query.shape
+
+
+def test_other_prompts_and_samples_are_refused(folder):
     segmenter = build(folder)
     encoded = segmenter.encode(photograph())
-    with pytest.raises(InvalidMask, match="its mask is empty"):
-        segmenter.predict(encoded, [ask(support(window=(slice(0, 0), slice(0, 0))))])
     with pytest.raises(SegmenterError, match="expected prompts of kind support"):
         segmenter.predict(encoded, [Dialogue().ask((Click((3, 3)),))])
     with pytest.raises(SegmenterError, match="clipseg takes images only, got a VolumeSample"):

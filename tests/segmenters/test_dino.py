@@ -5,7 +5,7 @@ import pytest
 
 from segarena import registry
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import InvalidInput, InvalidMask, PluginInvalid, PredictionInvalid, SegmenterError
+from segarena.errors import InvalidInput, PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Click, Support
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.dino import EncodedImage
@@ -265,11 +265,22 @@ def test_odd_and_grey_images_are_taken(name, folders, shape):
     assert answer.mask.dtype == bool
 
 
-def test_a_support_without_the_object_and_other_prompts_are_refused(folder):
+def test_a_support_that_shows_nothing_adds_to_the_background_alone(folder):
     segmenter = build(folder)
     encoded = segmenter.encode(photograph())
-    with pytest.raises(InvalidMask, match="its mask is empty"):
-        segmenter.predict(encoded, [ask(support(window=(slice(0, 0), slice(0, 0))))])
+    empty, full = support(3, (slice(0, 0), slice(0, 0))), support()
+    nothing, both, alone = segmenter.predict(encoded, [ask(empty), ask(empty, full), ask(full)])
+    assert not nothing.mask.any()
+    assert both.mask.any()
+    assert not np.array_equal(both.mask, alone.mask)
+    everything = Support(full.sample, np.ones(full.mask.shape, bool))
+    (one,) = segmenter.predict(encoded, [ask(everything, Support(full.sample, np.zeros(full.mask.shape, bool)))])
+    assert not one.mask.any()  # what stands for the object is what stands for the background
+
+
+def test_other_prompts_and_samples_are_refused(folder):
+    segmenter = build(folder)
+    encoded = segmenter.encode(photograph())
     with pytest.raises(SegmenterError, match="expected prompts of kind support"):
         segmenter.predict(encoded, [Dialogue().ask((Click((3, 3)),))])
     with pytest.raises(SegmenterError, match="dino takes images only, got a VolumeSample"):

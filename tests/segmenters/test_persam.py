@@ -5,7 +5,7 @@ import pytest
 
 from segarena import registry
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import InvalidInput, InvalidMask, PluginInvalid, PredictionInvalid, SegmenterError
+from segarena.errors import InvalidInput, PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Click, Support
 from segarena.samples import ImageSample, VolumeSample
 
@@ -265,11 +265,19 @@ def test_odd_and_grey_images_are_taken(family, shape, build):
     assert answer.mask.dtype == bool
 
 
-def test_a_support_without_the_object_and_other_prompts_are_refused(build):
+def test_a_support_that_shows_nothing_has_no_target(build):
     segmenter = build()
     encoded = segmenter.encode(photograph())
-    with pytest.raises(InvalidMask, match="its mask is empty"):
-        segmenter.predict(encoded, [ask(support(window=(slice(0, 0), slice(0, 0))))])
+    empty, full = support(3, (slice(0, 0), slice(0, 0))), support()
+    nothing, both, alone = segmenter.predict(encoded, [ask(empty), ask(empty, full), ask(full)])
+    assert not nothing.mask.any()
+    assert alone.mask.any()
+    assert np.array_equal(both.mask, alone.mask)
+
+
+def test_other_prompts_and_samples_are_refused(build):
+    segmenter = build()
+    encoded = segmenter.encode(photograph())
     with pytest.raises(SegmenterError, match="expected prompts of kind support"):
         segmenter.predict(encoded, [Dialogue().ask((Click((3, 3)),))])
     with pytest.raises(SegmenterError, match="persam takes images only, got a VolumeSample"):

@@ -5,7 +5,7 @@ import pytest
 
 from segarena import registry
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import InvalidMask, PluginInvalid, PredictionInvalid, SegmenterError
+from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Click, Support
 from segarena.samples import ImageSample, VolumeSample
 
@@ -186,11 +186,20 @@ def test_odd_and_grey_images_are_taken(folder, shape):
     assert answer.mask.dtype == bool
 
 
-def test_a_support_without_the_object_and_other_prompts_are_refused(folder):
+def test_a_support_that_shows_nothing_is_painted_black_and_asked_about(folder):
+    segmenter, query = build(folder), photograph()
+    empty = support(window=(slice(0, 0), slice(0, 0)))
+    (answer,) = segmenter.predict(segmenter.encode(query), [ask(empty)])
+    import torch
+
+    with torch.no_grad():
+        painted = model_of(folder)(**library_inputs(query, [empty])).pred_masks
+    assert np.array_equal(answer.mask, library_mask(painted, query.shape))
+
+
+def test_other_prompts_and_samples_are_refused(folder):
     segmenter = build(folder)
     encoded = segmenter.encode(photograph())
-    with pytest.raises(InvalidMask, match="its mask is empty"):
-        segmenter.predict(encoded, [ask(support(window=(slice(0, 0), slice(0, 0))))])
     with pytest.raises(SegmenterError, match="expected prompts of kind support"):
         segmenter.predict(encoded, [Dialogue().ask((Click((3, 3)),))])
     with pytest.raises(SegmenterError, match="seggpt takes images only, got a VolumeSample"):

@@ -10,7 +10,7 @@ from segarena.dialogue import Dialogue
 from segarena.errors import InvalidMask, InvalidPrompt, SegmenterError
 from segarena.prompts import Click, Support
 from segarena.samples import ImageSample
-from segarena.segmenters.supports import cell_shares, encoding_of, supports_of
+from segarena.segmenters.supports import cell_shares, encoding_of, shows_object, supports_of
 
 
 def support(mask, sample_id="s"):
@@ -38,9 +38,11 @@ def test_a_dialogue_without_a_support_is_refused():
         supports_of(Dialogue().ask((Click((0, 0)),)))
 
 
-def test_a_support_that_shows_nothing_is_refused():
-    with pytest.raises(InvalidMask, match="support cat: its mask is empty"):
-        supports_of(Dialogue().ask((support(np.zeros((3, 3), bool), "cat"),)))
+def test_a_support_may_show_nothing():
+    empty, full = support(np.zeros((3, 3), bool)), support(np.ones((3, 3), bool))
+    assert [each.mask.any() for each in supports_of(Dialogue().ask((empty, full)))] == [False, True]
+    assert not shows_object([empty, empty])
+    assert shows_object([empty, full])
 
 
 def test_a_support_mask_that_is_none_is_refused():

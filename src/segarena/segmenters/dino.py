@@ -19,7 +19,15 @@ from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape
 from segarena.segmenters.flooding import snap_border
 from segarena.segmenters.marks import UNKNOWN, image_of
-from segarena.segmenters.supports import PROMPT_KINDS, cell_shares, encoding_of, identity, supports_of
+from segarena.segmenters.supports import (
+    PROMPT_KINDS,
+    cell_shares,
+    encoding_of,
+    identity,
+    nothing_of,
+    shows_object,
+    supports_of,
+)
 
 if TYPE_CHECKING:
     from segarena.pytorch import Tensor
@@ -149,7 +157,9 @@ class DinoSegmenter:
         return EncodedImage(tuple(int(length) for length in arrays["shape"]), features, arrays["image"])
 
     def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from all its supports, which weigh equally.
+        """Answer each dialogue from all its supports, which weigh equally; with an empty mask where none shows an object.
+
+        A support with an empty mask beside others that show the object adds to the background alone.
 
         Raises:
             SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
@@ -186,6 +196,8 @@ class DinoSegmenter:
         from segarena.pytorch import functional
         from segarena.segmenters.promptable.prototypes import directions
 
+        if not shows_object(supports):
+            return nothing_of(encoded.shape)
         parts = [
             memory.remember(("parts", identity(each)), lambda each=each: self._parts(each, memory)) for each in supports
         ]

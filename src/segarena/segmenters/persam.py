@@ -15,7 +15,7 @@ from segarena.prompts import Support
 from segarena.registry import segmenter
 from segarena.samples import Sample
 from segarena.segmenters.marks import image_of
-from segarena.segmenters.supports import PROMPT_KINDS, encoding_of, identity, supports_of
+from segarena.segmenters.supports import PROMPT_KINDS, encoding_of, identity, nothing_of, shows_object, supports_of
 
 if TYPE_CHECKING:
     from segarena.pytorch import Tensor
@@ -109,6 +109,8 @@ class PersamSegmenter:
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from all its supports, which weigh equally; equal ones are decoded once.
 
+        A support with an empty mask has no target and does not count; where all are such, the answer is empty.
+
         Raises:
             SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`; out of memory.
             PredictionInvalid: the network gave NaN or infinity.
@@ -116,8 +118,10 @@ class PersamSegmenter:
         memory = Memory()
         asked = [supports_of(dialogue) for dialogue in dialogues]
         distinct = {tuple(map(identity, supports)): supports for supports in asked}
-        targets = [self._target(supports, memory) for supports in distinct.values()]
-        answers = dict(zip(distinct, self.network.segment(encoded, targets), strict=True))
+        shown = {key: supports for key, supports in distinct.items() if shows_object(supports)}
+        targets = [self._target(supports, memory) for supports in shown.values()]
+        answers = dict.fromkeys(distinct, nothing_of(encoded.space.shape))
+        answers.update(zip(shown, self.network.segment(encoded, targets), strict=True))
         # The next round starts anew from all supports, so there is nothing to hand back.
         return [replace(answers[tuple(map(identity, supports))], logits=None) for supports in asked]
 
@@ -127,5 +131,9 @@ class PersamSegmenter:
         def target_of(support: Support) -> Tensor:
             return self.network.target_in(encoding_of(support, self.encode, memory), support.mask)
 
-        each = [memory.remember(("target", identity(one)), lambda one=one: target_of(one)) for one in supports]
+        each = [
+            memory.remember(("target", identity(one)), lambda one=one: target_of(one))
+            for one in supports
+            if one.mask.any()
+        ]
         return torch.stack(each).mean(0)

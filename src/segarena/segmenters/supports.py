@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.comparison import Memory
-from segarena.dialogue import Dialogue
-from segarena.errors import InvalidMask, SegmenterError
+from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import SegmenterError
 from segarena.geometry.boxes import bounding_window
 from segarena.prompts import Support, check_prompt
-from segarena.samples import Mask, Sample, as_mask
+from segarena.samples import Mask, Sample, Shape, as_mask
 from segarena.segmenters.marks import check_kinds
 
 PROMPT_KINDS = frozenset({"support"})
@@ -22,12 +22,12 @@ PROMPT_KINDS = frozenset({"support"})
 
 
 def supports_of(dialogue: Dialogue) -> tuple[Support, ...]:
-    """Return all support examples of a dialogue, in the order given; their masks are bool and show something.
+    """Return all support examples of a dialogue, in the order given; their masks are bool and may be empty.
 
     Raises:
         SegmenterError: none was given, or a prompt of another kind.
         InvalidPrompt: a mask of another shape than its image.
-        InvalidMask: a mask without a pixel, or with other values than 0 and 1.
+        InvalidMask: a mask with other values than 0 and 1.
     """
     check_kinds(dialogue.prompts, PROMPT_KINDS)
     supports = tuple(_checked(prompt) for prompt in dialogue.prompts if isinstance(prompt, Support))
@@ -49,6 +49,16 @@ def encoding_of(support: Support, encode: Callable[[Sample], Any], memory: Memor
     if support.encoded is not None:
         return support.encoded
     return memory.remember(("encoded", id(support.sample)), lambda: encode(support.sample))
+
+
+def shows_object(supports: Iterable[Support]) -> bool:
+    """Tell whether the mask of any support has a pixel: where none has, nothing was asked for."""
+    return any(support.mask.any() for support in supports)
+
+
+def nothing_of(shape: Shape) -> Prediction:
+    """Return the answer of an empty mask, of the shape of the image."""
+    return Prediction(mask=np.zeros(shape, dtype=np.bool_))
 
 
 def identity(support: Support) -> tuple[int, int]:
@@ -76,10 +86,7 @@ def cell_shares(mask: Mask, grid: tuple[int, int], extent: tuple[float, float] |
 
 def _checked(support: Support) -> Support:
     check_prompt(support, support.sample.shape)
-    mask = as_mask(support.mask, name=f"mask of support {support.sample.id}")
-    if not mask.any():
-        raise InvalidMask(f"support {support.sample.id}: its mask is empty, so it does not show the object")
-    return replace(support, mask=mask)
+    return replace(support, mask=as_mask(support.mask, name=f"mask of support {support.sample.id}"))
 
 
 def _overlaps(length: int, cells: int, extent: float) -> NDArray[np.float64]:

@@ -153,6 +153,34 @@ def test_errors_of_fewer_pixels_than_a_line_needs_end_the_dialogue_with_a_warnin
         assert ScribbleRobot().next(turn_for(TARGET, prediction, [()])) is None
 
 
+def test_a_frame_drawn_in_before_is_taken_again_when_only_that_one_is_wrong():
+    prediction = two_objects()
+    prediction[3, 20:40, 50:80] = 0
+    robot = ScribbleRobot()
+    rounds = [robot.next(turn_for(TARGET))]
+    assert frames_of(rounds[0]) == {3}
+    assert frames_of(robot.next(turn_for(TARGET, prediction, rounds))) == {3}
+    with pytest.warns(UserWarning, match="nothing large enough"):
+        assert robot.correct(turn_for(TARGET, prediction, rounds), [0, 1]) == ()
+
+
+def test_only_candidates_are_drawn_in():
+    turn = turn_for(TARGET, worse_from_frame_to_frame(), [()])
+    assert frames_of(ScribbleRobot().correct(turn, [0, 2])) == {2}
+    with pytest.raises(InvalidInput, match="frames go from 0 to 4, got 5"):
+        ScribbleRobot().correct(turn, [5])
+
+
+def test_an_object_that_is_too_small_for_the_published_robot_ends_the_dialogue_with_a_warning():
+    mask = np.zeros((FRAMES, HEIGHT, WIDTH), dtype=np.uint8)
+    mask[:, 50, 50] = 1
+    target = Target(id="all", mask=mask)
+    with pytest.warns(UserWarning, match="nothing large enough to draw on in sample dogs, frame 0, round 1"):
+        assert ScribbleRobot(mode="published").next(turn_for(target)) is None
+    nothing = Target(id="all", mask=np.zeros_like(mask))
+    assert ScribbleRobot().next(turn_for(nothing)) is None
+
+
 def test_ignored_pixels_are_no_errors():
     ignore = np.zeros(TARGET.mask.shape, dtype=bool)
     ignore[:, :, :40] = True

@@ -74,49 +74,57 @@ class ScribbleRobot:
         Raises:
             InvalidInput: the sample is no video, or the scribbles that people drew do not fit it.
         """
-        if len(turn.sample.shape) != 3:
-            raise InvalidInput(f"scribble-robot draws in videos; sample {turn.sample.id} has shape {turn.sample.shape}")
-        people = _first_scribbles(turn.sample)
-        if turn.round == 1 and people:
-            data = check_scribbles(people[turn.repeat], frames=turn.sample.shape[0], objects=turn.target.objects)
-            return prompts_from_scribbles(data, turn.sample.shape) or None
-        prompts = self._begin(turn) if turn.round == 1 else self._correct(turn, is_after_people=bool(people))
-        return prompts or None
+        return (self.begin(turn) if turn.round == 1 else self.correct(turn)) or None
 
-    def _begin(self, turn: Turn) -> Sequence[Scribble]:
-        target = _labels(turn.target.mask)
-        frame = first_frame(target)
+    def begin(self, turn: Turn) -> Sequence[Scribble]:
+        """Return the lines of the first round: those of a person where there are any.
+
+        Raises:
+            InvalidInput: as in `next`.
+        """
+        _check_video(turn)
+        people = _first_scribbles(turn.sample)
+        if people:
+            data = check_scribbles(people[turn.repeat], frames=turn.sample.shape[0], objects=turn.target.objects)
+            return prompts_from_scribbles(data, turn.sample.shape)
         # Every object needs a mark, however small it is.
         settings = self.settings if self.settings.mode == "published" else replace(self.settings, min_nodes=1)
-        return self._draw(turn, np.zeros_like(target), frame, settings)
+        return self._draw(turn, [first_frame(_labels(turn.target.mask))], settings)
 
-    def _correct(self, turn: Turn, *, is_after_people: bool) -> Sequence[Scribble]:
+    def correct(self, turn: Turn, candidates: Sequence[int] | None = None) -> Sequence[Scribble]:
+        """Return the lines of a later round.
+
+        Args:
+            turn: with the last prediction.
+            candidates: the frames to choose from; None or none means all.
+
+        Raises:
+            InvalidInput: the sample is no video, or a candidate no frame of it.
+        """
+        _check_video(turn)
         quality = frame_quality(self._metric.of(turn.comparison), self._judge)
-        used = frames_drawn_in(turn.dialogue.rounds[is_after_people:])
-        frames = rank_frames(quality, used, reuse=self._reuse)
-        prediction = _predicted(turn)
-        for frame in frames[:1] if self.settings.mode == "published" else frames:
-            prompts = self._draw(turn, prediction, frame, self.settings)
-            if prompts:
-                return prompts
-        if (quality < 1).any():
+        used = frames_drawn_in(turn.dialogue.rounds[bool(_first_scribbles(turn.sample)) :])
+        frames = rank_frames(quality, used, candidates, reuse=self._reuse)
+        return self._draw(turn, frames[:1] if self.settings.mode == "published" else frames, self.settings)
+
+    def _draw(self, turn: Turn, frames: Sequence[int], settings: RobotSettings) -> Sequence[Scribble]:
+        """Return the lines in the first of `frames` that gets any; warn when none does, though something is wrong."""
+        prediction, target, ignore = _predicted(turn), _labels(turn.target.mask), turn.target.ignore
+        objects = turn.target.objects
+        for frame in frames:
+            void = None if ignore is None else ignore[frame]
+            lines = draw_lines(prediction[frame], target[frame], settings, objects=objects, ignore=void)
+            if lines:
+                return lines_to_prompts(lines, frame)
+        wrong = prediction != target
+        if (wrong if ignore is None else wrong & ~ignore).any():
+            shown = f"frame {frames[0]}" if len(frames) == 1 else f"{len(frames)} frames"
             warnings.warn(
-                f"scribble-robot found nothing large enough to draw on in sample {turn.sample.id}, frame {frames[0]}, "
-                f"round {turn.round}, though predictions are not perfect; the dialogue ends",
-                stacklevel=2,
+                f"scribble-robot found nothing large enough to draw on in sample {turn.sample.id}, {shown}, "
+                f"round {turn.round}, though not all is right; nothing is drawn",
+                stacklevel=3,
             )
         return ()
-
-    def _draw(self, turn: Turn, prediction: Labels, frame: int, settings: RobotSettings) -> Sequence[Scribble]:
-        ignore = turn.target.ignore
-        lines = draw_lines(
-            prediction[frame],
-            _labels(turn.target.mask)[frame],
-            settings,
-            objects=turn.target.objects,
-            ignore=None if ignore is None else ignore[frame],
-        )
-        return lines_to_prompts(lines, frame)
 
 
 def lines_to_prompts(lines: Sequence[Line], frame: int) -> tuple[Scribble, ...]:
@@ -129,6 +137,11 @@ def lines_to_prompts(lines: Sequence[Line], frame: int) -> tuple[Scribble, ...]:
         )
         for line in lines
     )
+
+
+def _check_video(turn: Turn) -> None:
+    if len(turn.sample.shape) != 3:
+        raise InvalidInput(f"scribble-robot draws in videos; sample {turn.sample.id} has shape {turn.sample.shape}")
 
 
 def _first_scribbles(sample: Sample) -> Sequence[Scribbles]:

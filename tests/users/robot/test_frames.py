@@ -26,11 +26,14 @@ def test_quality_is_the_mean_over_objects():
     assert frame_quality(values).tolist() == pytest.approx([0.4, 0.625])
     with pytest.raises(InvalidInput, match="judge: expected one of j_and_f, jaccard, contour, got 'iou'"):
         frame_quality(values, "iou")
+    with pytest.raises(InvalidInput, match="at least one object"):
+        frame_quality(JaccardContour(np.empty((0, 3)), np.empty((0, 3))))
 
 
 def test_the_worst_frame_not_used_yet_comes_first():
     assert rank_frames(QUALITY) == (1, 4, 3, 0, 2)
-    assert rank_frames(QUALITY, [1, 3]) == (4, 0, 2)
+    assert rank_frames(QUALITY, [1, 3, 3]) == (4, 0, 2, 1, 3)
+    assert rank_frames(QUALITY, [1, 3, 3], reuse="published") == (4, 0, 2)
 
 
 def test_when_all_were_used_they_have_their_turn_again_or_as_published_the_worst_one_for_ever():
@@ -41,7 +44,7 @@ def test_when_all_were_used_they_have_their_turn_again_or_as_published_the_worst
 def test_candidates_are_the_only_frames_considered():
     assert asked(5, candidates=[2, 0, 2]) == [0, 2, 0, 2, 0]
     assert asked(5, candidates=[2, 0], reuse="published") == [0, 2, 0, 0, 0]
-    assert rank_frames(QUALITY, [0, 2], [0, 2, 4]) == (4,)
+    assert rank_frames(QUALITY, [0, 2], [0, 2, 4]) == (4, 0, 2)
     for nothing in (None, [], np.array([], dtype=int)):
         assert rank_frames(QUALITY, candidates=nothing) == (1, 4, 3, 0, 2)
 

@@ -23,8 +23,10 @@ def frame_quality(values: JaccardContour, judge: Judge = "j_and_f") -> NDArray[n
     """Return how good each frame is: the mean over objects of J, of F, or of their mean.
 
     Raises:
-        InvalidInput: `judge` is another one.
+        InvalidInput: `judge` is another one, or there are no objects.
     """
+    if not len(values.jaccard):
+        raise InvalidInput("expected at least one object to judge frames by, got none")
     if judge not in get_args(Judge):
         raise InvalidInput(f"judge: expected one of {', '.join(get_args(Judge))}, got {judge!r}")
     quality = {
@@ -42,14 +44,15 @@ def rank_frames(
     *,
     reuse: Reuse = "in-turn",
 ) -> tuple[int, ...]:
-    """Return the frames that may be drawn in, the worst one first; of equally bad ones the earlier first.
+    """Return the frames that may be drawn in, the one to draw in first; of equally bad ones the earlier first.
 
     Args:
         quality: of each frame, as `frame_quality` gives it.
         used: the frames the robot has drawn in, one for each time; frames that people drew in are not among them.
         candidates: the frames that were asked for; None or none means all.
-        reuse: when all candidates were used. "in-turn": those that were used least often, so that all have their turn
-            again. "published": all candidates, so that an unchanged prediction gets the same frame again and again.
+        reuse: "in-turn": all candidates, those used least often first and of these the worst one, so that all have
+            their turn again when all were used. "published": the candidates not used, the worst one first; when all
+            were, all of them, so that an unchanged prediction gets the same frame again and again.
 
     Returns:
         At least one frame.
@@ -63,9 +66,9 @@ def rank_frames(
     frames = len(quality)
     allowed = check_candidates(candidates, frames)
     times = Counter(used)
-    fewest = min(times[frame] for frame in allowed)
-    is_exhausted = fewest > 0 and reuse == "published"
-    pool = allowed if is_exhausted else [frame for frame in allowed if times[frame] == fewest]
+    if reuse == "in-turn":
+        return tuple(sorted(allowed, key=lambda frame: (times[frame], quality[frame], frame)))
+    pool = [frame for frame in allowed if not times[frame]] or allowed
     return tuple(sorted(pool, key=lambda frame: (quality[frame], frame)))
 
 

@@ -172,3 +172,12 @@ def test_decay_of_long_videos_is_wrong_as_published_and_right_otherwise():
 def test_statistics_of_no_frames_are_refused(values):
     with pytest.raises(InvalidInput, match="one value per frame"):
         recall(values)
+
+
+def test_where_nothing_is_void_both_rules_share_one_judgement():
+    labels = np.zeros((1, 6, 8), dtype=np.uint8)
+    labels[0, 2:4, 2:6] = 1
+    judged = ObjectsComparison(labels, ObjectsReference(labels, 1))
+    assert JaccardContourMetric(void="background").of(judged) is JaccardContourMetric().of(judged)
+    with_void = ObjectsComparison(labels, ObjectsReference(labels, 1, labels == 1))
+    assert JaccardContourMetric(void="background").of(with_void) is not JaccardContourMetric().of(with_void)

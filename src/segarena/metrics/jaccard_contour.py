@@ -99,7 +99,10 @@ class JaccardContourMetric:
 
     def of(self, comparison: Judged) -> JaccardContour:
         """Return J and F of each object and frame, computed once per comparison."""
-        return comparison.remember(("jaccard-contour", self._bound_share, self._void), lambda: self._judge(comparison))
+        # Without ignored pixels both rules say the same: whoever asks with either finds it done.
+        leaves_out = self._void == "ignore" and comparison.reference.ignore is not None
+        key = ("jaccard-contour", self._bound_share, leaves_out)
+        return comparison.remember(key, lambda: self._judge(comparison))
 
     def _judge(self, comparison: Judged) -> JaccardContour:
         prediction, target, ignore, objects = _stacks(comparison)

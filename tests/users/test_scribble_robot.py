@@ -31,10 +31,10 @@ def two_objects():
     return mask
 
 
-def turn_for(target, prediction=None, rounds=(), scribbles=(), repeat=0):
+def turn_for(target, prediction=None, rounds=(), scribbles=(), repeat=0, candidates=None):
     sample = video(target, scribbles)
     start = begin(sample, target)
-    previous = None if prediction is None else Prediction(prediction)
+    previous = None if prediction is None else Prediction(prediction, candidates=candidates)
     return Turn(
         sample=sample,
         target=target,
@@ -161,14 +161,19 @@ def test_a_frame_drawn_in_before_is_taken_again_when_only_that_one_is_wrong():
     assert frames_of(rounds[0]) == {3}
     assert frames_of(robot.next(turn_for(TARGET, prediction, rounds))) == {3}
     with pytest.warns(UserWarning, match="nothing large enough"):
-        assert robot.correct(turn_for(TARGET, prediction, rounds), [0, 1]) == ()
+        assert robot.next(turn_for(TARGET, prediction, rounds, candidates=(0, 1))) is None
 
 
-def test_only_candidates_are_drawn_in():
-    turn = turn_for(TARGET, worse_from_frame_to_frame(), [()])
-    assert frames_of(ScribbleRobot().correct(turn, [0, 2])) == {2}
+def test_of_the_frames_that_the_answer_asks_for_the_worst_is_drawn_in():
+    def frames(*candidates):
+        return frames_of(
+            ScribbleRobot().next(turn_for(TARGET, worse_from_frame_to_frame(), [()], candidates=candidates))
+        )
+
+    assert frames(0, 2) == {2}
+    assert frames() == {4}
     with pytest.raises(InvalidInput, match="frames go from 0 to 4, got 5"):
-        ScribbleRobot().correct(turn, [5])
+        frames(5)
 
 
 def test_an_object_that_is_too_small_for_the_published_robot_ends_the_dialogue_with_a_warning():

@@ -91,19 +91,17 @@ class ScribbleRobot:
         settings = self.settings if self.settings.mode == "published" else replace(self.settings, min_nodes=1)
         return self._draw(turn, [first_frame(_labels(turn.target.mask))], settings)
 
-    def correct(self, turn: Turn, candidates: Sequence[int] | None = None) -> Sequence[Scribble]:
-        """Return the lines of a later round.
-
-        Args:
-            turn: with the last prediction.
-            candidates: the frames to choose from; None or none means all.
+    def correct(self, turn: Turn) -> Sequence[Scribble]:
+        """Return the lines of a later round, in a frame of those that the last answer asks for.
 
         Raises:
-            InvalidInput: the sample is no video, or a candidate no frame of it.
+            InvalidInput: the sample is no video, or the answer asks for what is no frame of it.
         """
         _check_video(turn)
         quality = frame_quality(self._metric.of(turn.comparison), self._judge)
         used = frames_drawn_in(turn.dialogue.rounds[bool(_first_scribbles(turn.sample)) :])
+        previous = turn.dialogue.previous
+        candidates = None if previous is None else previous.candidates
         frames = rank_frames(quality, used, candidates, reuse=self._reuse)
         return self._draw(turn, frames[:1] if self.settings.mode == "published" else frames, self.settings)
 

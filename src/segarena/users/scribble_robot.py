@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -87,9 +86,7 @@ class ScribbleRobot:
         if people:
             data = check_scribbles(people[turn.repeat], frames=turn.sample.shape[0], objects=turn.target.objects)
             return prompts_from_scribbles(data, turn.sample.shape)
-        # Every object needs a mark, however small it is.
-        settings = self.settings if self.settings.mode == "published" else replace(self.settings, min_nodes=1)
-        return self._draw(turn, [first_frame(_labels(turn.target.mask))], settings)
+        return self._draw(turn, [first_frame(_labels(turn.target.mask))], marks_all=True)
 
     def correct(self, turn: Turn) -> Sequence[Scribble]:
         """Return the lines of a later round, in a frame of those that the last answer asks for.
@@ -103,15 +100,17 @@ class ScribbleRobot:
         previous = turn.dialogue.previous
         candidates = None if previous is None else previous.candidates
         frames = rank_frames(quality, used, candidates, reuse=self._reuse)
-        return self._draw(turn, frames[:1] if self.settings.mode == "published" else frames, self.settings)
+        return self._draw(turn, frames[:1] if self.settings.mode == "published" else frames)
 
-    def _draw(self, turn: Turn, frames: Sequence[int], settings: RobotSettings) -> Sequence[Scribble]:
+    def _draw(self, turn: Turn, frames: Sequence[int], *, marks_all: bool = False) -> Sequence[Scribble]:
         """Return the lines in the first of `frames` that gets any; warn when none does, though something is wrong."""
         prediction, target, ignore = _predicted(turn), _labels(turn.target.mask), turn.target.ignore
         objects = turn.target.objects
         for frame in frames:
             void = None if ignore is None else ignore[frame]
-            lines = draw_lines(prediction[frame], target[frame], settings, objects=objects, ignore=void)
+            lines = draw_lines(
+                prediction[frame], target[frame], self.settings, objects=objects, ignore=void, marks_all=marks_all
+            )
             if lines:
                 return lines_to_prompts(lines, frame)
         wrong = prediction != target

@@ -75,6 +75,18 @@ def test_a_thin_error_gets_a_line_only_when_checked():
     (line,) = draw_lines(labels(), target, CHECKED, objects=1)
     assert (line.points[:, 0] == 30).all()
     assert draw_lines(labels(), target, PUBLISHED, objects=1) == ()
+    target[29:32, 50] = 1  # a lump that the opening leaves, too small for a line
+    (line,) = draw_lines(labels(), target, CHECKED, objects=1)
+    assert len(line.points) > 100
+    assert draw_lines(labels(), target, PUBLISHED, objects=1) == ()
+
+
+def test_where_every_label_is_to_be_marked_the_smallest_gets_a_point_and_no_speck_beside_a_line_does():
+    target = labels((1, 5, 6, 5, 6), (2, 20, 40, 10, 60), (2, 50, 51, 5, 6))
+    assert ids(draw_lines(labels(), target, CHECKED, objects=2)) == [2]
+    first, second = draw_lines(labels(), target, CHECKED, objects=2, marks_all=True)
+    assert (first.object_id, first.points.tolist()) == (1, [[5, 5]])
+    assert len(second.points) > 50
 
 
 def published_lines(prediction, target, robot, objects):

@@ -111,10 +111,10 @@ def test_a_centred_opening_lies_in_the_mask(mask, radius):
 def test_on_the_crop_an_error_is_opened_as_on_the_full_frame(error, mode, kernel_size):
     robot = RobotSettings(kernel_size=kernel_size, mode=mode)
     expected, found = opened_error_by_definition(error, robot), open_error(error, robot)
-    if expected is not None:
-        assert np.array_equal(in_frame(found, error.shape), expected)
-    elif mode == "published" or not error.any():
+    if expected is None:
         assert found is None
+    else:
+        assert np.array_equal(in_frame(found, error.shape), expected)
 
 
 def test_a_small_error_stays_as_it_is():
@@ -134,14 +134,10 @@ def test_the_radius_shrinks_until_something_is_left():
 
 
 @pytest.mark.parametrize("mode", ["published", "checked"])
-def test_an_error_that_is_thin_everywhere_is_drawn_on_only_when_checked(mode):
+def test_of_an_error_that_is_thin_everywhere_nothing_is_left(mode):
     error = bar(1, 400)
     error[30, 5:40] = True
-    found = open_error(error, preset("local-1.0.4", mode=mode))
-    if mode == "published":
-        assert found is None
-    else:
-        assert np.array_equal(in_frame(found, error.shape), bar(1, 400))
+    assert open_error(error, preset("local-1.0.4", mode=mode)) is None
 
 
 def test_no_error_gives_nothing():

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
+from segarena.geometry.components import Component, largest_component
 from segarena.geometry.lines import Points
 from segarena.samples import Labels, Mask
 from segarena.users.robot.curve import guided_line, is_on, nearest_pixels, smooth_line
 from segarena.users.robot.opening import open_error
 from segarena.users.robot.paths import longest_paths
-from segarena.users.robot.settings import RobotSettings
+from segarena.users.robot.settings import RobotSettings, Ties
 from segarena.users.robot.skeleton import medial_axis
 
 
@@ -47,7 +49,13 @@ class Validity:
 
 
 def draw_lines(
-    prediction: Labels, target: Labels, settings: RobotSettings, *, objects: int, ignore: Mask | None = None
+    prediction: Labels,
+    target: Labels,
+    settings: RobotSettings,
+    *,
+    objects: int,
+    ignore: Mask | None = None,
+    marks_all: bool = False,
 ) -> tuple[Line, ...]:
     """Return what the robot draws in one frame: a line in each large enough part of what is missing of each label.
 
@@ -60,6 +68,7 @@ def draw_lines(
         settings: of the robot.
         objects: labels 0 to this one are drawn on.
         ignore: bool (H, W), never drawn on.
+        marks_all: a checked robot draws at least a point on every label that something is missing of.
 
     Returns:
         Lines by label, then by the first pixel of the skeleton in raster order; none when nothing is large enough.
@@ -70,7 +79,7 @@ def draw_lines(
     lines: list[Line] = []
     for object_id in np.flatnonzero(np.bincount(target[wrong], minlength=1)[: objects + 1]).tolist():
         label = target == object_id
-        lines.extend(Line(object_id, points) for points in _lines_in(wrong & label, label, settings))
+        lines.extend(Line(object_id, points) for points in _lines_in(wrong & label, label, settings, marks_all))
     return tuple(lines)
 
 
@@ -87,12 +96,22 @@ def validity(line: Line, prediction: Labels, target: Labels) -> Validity:
     return Validity(off_error=1 - float(on_error.mean()), off_label=1 - float(on_label.mean()), farthest_px=farthest_px)
 
 
-def _lines_in(error: Mask, label: Mask, settings: RobotSettings) -> list[Points]:
-    opened = open_error(error, settings)
-    if opened is None:
-        return []
-    corner = np.array([side.start for side in opened.window])
-    paths = longest_paths(medial_axis(opened.mask, settings.ties), settings.min_nodes)
+def _lines_in(error: Mask, label: Mask, settings: RobotSettings, marks_all: bool) -> list[Points]:
+    paths = _paths_in(open_error(error, settings), settings.ties, settings.min_nodes)
     if settings.mode == "published":
-        return [smooth_line(path + corner, settings.max_points) for path in paths]
-    return [guided_line(path + corner, settings.max_points, label) for path in paths]
+        return [smooth_line(path, settings.max_points) for path in paths]
+    if not paths:
+        # Thin everywhere, and often many specks: each of them would give a line.
+        largest = largest_component(error, ties="first")
+        paths = _paths_in(largest, settings.ties, settings.min_nodes)
+        if marks_all and not paths:
+            paths = _paths_in(largest, settings.ties, min_nodes=1)
+    return [guided_line(path, settings.max_points, label) for path in paths]
+
+
+def _paths_in(part: Component | None, ties: Ties, min_nodes: int) -> list[NDArray[np.int64]]:
+    """Return the path through each piece of a part of the frame, in pixels of the frame."""
+    if part is None:
+        return []
+    corner = np.array([side.start for side in part.window])
+    return [path + corner for path in longest_paths(medial_axis(part.mask, ties), min_nodes)]

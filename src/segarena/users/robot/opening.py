@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.geometry.boxes import Window, bounding_window, grow_window, is_empty
-from segarena.geometry.components import Component, largest_component
+from segarena.geometry.components import Component
 from segarena.samples import Mask
 from segarena.users.robot.settings import RobotSettings
 
@@ -54,11 +54,10 @@ def opened(mask: Mask, disk: NDArray[np.uint8]) -> Mask:
 
 
 def open_error(error: Mask, settings: RobotSettings) -> Component | None:
-    """Return what the robot draws in, cropped; None when there is nothing.
+    """Return what is left of `error`, cropped; None when nothing is.
 
     An error for which the disk's radius is at most 1 stays as it is. Otherwise it is opened, with a radius a tenth
-    smaller each time until something is left. Where nothing is left before the radius falls to 1, a published robot
-    draws nothing; a checked one draws in the largest component of the error as it is.
+    smaller each time until something is left or the radius falls to 1.
 
     Args:
         error: bool (H, W).
@@ -81,8 +80,7 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
         if left.any():
             return _tight(window, left)
         radius_px *= _SHRINK
-    # Of an error that is thin everywhere, often many specks, each part would give a line.
-    return None if settings.mode == "published" else largest_component(error, ties="first")
+    return None
 
 
 def _tight(window: Window, mask: Mask) -> Component:

@@ -39,8 +39,8 @@ def radioactive(
         prompts: one or several schemes of first prompts, see `docs/users.md`.
         refine: how errors are corrected in five further rounds, one or several ways: "none", "scribble", "1pps",
             "1ppv", "lasso", "largest-error", "scribble-point".
-        keeps_prompts: with corrections, slices are predicted from all their prompts so far, and all prompted slices
-            again; `(True, False)` does both.
+        keeps_prompts: with corrections, slices with new prompts are predicted from all their prompts so far, not from
+            the new ones alone; `(True, False)` does both.
         edge_noise_px: the edges of first boxes are moved by up to so many pixels; `(0, 3, 5)` gives Table 9.
         rounds: the most rounds; by default 1 without corrections and 6 with them.
         tolerance_mm: of NSD.

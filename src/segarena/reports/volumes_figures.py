@@ -197,7 +197,7 @@ class _Labels:
 
     def write(self, x: float, y: float, text: str, css: str) -> None:
         width = len(text) * CHARACTER_PX
-        tries = [(x + side, y - 4 + rise) for rise in (0, 18, -13, 31, -26, 44, -39) for side in (7, -7 - width)]
+        tries = [(x + side, y - 4 + rise) for rise in (0, 9, 18, -9) for side in (7, -7 - width)]
         place = next((place for place in tries if self._is_free(*place, width)), None)
         if place is None:
             return

@@ -1,0 +1,207 @@
+"""Two segmentations of one image, region by region: covering, Rand index, variation of information, region matching.
+
+Everything is read from one table: how many pixels two regions share.
+
+Source: Arbelaez et al., TPAMI 2011, section 2; BSDS500, `evaluation_reg_image`, `collect_eval_reg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidInput, InvalidMask
+
+_LARGEST_TABLE = 1 << 20  # places, 8 MB; labels beyond that are renumbered first
+
+
+def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many pixels region i of one label map shares with region j of the other, int64 (I, J).
+
+    Rows and columns are the labels that occur, in ascending order.
+
+    Args:
+        prediction: whole numbers of 0 or more (H, W).
+        target: the same shape.
+
+    Raises:
+        InvalidMask: shapes differ, no pixels, or not whole numbers of 0 or more.
+    """
+    if prediction.shape != target.shape or not prediction.size:
+        raise InvalidMask(
+            f"label maps: expected two of one shape with pixels, got {prediction.shape} and {target.shape}"
+        )
+    if prediction.dtype.kind not in "iub" or target.dtype.kind not in "iub":
+        raise InvalidMask(f"label maps: expected whole numbers, got {prediction.dtype} and {target.dtype}")
+    rows, columns = _largest(prediction) + 1, _largest(target) + 1
+    if rows * columns > _LARGEST_TABLE:
+        prediction, target = (np.unique(labels, return_inverse=True)[1] for labels in (prediction, target))
+        rows, columns = _largest(prediction) + 1, _largest(target) + 1
+    both = np.multiply(prediction, columns, dtype=np.int64)
+    both += target
+    table = np.bincount(both.reshape(-1), minlength=rows * columns).reshape(rows, columns)
+    return table[table.any(axis=1)][:, table.any(axis=0)]
+
+
+def ious(shared: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the IoU of every two regions from their shared pixels, (I, J)."""
+    union = shared.sum(axis=1)[:, None] + shared.sum(axis=0)[None] - shared
+    return shared / union
+
+
+def covering(shared: NDArray[np.int64]) -> float:
+    """Return how well the target (columns) is covered: the best IoU of each of its regions, weighted by area."""
+    areas = shared.sum(axis=0)
+    return float((ious(shared).max(axis=0) * areas).sum() / areas.sum())
+
+
+def rand_index(shared: NDArray[np.int64]) -> float:
+    """Return the share of pairs of pixels that both maps join or both separate; 1 for one pixel."""
+    n = float(shared.sum())
+    pairs = n * (n - 1) / 2
+    squares = (float((shared.sum(axis=axis, dtype=np.float64) ** 2).sum()) for axis in (0, 1))
+    apart = sum(squares) / 2 - float((shared.astype(np.float64) ** 2).sum())
+    return 1 - apart / pairs if pairs else 1.0
+
+
+def variation_of_information(shared: NDArray[np.int64]) -> float:
+    """Return how many bits one map lacks to tell the other, both ways added; 0 for equal ones."""
+    joint = shared / shared.sum()
+    return max(0.0, 2 * _entropy(joint.ravel()) - _entropy(joint.sum(axis=0)) - _entropy(joint.sum(axis=1)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RegionCounts:
+    """One image's segmentations at T thresholds against several people.
+
+    Attributes:
+        thresholds: (T,).
+        covered: (T,), the best IoU of each target region times its area, added over regions and people.
+        area: pixels of all target regions.
+        best: the same sum with the best segmentation for each region.
+        given_covered: (T,), the other way round: the best IoU of each region given with any region of any person,
+            weighted by area.
+        rand: (T,), Rand index, mean over the people.
+        information: (T,), variation of information in bits, mean over the people.
+    """
+
+    thresholds: NDArray[np.float64]
+    covered: NDArray[np.float64]
+    area: float
+    best: float
+    given_covered: NDArray[np.float64]
+    rand: NDArray[np.float64]
+    information: NDArray[np.float64]
+
+
+def count_regions(
+    segmentations: Sequence[NDArray[Any]], references: Sequence[NDArray[Any]], *, thresholds: NDArray[np.float64]
+) -> RegionCounts:
+    """Return the region measures of one image.
+
+    Args:
+        segmentations: label maps (H, W), one per threshold.
+        references: label maps of several people.
+        thresholds: (T,), as many as segmentations.
+
+    Raises:
+        InvalidInput: nothing to compare, or another number of thresholds.
+        InvalidMask: as `shared_px`.
+    """
+    if not references or not segmentations or len(segmentations) != len(thresholds):
+        raise InvalidInput(
+            f"expected a segmentation per threshold and people to compare with, got {len(segmentations)} "
+            f"segmentations, {len(thresholds)} thresholds, {len(references)} people"
+        )
+    tables = [[shared_px(segmentation, reference) for reference in references] for segmentation in segmentations]
+    best_ious = [np.concatenate([ious(table).max(axis=0) for table in row]) for row in tables]
+    areas = np.concatenate([table.sum(axis=0) for table in tables[0]]).astype(np.float64)
+    return RegionCounts(
+        thresholds=np.asarray(thresholds, dtype=np.float64),
+        covered=np.array([(best * areas).sum() for best in best_ious]),
+        area=float(areas.sum()),
+        best=float((np.max(best_ious, axis=0) * areas).sum()),
+        given_covered=np.array([_given_covered(row) for row in tables]),
+        rand=np.array([[rand_index(table) for table in row] for row in tables]).mean(axis=1),
+        information=np.array([[variation_of_information(table) for table in row] for row in tables]).mean(axis=1),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RegionSummary:
+    """What segmentations reach on a set: each measure at the best threshold for the set (ods) and per image (ois).
+
+    Attributes:
+        covering_threshold: the threshold of `covering_ods`; likewise the others.
+        covering_best: with the best segmentation for each single region.
+        curve: rows of threshold, covering, Rand index, variation of information.
+        images: per image its best threshold, covering there, and the covering the other way round there.
+    """
+
+    covering_threshold: float
+    covering_ods: float
+    covering_ois: float
+    covering_best: float
+    rand_threshold: float
+    rand_ods: float
+    rand_ois: float
+    information_threshold: float
+    information_ods: float
+    information_ois: float
+    curve: NDArray[np.float64]
+    images: NDArray[np.float64]
+
+
+def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
+    """Return the summary of a set of images, all with as many thresholds.
+
+    Raises:
+        InvalidInput: no image, or other thresholds.
+    """
+    if not counts or len({len(one.thresholds) for one in counts}) != 1:
+        raise InvalidInput("region counts: expected one image or more, all at the same number of thresholds")
+    thresholds, area = counts[0].thresholds, sum(one.area for one in counts)
+    covered = np.sum([one.covered for one in counts], axis=0) / area
+    rand = np.mean([one.rand for one in counts], axis=0)
+    information = np.mean([one.information for one in counts], axis=0)
+    at, rand_at, information_at = int(covered.argmax()), int(rand.argmax()), int(information.argmin())
+    return RegionSummary(
+        covering_threshold=float(thresholds[at]),
+        covering_ods=float(covered[at]),
+        covering_ois=float(sum(one.covered.max() for one in counts) / area),
+        covering_best=sum(one.best for one in counts) / area,
+        rand_threshold=float(thresholds[rand_at]),
+        rand_ods=float(rand[rand_at]),
+        rand_ois=float(np.mean([one.rand.max() for one in counts])),
+        information_threshold=float(thresholds[information_at]),
+        information_ods=float(information[information_at]),
+        information_ois=float(np.mean([one.information.min() for one in counts])),
+        curve=np.stack([thresholds, covered, rand, information], axis=1),
+        images=np.array(
+            [
+                (one.thresholds[best], one.covered[best] / one.area, one.given_covered[best])
+                for one in counts
+                for best in [int(one.covered.argmax())]
+            ]
+        ),
+    )
+
+
+def _given_covered(tables: Sequence[NDArray[np.int64]]) -> float:
+    areas = tables[0].sum(axis=1)
+    return float((np.max([ious(table).max(axis=1) for table in tables], axis=0) * areas).sum() / areas.sum())
+
+
+def _largest(labels: NDArray[Any]) -> int:
+    if labels.dtype.kind == "i" and int(labels.min()) < 0:
+        raise InvalidMask(f"label maps: expected numbers of 0 or more, got {int(labels.min())}")
+    return int(labels.max())
+
+
+def _entropy(shares: NDArray[np.float64]) -> float:
+    present = shares[shares > 0]
+    return float(-(present * np.log2(present)).sum())

@@ -81,6 +81,8 @@ CASES = {
     "seggpt": Case(f"seggpt{NETWORK}"),
     "dino": Case("dino(weights={folder!r}, device='cpu', side_px=70)"),
     "persam": Case(f"persam{NETWORK}"),
+    "colour-flow": Case("colour-flow", clip),
+    "video-walk": Case("video-walk", clip),
     "sam2-video": Case(f"sam2-video{NETWORK}", clip),
     "slices": Case("slices(segmenter=\"sam(weights='{folder}', device='cpu')\")", volume, "click"),
     "medsam": Case(f"medsam{NETWORK}"),
@@ -88,6 +90,10 @@ CASES = {
     "geodesic": Case("geodesic", volume),
     "degraded-truth": Case("degraded-truth", labelled_volume),
     "nothing": Case("nothing"),
+    "everything": Case("everything"),
+    "copy-support-mask": Case("copy-support-mask"),
+    "saliency-only": Case("saliency-only"),
+    "superpixel-prototypes": Case("superpixel-prototypes"),
 }
 # What each round says, by kind: (shape of the sample, number of the round, from 0) to a prompt.
 PLACES = [(0.45, 0.35), (0.6, 0.75), (0.85, 0.1), (0.25, 0.3), (0.0, 1.0)]

@@ -1,0 +1,124 @@
+"""Strokes in a video: what clicks and scribbles say of the pixels of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.dialogue import Dialogue
+from segarena.errors import InvalidPrompt, SegmenterError
+from segarena.prompts import Click, Prompt, Scribble, check_prompt
+from segarena.samples import Labels, Shape
+
+PROMPT_KINDS = frozenset({"click", "scribble"})
+BACKGROUND = 0
+HIGHEST_OBJECT = 255
+UNMARKED = -1
+
+Marks: TypeAlias = NDArray[np.int16]
+"""(H, W): the label of each marked pixel, else `UNMARKED`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """A click or scribble.
+
+    Attributes:
+        frame: the frame it is drawn in.
+        corners: (row, column), sub-pixel.
+        label: what it says of the pixels under it; a negative one says background, whatever object it is about.
+        object_id: the object it is about.
+    """
+
+    frame: int
+    corners: tuple[tuple[float, float], ...]
+    label: int
+    object_id: int
+
+
+def read_strokes(prompts: Iterable[Prompt], shape: Shape) -> list[Stroke]:
+    """Return the prompts as strokes, in the order given.
+
+    Raises:
+        SegmenterError: a prompt of another kind, or a scribble over several frames.
+        InvalidPrompt: a prompt outside of the video, or of an object that labels cannot name.
+    """
+    return [_stroke(prompt, shape) for prompt in prompts]
+
+
+def object_ids(strokes: Iterable[Stroke]) -> tuple[int, ...]:
+    """Return the ids of the objects that strokes are about, ascending; the background is none."""
+    return tuple(sorted({stroke.object_id for stroke in strokes} - {BACKGROUND}))
+
+
+def draw_strokes(
+    strokes: Iterable[Stroke], shape: tuple[int, int], *, scale: tuple[float, float] = (1.0, 1.0), width_px: int = 1
+) -> Marks:
+    """Return what strokes of one frame say of its pixels; where they cross, the later one wins.
+
+    Args:
+        strokes: in the order given.
+        shape: (H, W) of what is drawn on.
+        scale: of rows and columns, when that is smaller than the frame.
+        width_px: of the lines.
+    """
+    marks = np.full(shape, UNMARKED, dtype=np.int16)
+    for stroke in strokes:
+        # Middles of pixels: a position of whole numbers is the middle of its pixel in any size.
+        corners = (np.asarray(stroke.corners) + 0.5) * scale - 0.5
+        pixels = np.rint(corners).astype(np.int32).clip(0, np.asarray(shape) - 1)[:, ::-1]
+        # The last point twice: of a single one OpenCV draws nothing.
+        line = np.ascontiguousarray(np.concatenate([pixels, pixels[-1:]]))
+        cv2.polylines(marks, [line], isClosed=False, color=stroke.label, thickness=width_px)
+    return marks
+
+
+def obey(labels: Labels, marks: Marks) -> Labels:
+    """Return `labels`, and as marked where anything is marked."""
+    return np.where(marks == UNMARKED, labels, marks).astype(np.uint8)
+
+
+def check_round(dialogue: Dialogue) -> None:
+    """Raise unless the newest round says something.
+
+    Raises:
+        SegmenterError: it holds no prompts.
+    """
+    if not dialogue.rounds or not dialogue.rounds[-1]:
+        raise SegmenterError(f"round {len(dialogue.rounds)} has no prompts; expected {', '.join(sorted(PROMPT_KINDS))}")
+
+
+def by_frame(strokes: Sequence[Stroke]) -> dict[int, list[Stroke]]:
+    """Return the strokes of each frame that has any; frames ascend, strokes stay in order."""
+    frames: dict[int, list[Stroke]] = {frame: [] for frame in sorted({stroke.frame for stroke in strokes})}
+    for stroke in strokes:
+        frames[stroke.frame].append(stroke)
+    return frames
+
+
+def _stroke(prompt: Prompt, shape: Shape) -> Stroke:
+    if not isinstance(prompt, Click | Scribble):
+        raise SegmenterError(f"expected prompts of kind {', '.join(sorted(PROMPT_KINDS))}, got {prompt.kind!r}")
+    check_prompt(prompt, shape)
+    if not BACKGROUND <= prompt.object_id <= HIGHEST_OBJECT:
+        raise InvalidPrompt(
+            f"{prompt.kind}: expected an object_id of 1 to {HIGHEST_OBJECT}, 0 for the background, "
+            f"got {prompt.object_id}"
+        )
+    points = (prompt.position,) if isinstance(prompt, Click) else prompt.points
+    frames = {point[0] for point in points}
+    if len(frames) > 1 or points[0][0] != int(points[0][0]):
+        raise SegmenterError(
+            f"scribble: expected all its points in one frame, got {sorted(frames)}; give one per frame"
+        )
+    return Stroke(
+        frame=int(points[0][0]),
+        corners=tuple((float(point[1]), float(point[2])) for point in points),
+        label=prompt.object_id if prompt.is_positive else BACKGROUND,
+        object_id=prompt.object_id,
+    )

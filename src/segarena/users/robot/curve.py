@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.geometry.lines import Points, bezier
+from segarena.geometry.lines import Points, bezier, pixels_between
 from segarena.samples import Mask
 
 _POINTS_PER_PIXEL = 2
@@ -30,12 +30,12 @@ def guided_line(path: NDArray[np.int64], max_points: int, allowed: Mask) -> Poin
     """Return a line along `path` that is nowhere off `allowed`, as smooth as that lets it be.
 
     One Bezier curve where it stays on `allowed`; otherwise the path is cut in the middle, and so on in each half, down
-    to straight steps from pixel to pixel. Two points a pixel, so that no pixel is missed between them.
+    to steps from pixel to pixel. Neither the points nor the pixels between them are off. Two points a pixel.
 
     Args:
         path: (N, 2), N at least 1, as (row, column); every pixel in `allowed`.
         max_points: how many points there are at most, as long as two per piece are enough.
-        allowed: bool (H, W); a point is on it where the pixel is that it is nearest to.
+        allowed: bool (H, W).
     """
     per_pixel = min(_POINTS_PER_PIXEL, max_points / len(path))
     pieces = _pieces(path[::-1].astype(np.float64), per_pixel, allowed)
@@ -54,8 +54,11 @@ def nearest_pixels(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _pieces(path: Points, per_pixel: float, allowed: Mask) -> list[Points]:
+    if len(path) <= 2:
+        return [path]
     curve = bezier(path, max(2, round(per_pixel * len(path))))
-    if len(path) <= 2 or is_on(curve, allowed).all():
+    drawn = pixels_between(np.stack(nearest_pixels(curve), axis=1))
+    if allowed[tuple(drawn.T)].all():
         return [curve]
     middle = len(path) // 2
     return [*_pieces(path[: middle + 1], per_pixel, allowed), *_pieces(path[middle:], per_pixel, allowed)]

@@ -64,7 +64,7 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
         settings: a checked robot opens with `centred_disk`, so that nothing leaves the error; a published one with
             `published_disk`.
 
-    Source: facts of the published robot, version 1.0.4.
+    Source: the published robot, `davisinteractive` 1.0.4, by its behaviour.
     """
     window = bounding_window(error)
     if is_empty(window):

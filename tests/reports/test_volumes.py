@@ -15,6 +15,7 @@ from segarena.engine.store import RunFolder
 from segarena.geometry.rle import encode_rle
 from segarena.registry import find
 from segarena.reports import write_report
+from segarena.reports.naming import data_names
 from segarena.reports.page import page
 from segarena.reports.reading import read_runs
 from segarena.reports.sheets import Sheet, Value, sheet_csv, sheet_html, sheet_tex
@@ -167,6 +168,20 @@ def test_datasets_are_columns_and_weigh_the_same(make):
     row = line(sheets(one, two)["prompts"], "u", "disc")
     assert [row["Scans"].mean, row["other"].mean] == pytest.approx([0.3, 0.9])
     assert row["Dice"].mean == pytest.approx(0.6)
+
+
+def test_folders_read_by_one_plugin_are_called_by_their_names():
+    plugins = [
+        {"name": "nifti-folder", "options": {"path": "data/spleen", "modality": "CT"}, "fingerprint": "1"},
+        {
+            "name": "nifti-folder",
+            "options": {"path": "data/cord", "modality": "MR", "name": "spine"},
+            "fingerprint": "2",
+        },
+        {"name": "nifti-folder", "options": {"path": "other/spleen", "modality": "CT"}, "fingerprint": "3"},
+    ]
+    assert data_names(plugins) == ["spleen #1", "spine", "spleen #2"]
+    assert data_names(plugins[:1]) == ["nifti-folder"]
 
 
 def test_rounds_hold_the_last_value_and_effort(make):

@@ -49,7 +49,7 @@ def run(
 
         segarena run rclicks -s grabcut -d demo --click-model depth --clicks clicks.csv
 
-        segarena run radioactive -s grabcut -d "nifti-folder(root='scans')" --prompts 3b-inter --refine scribble
+        segarena run radioactive -s grabcut -d "nifti-folder(path='scans')" --prompts 3b-inter --refine scribble
 
     Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid);
     2: refused, with one line why; 130: interrupted.

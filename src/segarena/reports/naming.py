@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from segarena.registry import PluginSpec
@@ -18,11 +19,27 @@ def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
 
 
 def data_names(plugins: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what each run's dataset is called; equal data have equal names, other data other ones."""
-    names = told_apart(plugins)
+    """Return what each run's dataset is called; equal data have equal names, other data other ones.
+
+    Several folders read by one plug-in are called as their option `name` says, or as the last part of their path.
+    """
+    names = [
+        _folder_name(plugin) if _has_other_path(plugin, plugins) else told
+        for plugin, told in zip(plugins, told_apart(plugins), strict=True)
+    ]
     prints = [(name, plugin["fingerprint"]) for name, plugin in zip(names, plugins, strict=True)]
     numbers = dict(zip(dict.fromkeys(prints), _numbered([name for name, _ in dict.fromkeys(prints)]), strict=True))
     return [numbers[one] for one in prints]
+
+
+def _has_other_path(plugin: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]) -> bool:
+    paths = {str(other["options"].get("path")) for other in plugins if other["name"] == plugin["name"]}
+    return len(paths) > 1 and "path" in plugin["options"]
+
+
+def _folder_name(plugin: Mapping[str, Any]) -> str:
+    options = plugin["options"]
+    return str(options.get("name") or PurePath(str(options["path"])).name)
 
 
 def told_apart(plugins: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from segarena import registry
 from segarena.dialogue import Dialogue
 from segarena.errors import PluginInvalid, SegmenterError
-from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
+from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble, Support
 from segarena.samples import ImageSample, Target, VolumeSample
 from segarena.segmenters.controls import DegradedTruth, Nothing, Truth, meant_target
 
@@ -140,6 +140,35 @@ def test_bad_input_is_named():
 def test_an_empty_target_is_answered_with_nothing():
     sample = scan(it=np.zeros(SHAPE, bool))
     assert not ask(DegradedTruth(), sample, [Click((10, 15, 20))]).any()
+
+
+def test_everything_is_everything():
+    sample = ImageSample(id="p", image=np.zeros((4, 5, 3), np.uint8))
+    for shown in (scan(), sample):
+        assert ask(registry.build("segmenter", "everything"), shown, [Limits(0, 1)]).all()
+
+
+def shown(mask):
+    mask = np.asarray(mask, bool)
+    return Support(ImageSample(id="s", image=np.zeros((*mask.shape, 3), np.uint8)), mask)
+
+
+def test_a_copied_mask_is_the_supports_stretched_to_the_image():
+    segmenter = registry.build("segmenter", "copy-support-mask")
+    mask = np.arange(24).reshape(4, 6) % 5 == 0
+    for rows, columns in ((1, 1), (2, 3)):
+        sample = ImageSample(id="p", image=np.zeros((4 * rows, 6 * columns, 3), np.uint8))
+        expected = mask.repeat(rows, 0).repeat(columns, 1)
+        assert np.array_equal(ask(segmenter, sample, [shown(mask)]), expected)
+    assert not ask(segmenter, sample, [shown(mask & ~mask)]).any()
+
+
+def test_of_several_copied_masks_half_is_enough():
+    segmenter = registry.build("segmenter", "copy-support-mask")
+    sample = ImageSample(id="p", image=np.zeros((1, 3, 3), np.uint8))
+    supports = [shown([[1, 1, 0]]), shown([[1, 0, 0]])]
+    assert np.array_equal(ask(segmenter, sample, supports), [[1, 1, 0]])
+    assert np.array_equal(ask(segmenter, sample, [*supports, shown([[1, 0, 1]])]), [[1, 0, 0]])
 
 
 def test_nothing_is_nothing():

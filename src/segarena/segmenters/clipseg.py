@@ -51,7 +51,7 @@ class ClipSegSegmenter:
 
     A support is one vector, CLIP's of a picture in which the object stands out (see `show_object`). The image fills a
     square whatever its ratio; logits are upsampled bilinearly to the image. What was encoded of a support image is not
-    used, since CLIP must see that picture instead. Of a support with an empty mask it is the whole image, all background.
+    used, since CLIP must see that picture instead. An empty mask makes all of it background.
 
     Args:
         weights: a folder or a name on the hub (see `segarena.segmenters.weights`).
@@ -200,8 +200,8 @@ def show_object(image: NDArray[np.uint8], mask: Mask, shown: str, side_px: int =
 
     "crop", the best of the paper: the background blurred and at a tenth of its intensity, cut to the object's box and
     a tenth more on every side, in the middle of a square. "whole": the same without the cut. "cut-out": the whole
-    image, of the background nothing. An empty mask makes everything background, and nothing is cut. Intensity is distance
-    from the mean colour of ImageNet, which also fills the square.
+    image, of the background nothing. An empty mask makes all of it background, and nothing is cut. Intensity is
+    distance from the mean colour of ImageNet, which also fills the square.
 
     Args:
         image: uint8 (H, W, 3), RGB.

@@ -1,4 +1,4 @@
-"""Controls: segmenters that are no models, to try protocols with. One looks at the truth, one at nothing."""
+"""Controls: segmenters that are no models, to try protocols with. One looks at the truth, the others at no image."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from segarena.comparison import Memory
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.geometry.boxes import Window, bounding_window, is_empty
-from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, check_prompt
+from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, Support, check_prompt
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Target, VolumeSample
 from segarena.segmenters.marks import check_kinds
 from segarena.segmenters.seeding.blocks import Blocks
 from segarena.segmenters.seeding.drawing import Drawn, grown, points_of
 from segarena.segmenters.seeding.layout import VOLUME_KINDS, limits_of, volume_of
+from segarena.segmenters.supports import cell_shares, identity, supports_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,6 +182,41 @@ class Nothing:
     def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Return an empty mask for each dialogue."""
         return [Prediction(mask=np.zeros(encoded, dtype=np.bool_)) for _ in dialogues]
+
+
+@segmenter("everything")
+class Everything(Nothing):
+    """A control that answers everything with a full mask: what a metric says of that grows with the targets' size."""
+
+    def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return a full mask for each dialogue."""
+        return [Prediction(mask=np.ones(encoded, dtype=np.bool_)) for _ in dialogues]
+
+
+@segmenter("copy-support-mask")
+class CopySupportMask(Nothing):
+    """A control that puts the support's mask where it was: what place and size alone are worth.
+
+    The mask is stretched to the image; a pixel is in where on average at least half of it is covered, over all
+    supports. Images are not looked at.
+    """
+
+    prompt_kinds = frozenset({"support"})
+    sample_kinds = frozenset({"image"})
+
+    def predict(self, encoded: tuple[int, ...], dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return the mean of each dialogue's support masks, cut at one half.
+
+        Raises:
+            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
+        """
+        memory, shape = Memory(), (encoded[0], encoded[1])
+
+        def share_of(support: Support) -> NDArray[np.float32]:
+            return memory.remember(identity(support), lambda: cell_shares(support.mask, shape))
+
+        means = [np.mean([share_of(support) for support in supports_of(dialogue)], axis=0) for dialogue in dialogues]
+        return [Prediction(mask=np.asarray(mean) >= 0.5) for mean in means]
 
 
 def meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,9 +15,9 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, PredictionInvalid
 from segarena.prompts import Support
 from segarena.registry import segmenter
-from segarena.samples import Mask, Sample, Shape
-from segarena.segmenters.flooding import snap_border
-from segarena.segmenters.marks import UNKNOWN, image_of
+from segarena.samples import Sample, Shape
+from segarena.segmenters.colour_cut import cut_by_colours
+from segarena.segmenters.marks import image_of
 from segarena.segmenters.supports import (
     PROMPT_KINDS,
     cell_shares,
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 FAMILIES = ("dinov2", "dinov3")
 REFINE = ("none", "grabcut")
 _ROUNDING = 1e-4
-_CUTS = 4
-_WORK_PX = 50_000
-_BAND_PX = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +153,7 @@ class DinoSegmenter:
         return EncodedImage(tuple(int(length) for length in arrays["shape"]), features, arrays["image"])
 
     def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from all its supports, which weigh equally; with an empty mask where none shows an object.
+        """Answer each dialogue from all its supports, which weigh equally; nothing where none of them shows an object.
 
         A support with an empty mask beside others that show the object adds to the background alone.
 
@@ -206,7 +202,7 @@ class DinoSegmenter:
         full = functional.interpolate(scores[None, None], tuple(encoded.shape), mode="bilinear", align_corners=False)
         shown = full[0, 0].cpu().numpy()
         mask = shown > self.threshold
-        return Prediction(mask=_cut(encoded.image, shown, mask) if self.refine == "grabcut" else mask)
+        return Prediction(mask=cut_by_colours(encoded.image, shown, mask) if self.refine == "grabcut" else mask)
 
     def _parts(self, support: Support, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
         """Return a support's patches, and how much each counts for object and background; each sum is 1, or 0."""
@@ -229,30 +225,6 @@ class DinoSegmenter:
         if float(outside.sum()) > 0:
             background = find_prototypes(features, outside, self.background_prototypes)
         return similarity(patches, find_prototypes(features, inside, self.prototypes)) - similarity(patches, background)
-
-
-def _cut(image: NDArray[np.uint8], scores: NDArray[np.float32], mask: Mask) -> Mask:
-    """Return the mask after GrabCut at working size, its border then snapped to the pixels' edges.
-
-    Sure are the half of either side that scores farthest from the threshold.
-    """
-    height, width = mask.shape
-    scale = min(1.0, (_WORK_PX / mask.size) ** 0.5)
-    size = max(1, round(width * scale)), max(1, round(height * scale))
-    small = np.asarray(cv2.resize(scores, size, interpolation=cv2.INTER_AREA))
-    inside = np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)) > 0.5
-    if inside.all() or not inside.any():
-        return mask
-    marks = np.where(inside, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
-    marks[inside & (small >= np.median(small[inside]))] = cv2.GC_FGD
-    marks[~inside & (small <= np.median(small[~inside]))] = cv2.GC_BGD
-    cv2.setRNGSeed(0)  # its colour mixtures start at random
-    models = np.zeros((1, 65)), np.zeros((1, 65))
-    shrunk = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    cv2.grabCut(shrunk, marks, (0, 0, 0, 0), *models, _CUTS, cv2.GC_INIT_WITH_MASK)
-    answer = (marks & 1).astype(np.float32)  # sure and probable foreground are odd
-    whole = np.asarray(cv2.resize(answer, (width, height), interpolation=cv2.INTER_LINEAR)) > 0.5
-    return snap_border(image, whole, np.full(mask.shape, UNKNOWN, np.int8), band_px=_BAND_PX)
 
 
 def _check_options(

@@ -64,7 +64,7 @@ def cut_into_superpixels(
     Source: Achanta et al., SLIC Superpixels Compared to State-of-the-art Superpixel Methods, TPAMI 34(11), 2012
     (scikit-image's implementation).
     """
-    labels = _labels(image, superpixels, compactness)
+    labels = label_superpixels(image, superpixels, compactness)
     lab = np.asarray(cv2.cvtColor(image.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB), dtype=np.float32)
     areas = np.bincount(labels.ravel())
     means = np.stack([np.bincount(labels.ravel(), lab[..., k].ravel()) / areas for k in range(3)], axis=1)
@@ -83,7 +83,14 @@ def cut_into_superpixels(
     )
 
 
-def _labels(image: NDArray[np.uint8], superpixels: int, compactness: float) -> NDArray[np.intp]:
+def label_superpixels(image: NDArray[np.uint8], superpixels: int, compactness: float) -> NDArray[np.intp]:
+    """Return the superpixel (SLIC) of each pixel, intp (H, W): every number from 0 on is taken.
+
+    Args:
+        image: uint8 (H, W, 3), RGB.
+        superpixels: how many are wanted; SLIC gives roughly as many. Tiny images have one for each pixel.
+        compactness: of SLIC; the larger, the squarer.
+    """
     from skimage.segmentation import slic
 
     height, width = image.shape[:2]

@@ -25,7 +25,7 @@ def report(
 
     The page is one file that works offline: summary with intervals, curves, the gallery of dialogues, the
     hardest targets. Everything is read from the records; nothing is computed again. Runs of rclicks have tables and
-    figures over clicking groups and first clicks before all that.
+    figures over clicking groups and first clicks before all that, runs over volumes those of prompts and effort.
 
         segarena report runs/grabcut
 

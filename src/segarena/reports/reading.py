@@ -43,8 +43,7 @@ class DialogueRecord:
         label: of the target.
         attributes: of the target.
         values: by metric column, one float per finished round; NaN where the metric was not defined.
-        prompts: JSON text of the prompts of each finished round.
-        efforts: interactions spent up to and with each finished round.
+        prompts, efforts: JSON text of the prompts of each finished round, and interactions spent so far.
         kinds: which kinds of prompts were given.
         failure: why it ended early, None when it did not.
     """

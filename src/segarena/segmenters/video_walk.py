@@ -15,6 +15,7 @@ from segarena.registry import segmenter
 from segarena.samples import Labels, Sample
 from segarena.segmenters.superpixels import SuperpixelGraph, cut_into_superpixels
 from segarena.segmenters.video.colours import ColourModels, colour_bins
+from segarena.segmenters.video.connections import connect, mean_of
 from segarena.segmenters.video.frames import Field, WorkingVideo, watch
 from segarena.segmenters.video.rounds import Page, Rounds, answer_round
 from segarena.segmenters.video.seeds import sure_labels
@@ -128,7 +129,7 @@ class VideoWalkSegmenter:
             bins=colour_bins(video.lab),
             graphs=graphs,
             starts=starts,
-            conductances=self._conductances(video, graphs, starts),
+            conductances=connect(video, graphs, starts, beta=self.beta, through_time=self.through_time),
         )
 
     def predict(self, encoded: EncodedWalk, dialogues: Sequence[Dialogue]) -> list[Prediction]:
@@ -144,24 +145,6 @@ class VideoWalkSegmenter:
             return self._advance(encoded, page)
 
         return [answer_round(dialogue, encoded.video.shape, advance) for dialogue in dialogues]
-
-    def _conductances(self, video: WorkingVideo, graphs: Sequence[SuperpixelGraph], starts: NDArray[np.intp]) -> Any:
-        from scipy import sparse
-
-        pairs: list[NDArray[np.intp]] = []
-        values: list[NDArray[np.float64]] = []
-        for frame, graph in enumerate(graphs):
-            relative = graph.border_px / max(float(graph.border_px.sum()) / max(len(graph.edges), 1), 1.0)
-            pairs.append(graph.edges + starts[frame])
-            # The small constant keeps every superpixel reachable.
-            values.append((relative * np.exp(-self.beta * graph.contrasts) + 1e-6).astype(np.float64))
-            if frame:
-                follow, shares = _following(video, graphs, frame - 1, self.beta)
-                pairs.append(follow + starts[frame - 1 : frame + 1])
-                values.append(self.through_time * shares)
-        ends, conductances = np.concatenate(pairs), np.concatenate(values)
-        one_way = sparse.coo_array((conductances, (ends[:, 0], ends[:, 1])), shape=(starts[-1], starts[-1]))
-        return (one_way + one_way.T).tocsr()
 
     def _advance(self, encoded: EncodedWalk, page: Page) -> Labels:
         if not page.has_object:
@@ -212,10 +195,10 @@ class VideoWalkSegmenter:
     def _expected(self, encoded: EncodedWalk, page: Page, frame: int, table: Field) -> NDArray[np.float64]:
         """Return what colours say, and the labels before: probabilities (labels, superpixels)."""
         graph = encoded.graphs[frame]
-        mean = np.stack([_means(graph, layer) for layer in table[:, encoded.bins[frame]]])
+        mean = np.stack([mean_of(graph, layer) for layer in table[:, encoded.bins[frame]]])
         shares = np.exp(mean - mean.max(axis=0))
         if page.previous is not None and frame not in page.marks:
-            before = np.stack([_means(graph, layer) for layer in page.layers(frame)])
+            before = np.stack([mean_of(graph, layer) for layer in page.layers(frame)])
             shares *= 1 - self.memory + self.memory * before
         return shares / shares.sum(axis=0)
 
@@ -223,9 +206,9 @@ class VideoWalkSegmenter:
         """Return which part of each superpixel is sure to have which label, (labels, superpixels)."""
         graph = encoded.graphs[frame]
         if frame not in page.fresh:
-            return np.stack([_means(graph, layer) for layer in page.layers(frame)])
+            return np.stack([mean_of(graph, layer) for layer in page.layers(frame)])
         sure = sure_labels(page.marks[frame], page.fresh[frame], page.previous_at(frame), reach=self.reach)
-        return np.stack([_means(graph, sure == label) for label in page.ids])
+        return np.stack([mean_of(graph, sure == label) for label in page.ids])
 
     def _to_pixels(self, encoded: EncodedWalk, frame: int, shares: Field) -> Field:
         layers = shares[:, encoded.graphs[frame].labels]
@@ -243,38 +226,6 @@ def _reaches(page: Page) -> list[tuple[int, int]]:
         if (first, last) not in reaches:
             reaches.append((first, last))
     return reaches
-
-
-def _following(
-    video: WorkingVideo, graphs: Sequence[SuperpixelGraph], frame: int, beta: float
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return pairs of superpixels of `frame` and the next one that the flow connects, and how strongly."""
-    here, there = graphs[frame], graphs[frame + 1]
-    height, width = video.size
-    rows, columns = np.indices(video.size)
-    flow = video.flows[0, frame].astype(np.float32)
-    to_rows = np.rint(rows + flow[..., 1]).astype(np.intp)
-    to_columns = np.rint(columns + flow[..., 0]).astype(np.intp)
-    back = video.flows[1, frame + 1].astype(np.float32)
-    is_inside = (to_rows >= 0) & (to_rows < height) & (to_columns >= 0) & (to_columns < width)
-    to_rows, to_columns = to_rows.clip(0, height - 1), to_columns.clip(0, width - 1)
-    apart = np.square(flow + back[to_rows, to_columns]).sum(axis=2)
-    is_followed = is_inside & (apart < 2.0 + 0.05 * np.square(flow).sum(axis=2))
-    keys, counts = np.unique(
-        here.labels[is_followed] * there.size + there.labels[to_rows, to_columns][is_followed], return_counts=True
-    )
-    ends = np.stack([keys // there.size, keys % there.size], axis=1)
-    shares = counts / np.sqrt(here.areas_px[ends[:, 0]] * there.areas_px[ends[:, 1]])
-    colours = [
-        np.stack([_means(graph, video.lab[number, :, :, k]) for k in range(3)], axis=1)
-        for number, graph in ((frame, here), (frame + 1, there))
-    ]
-    contrast = np.linalg.norm(colours[0][ends[:, 0]] - colours[1][ends[:, 1]], axis=1)
-    return ends, shares * np.exp(-beta * contrast / 12.0)
-
-
-def _means(graph: SuperpixelGraph, layer: NDArray[Any]) -> NDArray[np.float64]:
-    return np.bincount(graph.labels.ravel(), layer.ravel().astype(np.float64), minlength=graph.size) / graph.areas_px
 
 
 def _settle(

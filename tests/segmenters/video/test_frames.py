@@ -85,3 +85,38 @@ def test_the_guided_filter_smooths_noise_and_keeps_edges():
     assert np.std(smooth[5:-5, 5:15]) < 0.06
     flat = np.full((1, 30, 40), 0.3, np.float32)
     assert np.allclose(GuidedFilter(guide, radius_px=4, edge=8.0)(flat), 0.3, atol=1e-4)
+
+
+def test_the_number_of_threads_does_not_matter():
+    import cv2
+
+    before = cv2.getNumThreads()
+    try:
+        flows = []
+        for threads in (1, 4):
+            cv2.setNumThreads(threads)
+            flows.append(watch(panned(), "test", 10**6).flows)
+    finally:
+        cv2.setNumThreads(before)
+    assert np.array_equal(*flows)
+
+
+def test_superpixels_are_connected_to_where_they_move():
+    from segarena.segmenters.superpixels import cut_into_superpixels
+    from segarena.segmenters.video.connections import connect, mean_of
+
+    sample = panned()
+    video = watch(sample, "test", 10**6)
+    graphs = [
+        cut_into_superpixels(image, superpixels=60, compactness=10.0, border_weight=0.5) for image in sample.frames
+    ]
+    starts = np.concatenate([[0], np.cumsum([graph.size for graph in graphs])])
+    conductances = connect(video, graphs, starts, beta=1.0, through_time=1.0)
+    assert conductances.shape == (starts[-1], starts[-1])
+    assert abs(conductances - conductances.T).max() == 0
+    assert conductances.diagonal().max() == 0
+    assert conductances[: starts[1], starts[2] :].nnz == 0  # never over a frame
+    columns = [mean_of(graph, np.indices(graph.labels.shape)[1]) for graph in graphs]
+    onward = conductances[: starts[1], starts[1] : starts[2]].tocoo()
+    moved = columns[1][onward.coords[1]] - columns[0][onward.coords[0]]
+    assert np.average(moved, weights=onward.data) == pytest.approx(-3, abs=1)

@@ -7,7 +7,7 @@ so that the one at fault is found; segmenters keep no state, so asking again cha
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -75,7 +75,7 @@ def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
     return rows
 
 
-def open_sessions(cast: Cast, sample: Sample) -> list[Session]:
+def open_sessions(cast: Cast, sample: Sample, clock: Callable[[], float] = time.perf_counter) -> list[Session]:
     """Return one session per target, user and repeat, in this order."""
     starts = [(target, begin(sample, target)) for target in sample.targets]
     return [
@@ -87,6 +87,7 @@ def open_sessions(cast: Cast, sample: Sample) -> list[Session]:
             user=user,
             user_name=name,
             repeat=repeat,
+            clock=clock,
         )
         for target, start in starts
         for name, user in cast.users.items()

@@ -173,7 +173,7 @@ class RunFolder:
                 continue
             (self.path / table).mkdir(exist_ok=True)
             buffer = BytesIO()
-            _frame(table, getattr(rows, table)).write_parquet(buffer, compression="zstd", statistics=False)
+            frame_of(table, getattr(rows, table)).write_parquet(buffer, compression="zstd", statistics=False)
             write_atomically(self.path / table / f"{_shard(index)}.parquet", buffer.getvalue())
 
     def size_bytes(self, index: int, *tables: str) -> int:
@@ -219,7 +219,7 @@ class RunFolder:
         if table in ONLY_WITH_ROWS:
             files = [file for file in files if file.is_file()]
         if not files:
-            return _frame(table, [])
+            return frame_of(table, [])
         try:
             return pl.concat([pl.read_parquet(file) for file in files], how="diagonal")
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -255,7 +255,7 @@ def _shard(index: int) -> str:
     return f"{index:06d}"
 
 
-def _frame(table: str, rows: Sequence[Row]) -> pl.DataFrame:
+def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:
     """Return rows as a typed frame; columns that only metrics know are floats, between the keys and `failure`."""
     known = _COLUMNS[table]
     extra = {name: pl.Float64 for row in rows for name in row if name not in known}

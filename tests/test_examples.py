@@ -16,7 +16,7 @@ from segarena.registry import build
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PLUGINS = ("grow_regions.py", "trembling_hand.py", "largest_error.py", "npz_folder.py", "spread_intensity.py")
-SCRIPTS = ("own_loop.py", "library.py")
+SCRIPTS = ("own_loop.py", "library.py", "davis_script.py")
 SEGMENTER = f"{EXAMPLES / 'grow_regions.py'}:GrowRegions"
 USER = f"{EXAMPLES / 'trembling_hand.py'}:TremblingHand"
 METRIC = f"{EXAMPLES / 'largest_error.py'}:LargestError"

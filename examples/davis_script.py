@@ -1,0 +1,38 @@
+"""A script as people write them for the DAVIS Interactive Challenge's package, on videos that need no download.
+
+python examples/davis_script.py
+"""
+
+import numpy as np
+
+from segarena.client.davis import DavisInteractiveSession  # was: from davisinteractive.session import ...
+
+
+def my_model(scribbles, shape):
+    """Give every pixel, in all frames, to the line that is nearest, if it is near."""
+    frames, height, width = shape
+    rows, columns = np.mgrid[:height, :width]
+    nearest, mask = np.full((height, width), 25.0), np.zeros((height, width), dtype=int)
+    for line in (line for lines in scribbles["scribbles"] for line in lines):
+        for x, y in line["path"][::10]:
+            distance = np.hypot(rows - y * (height - 1), columns - x * (width - 1))
+            mask[distance < nearest] = line["object_id"]
+            nearest = np.minimum(nearest, distance)
+    return np.repeat(mask[None], frames, axis=0)
+
+
+def main():
+    """Take part with two sequences, three interactions each."""
+    settings = {"max_time": 30 * 3, "max_nb_interactions": 3, "report_save_dir": "runs/davis_script"}
+    # davis_root="DAVIS", subset="val" is what a script for the challenge says here.
+    with DavisInteractiveSession(dataset="demo-videos", sequences=["crossing", "alike"], **settings) as session:
+        while session.next():
+            sequence, scribbles, new_sequence = session.get_scribbles(only_last=False)
+            print(sequence, "begins" if new_sequence else "goes on")
+            session.submit_masks(my_model(scribbles, (24, 120, 200)), next_scribble_frame_candidates=[0, 8, 16, 23])
+        summary = session.get_global_summary(save_file="runs/davis_script/summary.json")
+    print(f"AUC {summary['auc']:.3f}, J&F at 60 s {summary['metric_at_threshold']['J_AND_F']:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Everything that was submitted, a line each, on disk before the participant goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from segarena.errors import StoreError
+
+
+class Journal:
+    """A file of JSON lines that is only ever added to.
+
+    A line that was cut off when the process was killed is taken away when the file is opened again.
+
+    Args:
+        path: of the file; made when it is not there.
+
+    Raises:
+        StoreError: a line that is whole cannot be read, or the file cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        whole = b""
+        if path.is_file():
+            data = path.read_bytes()
+            whole = data[: data.rfind(b"\n") + 1]
+        try:
+            self._entries: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
+        except ValueError as error:
+            raise StoreError(f"{path} is damaged ({error}); begin a session in another folder") from error
+        try:
+            self._file = path.open("r+b" if path.is_file() else "w+b")
+            self._file.truncate(len(whole))
+            self._file.seek(len(whole))
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}; choose another folder") from error
+
+    def take_entries(self) -> list[dict[str, Any]]:
+        """Return what was there when the file was opened; a second time, nothing."""
+        entries, self._entries = self._entries, []
+        return entries
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Write one entry; it is on disk when this returns.
+
+        Raises:
+            StoreError: the disk is full. What was written before stays.
+        """
+        place = self._file.tell()
+        try:
+            self._file.write(json.dumps(entry).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._file.truncate(place)
+            raise StoreError(
+                f"{self._path} cannot be written: {error.strerror}; make room and start again, "
+                "the session goes on before this submission"
+            ) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

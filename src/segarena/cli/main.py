@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import segarena
-from segarena.cli import clicks, data, demo, listing, plan, report, run
+from segarena.cli import clicks, data, demo, listing, plan, report, run, segment
 
 app = typer.Typer(
     name="segarena",
@@ -23,6 +23,7 @@ app.command("list")(listing.list_plugins)
 app.command("plan")(plan.plan)
 app.command("run")(run.run)
 app.command("report")(report.report)
+app.command("segment", cls=segment.TakesPairs)(segment.segment)
 app.add_typer(data.app, name="data")
 app.add_typer(clicks.app, name="clicks")
 

@@ -35,7 +35,7 @@ class Tally:
         self.samples += 1
         self.targets += len(sample.targets)
         self.sizes.update(str(target.attributes["size"]) for target in sample.targets if "size" in target.attributes)
-        self.sides_px.update(sample.shape)
+        self.sides_px.update(sample.frame_shape if isinstance(sample, VideoSample) else sample.shape)
         if not sample.targets:
             self.without_targets.append(sample.id)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 
 from segarena.samples import VideoSample
+from segarena.segmenters.superpixels import cut_into_superpixels
 from segarena.segmenters.video.colours import ColourModels, colour_bins
+from segarena.segmenters.video.connections import connect, mean_of
 from segarena.segmenters.video.frames import watch
 from segarena.segmenters.video.smoothing import GuidedFilter
 
 
 def panned(step=3, frames=3):
     """A textured scene of which each frame shows what lies `step` pixels further right."""
-    import cv2
-
     noise = np.random.default_rng(0).uniform(0, 255, (64, 140, 3)).astype(np.float32)
     scene = cv2.normalize(cv2.GaussianBlur(noise, (0, 0), 2.0), None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
     images = [scene[:, step * number : step * number + 96] for number in range(frames)]
@@ -88,8 +89,6 @@ def test_the_guided_filter_smooths_noise_and_keeps_edges():
 
 
 def test_the_number_of_threads_does_not_matter():
-    import cv2
-
     before = cv2.getNumThreads()
     try:
         flows = []
@@ -102,9 +101,6 @@ def test_the_number_of_threads_does_not_matter():
 
 
 def test_superpixels_are_connected_to_where_they_move():
-    from segarena.segmenters.superpixels import cut_into_superpixels
-    from segarena.segmenters.video.connections import connect, mean_of
-
     sample = panned()
     video = watch(sample, "test", 10**6)
     graphs = [

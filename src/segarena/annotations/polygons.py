@@ -206,9 +206,16 @@ def _where(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:
     along = d - c
     bottom = across[0] * along[1] - across[1] * along[0]
     if bottom == 0:
-        # On one line: an end of one lies on the other.
-        point = next((point for point in (c, d) if ((point - a) * (point - b)).sum() <= 0), a)
-        return float(point[0]), float(point[1])
+        return _where_on_line(a, b, c, d)
     share = ((c[0] - a[0]) * along[1] - (c[1] - a[1]) * along[0]) / bottom
     point = a + np.clip(share, 0, 1) * across
+    return float(point[0]), float(point[1])
+
+
+def _where_on_line(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float]:
+    """Return an end of one side that lies on the other, best one that is not also an end of it."""
+    ends = [(d, a, b), (a, c, d), (c, a, b), (b, c, d)]
+    touching = [(point, low, high) for point, low, high in ends if ((point - low) * (point - high)).sum() <= 0]
+    inner = [end for end in touching if (end[0] != end[1]).any() and (end[0] != end[2]).any()]
+    point = (inner or touching or ends)[0][0]
     return float(point[0]), float(point[1])

@@ -53,7 +53,8 @@ class RegionRaster:
     @property
     def occlusion(self) -> float:
         """Share of the full extent that is hidden, 0 to 1; 0 for a region without pixels."""
-        return 1 - self.visible_px / self.area_px if self.area_px else 0.0
+        area = self.area_px
+        return (area - self.visible_px) / area if area else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,7 +88,7 @@ class Rasters:
         shared = np.zeros((len(self.regions), len(self.regions)), dtype=np.int64)
         for one, first in enumerate(self.regions):
             for other, second in enumerate(self.regions[: one + 1]):
-                shared[one, other] = shared[other, one] = _shared_px(first.amodal, second.amodal)
+                shared[one, other] = shared[other, one] = shared_px(first.amodal, second.amodal)
         return shared
 
 
@@ -162,7 +163,8 @@ def _decoded(scene: Scene, region: Region, mask: Rle) -> Mask:
         raise InvalidMask(f"{scene.title}, region {region.id}: {cause}") from cause
 
 
-def _shared_px(first: Patch, second: Patch) -> int:
+def shared_px(first: Patch, second: Patch) -> int:
+    """Return how many pixels two patches of one image have in common."""
     window = intersect_windows(first.window, second.window)
     if is_empty(window):
         return 0

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from segarena.annotations.defects import Defect
 from segarena.annotations.filling import FillRule
 from segarena.annotations.polygons import Points, as_points
 from segarena.annotations.rle import Rle
@@ -30,6 +31,8 @@ Edge: TypeAlias = tuple[int, int]
 Attributes: TypeAlias = Mapping[str, Any]
 
 LARGEST_PX = 1 << 28
+
+_NOTHING_STATED: dict[str, Any] = dict.fromkeys(("visible_mask", "hidden_mask", "stated_area_px", "stated_occlusion"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,8 @@ class Region:
         visible_mask: the visible part as its file states it; None when not stated. What follows from the depth
             order is in `segarena.annotations.rasters`.
         hidden_mask: the hidden part, likewise.
+        stated_area_px: pixels of the full extent as its file states them.
+        stated_occlusion: hidden share of the full extent, 0 to 1, as its file states it.
         attributes: whatever else its file says about it.
     """
 
@@ -80,6 +85,8 @@ class Region:
     mask: Rle | None = None
     visible_mask: Rle | None = None
     hidden_mask: Rle | None = None
+    stated_area_px: float | None = None
+    stated_occlusion: float | None = None
     attributes: Attributes = field(default_factory=dict[str, Any])
 
 
@@ -94,7 +101,8 @@ class Scene:
         annotator: who; "" when unknown.
         has_depth: whether the order of the regions is a depth order. Files with one record per object state visible
             masks instead.
-        stated_pairs: pairs of region ids (in front, behind) that the file states besides the order.
+        stated_pairs: pairs of region ids (in front, behind) that the file states besides the order; None when it
+            states nothing about pairs.
         fill_rule: by which pixels are told to lie in a polygon.
         attributes: whatever else its file says about it.
 
@@ -107,7 +115,7 @@ class Scene:
     vertices: tuple[Vertex, ...] = ()
     annotator: str = ""
     has_depth: bool = True
-    stated_pairs: tuple[tuple[str, str], ...] = ()
+    stated_pairs: tuple[tuple[str, str], ...] | None = None
     fill_rule: FillRule = "pixel-centre"
     attributes: Attributes = field(default_factory=dict[str, Any])
 
@@ -217,9 +225,9 @@ class Scene:
 
     def _drawn_anew(self, regions: tuple[Region, ...], vertices: tuple[Vertex, ...] | None = None) -> Scene:
         # What a file stated about visibility was about the scene as it was.
-        fresh = tuple(replace(region, visible_mask=None, hidden_mask=None) for region in regions)
+        fresh = tuple(replace(region, **_NOTHING_STATED) for region in regions)
         kept = self.vertices if vertices is None else vertices
-        return replace(self, regions=fresh if self.has_depth else regions, vertices=kept, stated_pairs=())
+        return replace(self, regions=fresh if self.has_depth else regions, vertices=kept, stated_pairs=None)
 
 
 def make_scene(image: ImageRecord, drawn: Iterable[tuple[Region, Iterable[Any]]], **facts: Any) -> Scene:
@@ -267,3 +275,25 @@ def _ring(points: Any, numbers: dict[Vertex, int]) -> Ring:
 def _vertices(points: Any) -> list[Vertex]:
     # Minus zero is zero: two borders that meet there are shared.
     return [(row, column) for row, column in np.add(as_points(points), 0.0).tolist()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SceneSet:
+    """The scenes of a file.
+
+    Attributes:
+        scenes: in the order of the file; several of one image are of several annotators.
+        defects: what was wrong with the file, besides what `segarena.annotations.quality` finds in the scenes.
+        attributes: whatever else the file says at its top.
+    """
+
+    scenes: tuple[Scene, ...] = ()
+    defects: tuple[Defect, ...] = ()
+    attributes: Attributes = field(default_factory=dict[str, Any])
+
+    def by_image(self) -> dict[str, tuple[Scene, ...]]:
+        """Return the scenes of each image, by its id."""
+        found: dict[str, tuple[Scene, ...]] = {}
+        for scene in self.scenes:
+            found[scene.image.id] = (*found.get(scene.image.id, ()), scene)
+        return found

@@ -1,0 +1,72 @@
+"""Label images: what each pixel shows, as the number of its region in the depth order; 0 where there is none."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from segarena.annotations.files.writing import file_stem, write_bytes
+from segarena.annotations.rasters import rasterise
+from segarena.annotations.scene import Scene, SceneSet
+from segarena.errors import InvalidInput
+
+Kind: TypeAlias = Literal["16-bit", "palette"]
+
+LARGEST_LABEL = {"16-bit": 65535, "palette": 255}
+
+
+def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: Kind) -> list[Path]:
+    """Write IMAGE.png for each scene, or IMAGE.ANNOTATOR.png where an image has several.
+
+    Args:
+        scenes: what to write.
+        folder: to write into.
+        kind: "16-bit" grey, for any program; "palette", 8 bits, in colours, for at most 255 regions.
+
+    Raises:
+        InvalidInput: more regions than the kind has numbers, or two scenes whose files would have the same name.
+        InvalidMask: a mask of a scene has another size than its image.
+    """
+    groups = scenes.by_image()
+    written: dict[str, Path] = {}
+    for scene in scenes.scenes:
+        stem = file_stem(scene, with_annotator=len(groups[scene.image.id]) > 1)
+        if stem in written:
+            raise InvalidInput(f"{scene.title}: expected a name of its own, but {stem}.png is there; rename the image")
+        if len(scene.regions) > LARGEST_LABEL[kind]:
+            raise InvalidInput(
+                f"{scene.title}: expected at most {LARGEST_LABEL[kind]} regions for {kind} labels, "
+                f"got {len(scene.regions)}; use png-16"
+            )
+        written[stem] = write_bytes(_encode(scene, kind), folder / f"{stem}.png")
+    return list(written.values())
+
+
+def palette(count: int) -> NDArray[np.uint8]:
+    """Return `count` colours that are well apart, uint8 (count, 3), black first.
+
+    Each colour takes its bits, from the highest, from the bits of its number (the order of PASCAL VOC).
+    """
+    numbers = np.arange(count)
+    colours = np.zeros((count, 3), dtype=np.uint8)
+    for place in range(8):
+        for channel in range(3):
+            colours[:, channel] |= ((numbers >> (3 * place + channel) & 1) << (7 - place)).astype(np.uint8)
+    return colours
+
+
+def _encode(scene: Scene, kind: Kind) -> bytes:
+    owner = rasterise(scene).owner
+    if kind == "16-bit":
+        image = Image.fromarray(owner.astype(np.uint16))
+    else:
+        image = Image.fromarray(owner.astype(np.uint8))
+        image.putpalette(palette(256).tobytes())
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG")
+    return buffer.getvalue()

@@ -1,0 +1,17 @@
+"""`segarena amodal`: annotations of whole scenes in depth order, hidden parts included."""
+
+from __future__ import annotations
+
+import typer
+
+from segarena.cli import amodal_files
+
+app = typer.Typer(
+    help="Annotations of whole scenes in depth order, hidden parts included.\n\nFiles are COCO-Amodal (COCOA, BSDS, "
+    "D2SA, KINS), COCO, labelme, CVAT XML or `.ann`; a folder is all of those in it.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+app.command("demo")(amodal_files.demo)
+app.command("convert")(amodal_files.convert)
+app.command("check")(amodal_files.check)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Labels, Sample
-from segarena.segmenters.video.colours import ColourModels, colour_bins
+from segarena.segmenters.video.colours import colour_bins, colour_table
 from segarena.segmenters.video.frames import WorkingVideo, watch
 from segarena.segmenters.video.rounds import Page, Rounds, Stretch, answer_round
 from segarena.segmenters.video.seeds import sure_labels
@@ -117,24 +117,15 @@ class ColourFlowSegmenter:
         found = {frame: page.layers(frame) for frame in page.marks if frame not in page.fresh}
         # Twice: what is found by the colours of the strokes alone has more colours.
         for _ in range(2):
-            table = self._models(encoded, page, found)
+            table = colour_table(encoded.bins, page.ids, page.marks, found)
             found |= {frame: self._cut(encoded, page, frame, table) for frame in page.fresh}
-        table = self._models(encoded, page, found)
+        table = colour_table(encoded.bins, page.ids, page.marks, found)
         carried = {
             frame: layers
             for stretch in page.stretches()
             for frame, layers in self._carry(encoded, stretch, found, table)
         }
         return page.turn({**{frame: found[frame] for frame in page.fresh}, **carried})
-
-    def _models(self, encoded: EncodedFlow, page: Page, found: dict[int, Field]) -> Field:
-        models = ColourModels(len(page.ids))
-        for number, label in enumerate(page.ids):
-            for frame, marks in page.marks.items():
-                models.learn(number, encoded.bins[frame][marks == label])
-            for frame, layers in found.items():
-                models.learn(number, encoded.bins[frame][layers[number] > 0.5])
-        return models.log_table()
 
     def _cut(self, encoded: EncodedFlow, page: Page, frame: int, table: Field) -> Field:
         """Return the labels of a frame with strokes as probabilities (labels, h, w)."""
@@ -169,7 +160,10 @@ class ColourFlowSegmenter:
             around = np.stack([cv2.GaussianBlur(layer, (0, 0), _UNCOVERED_PX) for layer in moved])
             expected = trust * moved + (1 - trust) * around
             expected = expected * np.float32(1 - self.floor) + np.float32(self.floor / len(expected))
-            worth = np.log(expected) + np.float32(self.carried_weight) * table[:, encoded.bins[frame]]
+            worth = (
+                np.log(np.maximum(expected, np.float32(1e-6)))
+                + np.float32(self.carried_weight) * table[:, encoded.bins[frame]]
+            )
             # A little sharper each time, or borders would wash out on the way.
             carried.append(_softmax(np.float32(1.3) * self._smooth(encoded.video, frame, worth)))
         return carried

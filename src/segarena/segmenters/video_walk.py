@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Labels, Sample
 from segarena.segmenters.superpixels import SuperpixelGraph, cut_into_superpixels
-from segarena.segmenters.video.colours import ColourModels, colour_bins
+from segarena.segmenters.video.colours import colour_bins, colour_table
 from segarena.segmenters.video.connections import connect, mean_of
 from segarena.segmenters.video.frames import Field, WorkingVideo, watch
 from segarena.segmenters.video.rounds import Page, Rounds, answer_round
@@ -153,21 +153,13 @@ class VideoWalkSegmenter:
         found: dict[int, Field] = {}
         # Twice: what is found by the colours of the strokes alone has more colours.
         for _ in range(2):
-            table = self._models(encoded, page, old | {frame: found[frame] for frame in page.fresh if frame in found})
+            drawn = {frame: found[frame] for frame in page.fresh if frame in found}
+            table = colour_table(encoded.bins, page.ids, page.marks, old | drawn)
             for first, last in _reaches(page):
                 for frame, shares in self._solve(encoded, page, table, first, last):
                     if frame not in old:
                         found[frame] = self._to_pixels(encoded, frame, shares)
         return page.turn(found)
-
-    def _models(self, encoded: EncodedWalk, page: Page, found: Mapping[int, Field]) -> Field:
-        models = ColourModels(len(page.ids))
-        for number, label in enumerate(page.ids):
-            for frame, marks in page.marks.items():
-                models.learn(number, encoded.bins[frame][marks == label])
-            for frame, layers in found.items():
-                models.learn(number, encoded.bins[frame][layers[number] > 0.5])
-        return models.log_table()
 
     def _solve(
         self, encoded: EncodedWalk, page: Page, table: Field, first: int, last: int

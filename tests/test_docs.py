@@ -114,6 +114,7 @@ def test_every_command_has_its_help_in_the_page():
         "data check",
         "data prepare",
         *(f"clicks {name}" for name in clicks),
+        *(f"toss {name}" for name in ("audit", "score", "recover")),
         *(f"amodal {name}" for name in amodal),
     }
     for name in leaves:
@@ -133,7 +134,7 @@ def test_help_texts_in_the_page_are_those_of_the_program():
     help_texts = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(help_texts)
     found = list(help_texts.BLOCK.finditer(help_texts.PAGE.read_text(encoding="utf-8")))
-    assert len(found) == 21
+    assert len(found) == 24
     for block in found:
         told = words(help_texts.help_text(block["command"]))
         assert words(block["text"]) == told, "run: python docs/help_texts.py"
@@ -150,7 +151,7 @@ def test_commands_in_shell_blocks_exist(path):
         if program == "make":
             assert set(arguments) <= set(targets), line
         elif program == "segarena":
-            command = " ".join(arguments[: 2 if arguments[:1] in (["data"], ["clicks"], ["amodal"]) else 1])
+            command = " ".join(arguments[: 2 if arguments[:1] in (["data"], ["clicks"], ["amodal"], ["toss"]) else 1])
             assert command in known, line
             options = {argument for argument in arguments if argument.startswith("-")}
             assert options <= known[command], line

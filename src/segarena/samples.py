@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask
+
+if TYPE_CHECKING:
+    from segarena.prompts import Support
 
 Mask: TypeAlias = NDArray[np.bool_]
 """One object: True where it is. Shape (H, W), (D, H, W) or (T, H, W)."""
@@ -52,11 +55,18 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImageSample:
-    """A photograph: `image` uint8 (H, W, 3), RGB."""
+    """A photograph: `image` uint8 (H, W, 3), RGB.
+
+    Attributes:
+        image: the pixels.
+        targets: what is to be segmented.
+        supports: for one-shot segmentation, the examples shown for each target, by its id; may load each when asked.
+    """
 
     id: str
     image: NDArray[np.uint8]
     targets: tuple[Target, ...] = ()
+    supports: Mapping[str, Sequence[Support]] = field(default_factory=dict[str, "Sequence[Support]"])
 
     @property
     def shape(self) -> Shape:

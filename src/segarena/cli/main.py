@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import segarena
-from segarena.cli import amodal, clicks, data, demo, listing, plan, report, run, segment
+from segarena.cli import amodal, clicks, data, demo, listing, plan, report, run, segment, toss
 
 app = typer.Typer(
     name="segarena",
@@ -26,6 +26,7 @@ app.command("report")(report.report)
 app.command("segment", cls=segment.TakesPairs)(segment.segment)
 app.add_typer(data.app, name="data")
 app.add_typer(clicks.app, name="clicks")
+app.add_typer(toss.app, name="toss")
 app.add_typer(amodal.app, name="amodal")
 
 

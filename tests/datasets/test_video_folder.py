@@ -91,7 +91,8 @@ def test_other_folders_and_names(tmp_path):
     with pytest.raises(DatasetMissing, match="frames"):
         folder(tmp_path)
     (tmp_path / "frames").mkdir()
-    with pytest.raises(DatasetMissing, match="found no image"):
+    Image.new("L", (4, 4)).save(tmp_path / "frames" / "1.png")  # of no video
+    with pytest.raises(DatasetMissing, match="a folder with images for each video, found none"):
         folder(tmp_path, masks="gt")
 
 

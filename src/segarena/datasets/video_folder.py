@@ -56,7 +56,9 @@ class VideoFolder(VideoDataset):
         labels = existing_folder(root / masks, "folders of masks", LAYOUT)
         found = _sequences(images)
         if not found:
-            raise DatasetMissing(f"{images}: expected folders of frames, found no image; the layout is {LAYOUT}")
+            raise DatasetMissing(
+                f"{images}: expected a folder with images for each video, found none; the layout is {LAYOUT}"
+            )
         names = choose(found, sequences, images)
         folders = {key: labels / key for key in names}
         videos = {

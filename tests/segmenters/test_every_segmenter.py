@@ -94,6 +94,7 @@ CASES = {
     "copy-support-mask": Case("copy-support-mask"),
     "saliency-only": Case("saliency-only"),
     "superpixel-prototypes": Case("superpixel-prototypes"),
+    "sssi": Case("sssi(segmenter='superpixel-prototypes', mode='feedback')"),
 }
 # What each round says, by kind: (shape of the sample, number of the round, from 0) to a prompt.
 PLACES = [(0.45, 0.35), (0.6, 0.75), (0.85, 0.1), (0.25, 0.3), (0.0, 1.0)]

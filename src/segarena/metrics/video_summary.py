@@ -160,6 +160,7 @@ def video_intervals(
     rounds: int | None = None,
     horizon: Horizon | None = None,
     threshold_s: float = THRESHOLD_S,
+    until_s: float | None = None,
     repeats: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -171,6 +172,7 @@ def video_intervals(
         rounds: as there.
         horizon: as there.
         threshold_s: as there.
+        until_s: where the grid of times ends; by default where the curve does.
         repeats: how often sequences are drawn.
         level: share of the draws inside an interval.
         seed: of the draws.
@@ -178,7 +180,8 @@ def video_intervals(
     end = horizon or Horizon()
     sums = _Sums.of(scores, _rounds(scores, rounds))
     count = len(sums.samples)
-    grid: Values = np.linspace(0, sums.curve(np.ones(count), end).time_s.max(), 61)
+    last_s = sums.curve(np.ones(count), end).time_s.max() if until_s is None else until_s
+    grid: Values = np.linspace(0, last_s, 61)
     rng = np.random.default_rng(seed)
     draws = rng.multinomial(count, np.full(count, 1 / count), size=repeats) if count > 1 else np.empty((0, count))
     curves = [sums.curve(weights.astype(np.float64), end) for weights in draws]

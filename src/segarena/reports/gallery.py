@@ -16,13 +16,14 @@ from segarena.geometry.boxes import bounding_window
 from segarena.interfaces import Dataset
 from segarena.registry import PluginSpec, build
 from segarena.reports.charts import sparkline
+from segarena.reports.davis_pictures import video_strip
 from segarena.reports.overlays import View, jpeg_uri, outline, positions_of, prompt_marks, view_of
 from segarena.reports.reading import DialogueRecord, Key, Run
 from segarena.reports.series import area_statistic, round_word
 from segarena.reports.tables import thresholds_of
 from segarena.reports.volumes_pictures import volume_strip
 from segarena.reports.wording import metric_name
-from segarena.samples import ImageSample, Mask, Sample, Target, VolumeSample
+from segarena.samples import ImageSample, Mask, Sample, Target, VideoSample, VolumeSample
 
 MOST_PANELS = 6
 """Predictions of one dialogue that stand side by side."""
@@ -98,13 +99,14 @@ def _card(runs: Sequence[Run], datasets: Sequence[Dataset | None], key: Key, anc
         except Exception as error:  # as in open_dataset
             problem = f"Sample {key[0]} cannot be shown: {_one_line(error)}."
             continue
+        first = first or dialogue
         if isinstance(sample, VolumeSample):
-            first = first or dialogue
             strips.append(volume_strip(run, dialogue, sample, target, is_named=len(runs) > 1))
             continue
-        if not isinstance(sample, ImageSample):
-            return "", "The gallery shows photographs and volumes; videos are left out."
-        first = first or dialogue
+        if isinstance(sample, VideoSample):
+            name = f"{anchor}-{order + 1}"
+            strips.append(video_strip(run, dialogue, sample, target, name, is_named=len(runs) > 1))
+            continue
         strips.append(_strip(run, dialogue, sample, target, f"{anchor}-{order + 1}", is_named=len(runs) > 1))
     if first is None:
         return "", problem

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from segarena.reports.davis import is_davis
+from segarena.reports.davis_page import davis_files, davis_sections
 from segarena.reports.reading import Run
 from segarena.reports.robustness import is_robustness
 from segarena.reports.robustness_page import robustness_sections
@@ -35,6 +37,7 @@ class Own(NamedTuple):
 OWN = (
     Own(is_robustness, robustness_sections, robustness_files),
     Own(is_volumes, volumes_sections, volumes_files),
+    Own(is_davis, davis_sections, davis_files),
 )
 
 

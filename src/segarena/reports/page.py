@@ -215,7 +215,8 @@ def _gallery_section(runs: Sequence[Run], cards: str, notes: Sequence[str]) -> s
     told = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
     if not cards:
         return told
-    lead = _lead_of_volumes() if is_volumes(runs[0]) else _lead(round_word(runs))
+    kind = runs[0].config["benchmark"].get("sample_kind", "image")
+    lead = {"volume": _lead_of_volumes, "video": _lead_of_videos}.get(kind, lambda: _lead(round_word(runs)))()
     controls = (
         '<form class="controls" hidden><label>User <select name="user"><option value="">all</option></select></label>'
         '<label>Name <input name="words" type="search"></label><output></output></form>'
@@ -230,6 +231,15 @@ def _lead_of_volumes() -> str:
         '(<i class="key guess"></i>) and all prompts: on the object (<i class="key pos"></i>), off it '
         '(<i class="key neg"></i>), faint where they lie on other slices. Superior or anterior is up; '
         "the patient's right is on the left, and anterior in sagittal slices.</p>"
+    )
+
+
+def _lead_of_videos() -> str:
+    return (
+        '<p class="lead">The hardest videos first. The upper row has the objects of some frames, each in its colour. '
+        "The rows below have the predictions after some interactions, with the lines that were drawn just before; "
+        "black ones are on the background. Beside them J&amp;F of every frame, from 0 to 1: a dashed line is a frame "
+        "that was drawn in, a dot one that is shown.</p>"
     )
 
 

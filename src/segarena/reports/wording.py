@@ -9,7 +9,16 @@ from segarena.interfaces import Statistic
 from segarena.metrics.intervals import Interval, PairedDifference
 from segarena.reports.reading import Run
 
-PRINTED = {"iou": "IoU", "dice": "Dice", "boundary_iou": "boundary IoU", "nsd": "NSD", "hd95_mm": "HD95 (mm)"}
+PRINTED = {
+    "iou": "IoU",
+    "dice": "Dice",
+    "boundary_iou": "boundary IoU",
+    "nsd": "NSD",
+    "hd95_mm": "HD95 (mm)",
+    "jaccard": "J",
+    "contour": "F",
+    "j_and_f": "J&F",
+}
 """Metric columns as the papers print them."""
 
 INTERVALS = (

@@ -20,7 +20,7 @@ from segarena.registry import build, segmenter
 from segarena.samples import ImageSample, Mask, Sample, Target
 from segarena.segmenters.marks import image_of
 from segarena.segmenters.saliency import saliency_from
-from segarena.segmenters.supports import supports_of
+from segarena.segmenters.supports import PROMPT_KINDS, supports_of
 
 T = TypeVar("T")
 MODES = ("oracle", "feedback", "always")
@@ -110,6 +110,8 @@ class Sssi:
     Source: TOSS, section 5 (SSSI); width, threshold and edge of its blur are not published.
     """
 
+    prompt_kinds = PROMPT_KINDS
+
     def __init__(
         self,
         *,
@@ -129,8 +131,7 @@ class Sssi:
                 "expected above 0 and up to 1, and for dilation 0 to 10"
             )
         self.segmenter: Any = build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
-        self.prompt_kinds = frozenset(getattr(self.segmenter, "prompt_kinds", {"support"}))
-        if "support" not in self.prompt_kinds:
+        if not PROMPT_KINDS & frozenset(getattr(self.segmenter, "prompt_kinds", PROMPT_KINDS)):
             raise PluginInvalid(
                 f"sssi needs a segmenter that answers supports; {type(self.segmenter).__name__} does not"
             )

@@ -84,8 +84,9 @@ def pair_id(pairs: pl.DataFrame) -> pl.Series:
 def self_pairs(pairs: pl.DataFrame) -> pl.Series:
     """Return which rows show the query image itself, as it is, although they are not of level L0 or another kind."""
     shown = (pl.col("support_kind") == "shown") & (pl.col("transform") == "") & ~pl.col("cross_class")
-    same = pl.col("supports").list.contains(pl.col("query"))
-    return pairs.select((shown & same & (pl.col("level").fill_null("") != "L0")).alias("self"))["self"]
+    meant = pairs.select(shown & (pl.col("level").fill_null("") != "L0")).to_series()
+    columns = zip(pairs["query"].to_list(), pairs["supports"].to_list(), strict=True)
+    return meant & pl.Series("self", [query in supports for query, supports in columns], dtype=pl.Boolean)
 
 
 def drop_cross_class(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -173,6 +174,10 @@ def _completed(given: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check(table: pl.DataFrame) -> None:
+    lengths = table.select(n=pl.col("supports").list.len(), m=pl.col("support_classes").list.len())
+    wrong = (lengths["n"] == 0) | (lengths["n"] != lengths["m"])
+    if wrong.any():
+        raise DatasetError(f"pairs: row {wrong.arg_max()} needs at least one support and a class for each")
     for name in _NEVER_NULL:
         if table[name].null_count():
             raise DatasetError(f"pairs: row {table[name].is_null().arg_max()} has no {name}; every row needs one")
@@ -184,10 +189,6 @@ def _check(table: pl.DataFrame) -> None:
         bad = table.filter(~pl.col(name).is_in(values))
         if bad.height:
             raise DatasetError(f"pairs: {name} {bad[name][0]!r} is unknown; expected one of {', '.join(values)}")
-    lengths = table.select(n=pl.col("supports").list.len(), m=pl.col("support_classes").list.len())
-    wrong = (lengths["n"] == 0) | (lengths["n"] != lengths["m"])
-    if wrong.any():
-        raise DatasetError(f"pairs: row {wrong.arg_max()} needs at least one support and a class for each")
     if table.select(KEY).is_duplicated().any():
         twice = table.filter(table.select(KEY).is_duplicated()).row(0, named=True)
         raise DatasetError(f"pairs: two rows are called {twice['list']}/{twice['row']}; rows of a list are numbered")

@@ -107,7 +107,11 @@ def _finding(kind: str, table: pl.DataFrame, count: int, message: str) -> Findin
 def _cross_class(table: pl.DataFrame) -> Iterator[Finding]:
     rows = table.filter(pl.col("cross_class") & (pl.col("level").fill_null("") != "L4"))
     if rows.height:
-        couples = rows.select(pl.format("{}/{}", "class", pl.col("support_classes").list.first())).to_series().unique()
+        couples = (
+            rows.select(pl.concat_str("class", pl.col("support_classes").list.first(), separator="/"))
+            .to_series()
+            .unique()
+        )
         share = 100 * rows.height / table.height
         yield _finding(
             "cross-class", table, rows.height,

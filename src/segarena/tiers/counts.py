@@ -117,7 +117,7 @@ def counts_of_file(path: str | Path, pairs: pl.DataFrame) -> Counted:
     if strangers.height:
         raise DatasetError(f"{file}: row {strangers['list'][0]}/{strangers['row'][0]} is in no list of pairs")
     table = pairs.select(*KEY, *GROUPS).join(given, on=KEY, how="inner", maintain_order="left")
-    absent = pairs.join(given, on=KEY, how="anti").select(pl.format("{}/{}", *KEY)).to_series().to_list()
+    absent = pairs.join(given, on=KEY, how="anti").select(pl.concat_str(*KEY, separator="/")).to_series().to_list()
     return Counted(counts=counts_table(table), left_out=dict.fromkeys(absent, f"no row in {file.name}"))
 
 

@@ -78,7 +78,7 @@ def pairs_table(rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> pl.DataFram
 
 def pair_id(pairs: pl.DataFrame) -> pl.Series:
     """Return the name of each pair, LIST/ROW: the target's id in records, the name of a file of a predicted mask."""
-    return pairs.select(pl.format("{}/{}", "list", "row").alias("pair"))["pair"]
+    return pairs.select(pl.concat_str(*KEY, separator="/").alias("pair"))["pair"]
 
 
 def self_pairs(pairs: pl.DataFrame) -> pl.Series:

@@ -92,6 +92,8 @@ class User(Protocol):
     Optional attributes:
         prompt_kinds: the kinds of prompts given, e.g. `{"click"}`; checked against the segmenter's.
         corrects_objects: True for who corrects several objects at once; others are not asked about such targets.
+        may_be_silent: True for who may give no prompts in a round and go on: the last answer then stands for that
+            round. For others no prompts end the dialogue, as None always does.
         lift: how the prompts are meant to be spread over slices (see `segarena.dialogue.Lift`).
         repeats: `repeats(sample, target) -> int`, how often this user talks about a target (a user who stands
             for the people who clicked there); by default as often as the run says.

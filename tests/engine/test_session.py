@@ -249,3 +249,17 @@ def test_several_objects_have_as_many_times_the_budget():
     assert not session.is_late
     session.spend(0.1)
     assert session.is_late
+
+
+def test_who_may_be_silent_goes_on_without_prompts():
+    user = Script(CLICK, (), CLICK)
+    user.may_be_silent = True
+    session = make_session(user)
+    for _ in range(3):
+        assert session.next() is not None
+        session.submit(session.target.mask)
+    assert [row["prompts"] == "[]" for row in session.rows().records] == [False, True, False]
+    ends = make_session(Script(CLICK, (), CLICK))
+    ends.next()
+    ends.submit(ends.target.mask)
+    assert ends.next() is None

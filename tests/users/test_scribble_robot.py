@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, InvalidPrompt
 from segarena.interfaces import Turn
 from segarena.objects import begin, compare
-from segarena.prompts import check_prompt
+from segarena.prompts import Scribble, check_prompt
 from segarena.registry import build, describe
 from segarena.samples import ImageSample, Target, VideoSample
 from segarena.users.scribble_robot import ScribbleRobot
@@ -133,7 +135,7 @@ def test_a_prediction_on_the_background_is_answered_by_a_line_that_is_not_positi
 
 def test_nothing_is_said_when_nothing_is_wrong():
     for mode in ("checked", "published"):
-        assert ScribbleRobot(mode=mode).next(turn_for(TARGET, two_objects(), [()])) is None
+        assert not ScribbleRobot(mode=mode).next(turn_for(TARGET, two_objects(), [()]))
 
 
 def test_when_the_worst_frame_has_nothing_to_draw_on_the_next_one_is_tried_only_when_checked():
@@ -143,7 +145,7 @@ def test_when_the_worst_frame_has_nothing_to_draw_on_the_next_one_is_tried_only_
     turn = turn_for(TARGET, prediction, [()])
     assert ScribbleRobot(preset="local-1.0.4").next(turn) is not None
     with pytest.warns(UserWarning, match="nothing large enough to draw on in sample dogs, frame 4, round 2"):
-        assert ScribbleRobot(preset="local-1.0.4", mode="published").next(turn) is None
+        assert ScribbleRobot(preset="local-1.0.4", mode="published").next(turn) == ()
 
 
 def test_errors_of_fewer_pixels_than_a_line_needs_end_the_dialogue_with_a_warning():
@@ -181,7 +183,7 @@ def test_an_object_that_is_too_small_for_the_published_robot_ends_the_dialogue_w
     mask[:, 50, 50] = 1
     target = Target(id="all", mask=mask)
     with pytest.warns(UserWarning, match="nothing large enough to draw on in sample dogs, frame 0, round 1"):
-        assert ScribbleRobot(mode="published").next(turn_for(target)) is None
+        assert ScribbleRobot(mode="published").next(turn_for(target)) == ()
     nothing = Target(id="all", mask=np.zeros_like(mask))
     assert ScribbleRobot().next(turn_for(nothing)) is None
 
@@ -248,3 +250,22 @@ def test_images_are_refused():
     )
     with pytest.raises(InvalidInput, match=r"draws in videos; sample photo has shape \(60, 90\)"):
         ScribbleRobot().next(turn)
+
+
+def test_published_the_next_frame_has_its_turn_after_a_silent_round():
+    prediction = two_objects()
+    prediction[4] = np.where(
+        np.indices((HEIGHT, WIDTH)).sum(axis=0) % 2, prediction[4], 2
+    )  # specks, too thin to draw on
+    prediction[1, 10:25, 10:14] = 0
+    robot = ScribbleRobot(preset="local-1.0.4", mode="published")
+    first = [(Scribble(((0.0, 1.0, 1.0),)),)]
+    drawn = [frames_of(silently(robot, turn_for(TARGET, prediction, first + [()] * silent))) for silent in range(2)]
+    assert drawn == [set(), {1.0}]
+
+
+def silently(robot, turn):
+    """Return what the robot draws, whether or not it warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return robot.next(turn)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from segarena.dialogue import Dialogue
+from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.guard import TimeLimit
 from segarena.engine.rows import Row, Rows, encoder_row, failed_sample
@@ -112,10 +112,15 @@ def _hold_dialogues(answers: _Answers, sessions: list[Session]) -> None:
     while active:
         _prepare(active)
         asked = [(session, dialogue) for session in active if (dialogue := _ask(session)) is not None]
-        given = answers.to([dialogue for _, dialogue in asked])
-        for (session, _), (answer, seconds) in zip(asked, given, strict=True):
-            _take(session, answer, seconds)
+        given = iter(answers.to([dialogue for _, dialogue in asked if dialogue.rounds[-1]]))
+        for session, dialogue in asked:
+            _take(session, *(next(given) if dialogue.rounds[-1] else (_as_before(session), 0.0)))
         active = [session for session, _ in asked if not session.is_over]
+
+
+def _as_before(session: Session) -> Prediction:
+    """Return the answer to a round in which nothing was said: the one before."""
+    return session.dialogue.previous or Prediction(session.dialogue.previous_mask(session.sample.shape))
 
 
 def _prepare(sessions: Sequence[Session]) -> None:

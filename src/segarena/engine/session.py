@@ -158,7 +158,7 @@ class Session:
         self.is_over = self.is_over or self.is_late
         with self._judging():
             prompts = None if self.is_over else self.user.next(self.turn())
-        if not prompts:
+        if prompts is None or not (prompts or getattr(self.user, "may_be_silent", False)):
             self.is_over = True
             return None
         for prompt in prompts:

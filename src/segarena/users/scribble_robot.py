@@ -38,12 +38,14 @@ class ScribbleRobot:
         preset: which published parameters: "default", "local-1.0.4" or "server-2020"; see
             `segarena.users.robot.settings`.
         mode: "checked": lines stay on the true label, thin errors are drawn on, and if nothing in the worst frame is
-            large enough the next one is tried. "published": as the published code does; it tries no other frame.
+            large enough the next one is tried. "published": as the published code does; it tries no other frame, gives
+            nothing in this round, and goes on.
         ties: of the skeleton: "raster" or "permutation"; None takes "permutation" as published, "raster" otherwise.
         judge: what makes a frame bad: "j_and_f", "jaccard" or "contour".
 
     Attributes:
         settings: the parameters in force.
+        may_be_silent: whether a round without lines goes on instead of ending the dialogue.
 
     Raises:
         InvalidInput: an option is not one of those above.
@@ -62,6 +64,7 @@ class ScribbleRobot:
         is_published = mode == "published"
         self._metric = JaccardContourMetric(void="background" if is_published else "ignore")
         self._reuse: Reuse = "published" if is_published else "in-turn"
+        self.may_be_silent = is_published
 
     def repeats(self, sample: Sample, target: Target) -> int:
         """Return how many people drew first scribbles; 1 where nobody did."""
@@ -73,7 +76,8 @@ class ScribbleRobot:
         Raises:
             InvalidInput: the sample is no video, or the scribbles that people drew do not fit it.
         """
-        return (self.begin(turn) if turn.round == 1 else self.correct(turn)) or None
+        lines = self.begin(turn) if turn.round == 1 else self.correct(turn)
+        return lines if lines or self.may_be_silent else None
 
     def begin(self, turn: Turn) -> Sequence[Scribble]:
         """Return the lines of the first round: those of a person where there are any.
@@ -96,11 +100,16 @@ class ScribbleRobot:
         """
         _check_video(turn)
         quality = frame_quality(self._metric.of(turn.comparison), self._judge)
-        used = frames_drawn_in(turn.dialogue.rounds[bool(_first_scribbles(turn.sample)) :])
+        own = turn.dialogue.rounds[bool(_first_scribbles(turn.sample)) :]
         previous = turn.dialogue.previous
         candidates = None if previous is None else previous.candidates
-        frames = rank_frames(quality, used, candidates, reuse=self._reuse)
-        return self._draw(turn, frames[:1] if self.settings.mode == "published" else frames)
+        frames = rank_frames(quality, frames_drawn_in(own), candidates, reuse=self._reuse)
+        if self.settings.mode == "published":
+            # The frames of silent rounds count as used; as long as nothing changes they are the worst of the others.
+            corrections = turn.dialogue.rounds[1:]
+            silent = next((count for count, lines in enumerate(reversed(corrections)) if lines), len(corrections))
+            frames = (frames[silent % len(frames)],)
+        return self._draw(turn, frames)
 
     def _draw(self, turn: Turn, frames: Sequence[int], *, marks_all: bool = False) -> Sequence[Scribble]:
         """Return the lines in the first of `frames` that gets any; warn when none does, though something is wrong."""

@@ -63,3 +63,18 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(arguments):
     assert done.exit_code == 2
     assert done.output.startswith("error: ")
     assert done.output.count("\n") == 1
+
+
+def test_reduce_writes_a_picture_for_each_annotation(demo, tmp_path):
+    done = run("reduce", demo / "scenes.json", tmp_path / "edges", "--to", "edges", "--annotator", "steady")
+    assert done.exit_code == 0
+    assert "edges of 2 annotations of 2 images: 2 files in" in done.output
+    assert run("reduce", demo / "scenes.json", tmp_path / "x", "--to", "depth").exit_code == 2
+
+
+def test_review_writes_one_page(demo, tmp_path):
+    done = run("review", demo / "scenes.json", "--out", tmp_path / "review.html", "--most", 4)
+    assert done.exit_code == 0
+    page = (tmp_path / "review.html").read_text(encoding="utf-8")
+    assert page.count('<section class="annotation"') == 4
+    assert "data:image/jpeg" in page

@@ -57,7 +57,7 @@ class Shape:
         grown = 1 / np.sqrt(np.sin(2 * np.pi / _ELLIPSE_VERTICES) * _ELLIPSE_VERTICES / (2 * np.pi))
         halves = np.array([self.bottom - self.top, self.right - self.left]) / 2 * grown
         middle = np.array([self.top + self.bottom, self.left + self.right]) / 2
-        return np.round(middle + halves * np.stack([np.sin(angles), np.cos(angles)], axis=1), 3)
+        return np.round(middle + halves * np.stack([np.sin(angles), np.cos(angles)], axis=1), 2)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -111,7 +111,9 @@ def _polygon(scene: Scene, region: Region, points: Points, limits: Limits) -> It
         yield _tell(scene, "outside", text, region, place=_point(points[outside][0]))
     crossed = polygons.crossings(distinct)
     if crossed:
-        text = f"expected an outline that does not meet itself, got {len(crossed)} crossings; draw it again here"
+        place_word = "place" if len(crossed) == 1 else "places"
+        text = f"expected an outline that does not meet itself, got one that does at {len(crossed)} {place_word}"
+        text += "; draw it again here"
         yield _tell(scene, "self-intersection", text, region, place=(crossed[0].row, crossed[0].column))
     yield from _shape(scene, region, distinct, limits)
 
@@ -122,7 +124,7 @@ def _shape(scene: Scene, region: Region, points: Points, limits: Limits) -> Iter
     cosines = (ahead * behind).sum(axis=1) / (lengths * np.hypot(*behind.T))
     spikes = np.flatnonzero(cosines > np.cos(np.radians(limits.spike_degrees)))
     if len(spikes):
-        text = f"expected corners of more than {limits.spike_degrees:g} degrees, got {len(spikes)} spikes"
+        text = f"expected corners of more than {limits.spike_degrees:g} degrees, got {len(spikes)} sharper ones"
         yield _tell(scene, "spike", text, region, severity="warning", place=_point(points[spikes[0]]))
     mean = float(lengths.mean())
     if mean > limits.longest_mean_side_px and len(points) > limits.least_vertices:

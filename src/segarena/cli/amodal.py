@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from segarena.cli import amodal_files
+from segarena.cli import amodal_files, amodal_review
 
 app = typer.Typer(
     help="Annotations of whole scenes in depth order, hidden parts included.\n\nFiles are COCO-Amodal (COCOA, BSDS, "
@@ -14,4 +14,6 @@ app = typer.Typer(
 )
 app.command("demo")(amodal_files.demo)
 app.command("convert")(amodal_files.convert)
+app.command("reduce")(amodal_files.reduce)
 app.command("check")(amodal_files.check)
+app.command("review")(amodal_review.review)

@@ -1,9 +1,10 @@
-"""`segarena amodal demo`, `convert` and `check`: scenes to try, from format to format, and what is wrong."""
+"""`segarena amodal`: scenes to try, from format to format, reductions, and what is wrong."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,15 +27,25 @@ FromOption = Annotated[
 ImagesOption = Annotated[
     Path | None, typer.Option("--images", help="Folder of the photographs. [default: that of the annotations]")
 ]
+AnnotatorOption = Annotated[str | None, typer.Option(help="Only what this annotator drew.")]
 RepairOption = Annotated[bool, typer.Option("--repair", help="Mend what can be mended without guessing.")]
 
 
-def read(path: Path, file_format: str | None, images: Path | None, *, repair: bool = False) -> SceneSet:
-    """Return the scenes in a file or folder, repaired when asked."""
+def read(
+    path: Path,
+    file_format: str | None = None,
+    images: Path | None = None,
+    *,
+    annotator: str | None = None,
+    repair: bool = False,
+) -> SceneSet:
+    """Return the scenes in a file or folder: those of an annotator, and repaired, when asked."""
     from segarena.annotations.files import read_scenes
     from segarena.annotations.repair import repair_set
 
     scenes = read_scenes(path, file_format=file_format, images=images)
+    if annotator is not None:
+        scenes = replace(scenes, scenes=tuple(scene for scene in scenes.scenes if scene.annotator == annotator))
     return repair_set(scenes) if repair else scenes
 
 
@@ -66,7 +77,7 @@ def convert(
     ] = "coco-amodal",
     file_format: FromOption = None,
     images: ImagesOption = None,
-    annotator: Annotated[str | None, typer.Option(help="Only what this annotator drew.")] = None,
+    annotator: AnnotatorOption = None,
     repair: RepairOption = False,
 ) -> None:
     """Write annotations in another format, and say what that format cannot carry.
@@ -77,21 +88,46 @@ def convert(
 
     Exit code 0: all was converted; 1: converted, but something of IN was left out; 2: nothing was written.
     """
-    from dataclasses import replace
-
     from segarena.annotations.files import losses, write_scenes
 
     with one_line_errors():
-        scenes = read(path, file_format, images, repair=repair)
-        if annotator is not None:
-            scenes = replace(scenes, scenes=tuple(s for s in scenes.scenes if s.annotator == annotator))
+        scenes = read(path, file_format, images, annotator=annotator, repair=repair)
         written = write_scenes(scenes, out, to)
         show_defects(scenes.defects)
         for lost in losses(scenes, to):
             typer.echo(f"{to} cannot carry {lost}")
         regions = sum(len(scene.regions) for scene in scenes.scenes)
-        files = f"{len(written)} files in {out}" if written and written[0] != out else str(out)
-        typer.echo(f"{len(scenes.scenes)} annotations of {len(scenes.by_image())} images, {regions} regions: {files}")
+        told = f"{len(scenes.scenes)} annotations of {len(scenes.by_image())} images, {regions} regions"
+        typer.echo(f"{told}: {_named(written, out)}")
+    if any(defect.severity == "error" for defect in scenes.defects):
+        raise typer.Exit(FAILURES)
+
+
+def reduce(
+    path: InArgument,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for pictures; for lists a JSON file.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", help="modal, edges, hidden-edges, figure-ground, semantic, shared-edges or boxes."),
+    ] = "modal",
+    file_format: FromOption = None,
+    images: ImagesOption = None,
+    annotator: AnnotatorOption = None,
+) -> None:
+    """Reduce annotations to what another task needs: segmentations, edges and their owners, labels, boxes.
+
+        segarena amodal reduce scenes.json edges --to edges
+
+    Exit code 0: all was reduced; 1: reduced, but something of IN was left out; 2: nothing was written.
+    """
+    from segarena.annotations.files.reduced import write_reduction
+
+    with one_line_errors():
+        scenes = read(path, file_format, images, annotator=annotator)
+        written = write_reduction(scenes, out, to)
+        show_defects(scenes.defects)
+        told = f"{to} of {len(scenes.scenes)} annotations of {len(scenes.by_image())} images"
+        typer.echo(f"{told}: {_named(written, out)}")
     if any(defect.severity == "error" for defect in scenes.defects):
         raise typer.Exit(FAILURES)
 
@@ -129,3 +165,7 @@ def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
         typer.secho(str(defect), fg=_COLOURS[defect.severity])
     if most is not None and len(ranked) > most:
         typer.echo(f"and {len(ranked) - most} more")
+
+
+def _named(written: Sequence[Path], out: Path) -> str:
+    return f"{len(written)} files in {out}" if list(written) != [out] else str(out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,19 +32,40 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: Kind) -> list[Path
         InvalidInput: more regions than the kind has numbers, or two scenes whose files would have the same name.
         InvalidMask: a mask of a scene has another size than its image.
     """
-    groups = scenes.by_image()
-    written: dict[str, Path] = {}
-    for scene in scenes.scenes:
-        stem = file_stem(scene, with_annotator=len(groups[scene.image.id]) > 1)
-        if stem in written:
-            raise InvalidInput(f"{scene.title}: expected a name of its own, but {stem}.png is there; rename the image")
+    stems = named_scenes(scenes)
+    for scene in stems.values():
         if len(scene.regions) > LARGEST_LABEL[kind]:
             raise InvalidInput(
                 f"{scene.title}: expected at most {LARGEST_LABEL[kind]} regions for {kind} labels, "
                 f"got {len(scene.regions)}; use png-16"
             )
-        written[stem] = write_bytes(_encode(scene, kind), folder / f"{stem}.png")
-    return list(written.values())
+    return [write_bytes(_encode(scene, kind), folder / f"{stem}.png") for stem, scene in stems.items()]
+
+
+def named_scenes(scenes: SceneSet) -> dict[str, Scene]:
+    """Return each scene by the stem of its files: the image's, with the annotator where it has several.
+
+    Raises:
+        InvalidInput: two scenes would have the same.
+    """
+    groups = scenes.by_image()
+    found: dict[str, Scene] = {}
+    for scene in scenes.scenes:
+        stem = file_stem(scene, with_annotator=len(groups[scene.image.id]) > 1)
+        if stem in found:
+            raise InvalidInput(f"{scene.title}: expected a name of its own, but {stem}.png is taken; rename the image")
+        found[stem] = scene
+    return found
+
+
+def encode_png(values: NDArray[Any], colours: NDArray[np.uint8] | None = None) -> bytes:
+    """Return uint8 or uint16 (H, W) as PNG, with a palette (256, 3) where one is given."""
+    image = Image.fromarray(values)
+    if colours is not None:
+        image.putpalette(colours.tobytes())
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG")
+    return buffer.getvalue()
 
 
 def palette(count: int) -> NDArray[np.uint8]:
@@ -62,11 +83,4 @@ def palette(count: int) -> NDArray[np.uint8]:
 
 def _encode(scene: Scene, kind: Kind) -> bytes:
     owner = rasterise(scene).owner
-    if kind == "16-bit":
-        image = Image.fromarray(owner.astype(np.uint16))
-    else:
-        image = Image.fromarray(owner.astype(np.uint8))
-        image.putpalette(palette(256).tobytes())
-    buffer = io.BytesIO()
-    image.save(buffer, format="PNG")
-    return buffer.getvalue()
+    return encode_png(owner.astype(np.uint16)) if kind == "16-bit" else encode_png(owner.astype(np.uint8), palette(256))

@@ -1,0 +1,140 @@
+"""What a session of the DAVIS Interactive Challenge costs beside the participant's model.
+
+    python benches/davis_session.py [--interactions 8]
+
+A video of 70 frames of 480 x 854 with 3 objects, answered with a moved target of 64-bit numbers. The overhead of a
+submission is all that is done in `submit_masks`, `next` and `get_scribbles`: checking, J and F, run lengths, the
+journal on disk, the rows of the report, and the robot. A val-sized run, 720 submissions of 30 sequences, is
+extrapolated: the overhead of each, and for each sequence what writing it as a run takes; reading videos is apart.
+
+Bars: the median overhead at most 0.4 s; appending a submission's rows to a report of 100 000 rows at most 1.5 times
+what it takes to an empty one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import cv2
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parent))
+from davis_metrics import OBJECTS, SHAPE, video
+
+from segarena.client.davis import DavisInteractiveSession
+from segarena.client.report_file import ReportFile
+from segarena.metrics.video_report import COLUMNS
+from segarena.samples import Target, VideoSample
+
+OVERHEAD_BAR_S, APPEND_BAR = 0.4, 1.5
+SUBMISSIONS, SEQUENCES = 720, 30
+
+
+class OneVideo:
+    """A dataset of one video whose frames nobody looks at."""
+
+    name = "one-video"
+    fingerprint = "one-video"
+    sample_ids = ("stars",)
+
+    def __init__(self) -> None:
+        self.target = video((60, 110))
+
+    def load(self, sample_id: str) -> VideoSample:
+        """Return the video."""
+        frame = np.zeros((*SHAPE[1:], 3), dtype=np.uint8)
+        target = Target(id="objects", mask=self.target)
+        return VideoSample(id=sample_id, frames=[frame] * SHAPE[0], frame_shape=SHAPE[1:], targets=(target,))
+
+    def check(self) -> list[Any]:
+        """Return nothing."""
+        return []
+
+
+def answers(dataset: OneVideo, interactions: int) -> list[Any]:
+    """Return predictions that get better, of 64-bit numbers as many scripts have them."""
+    found = []
+    for number in range(interactions):
+        moved = np.roll(dataset.target, (7, 14 - number), axis=(1, 2))
+        moved[:, :, 300 : 340 - 4 * number] = 0
+        found.append(moved.astype(np.int64))
+    return found
+
+
+def overheads(dataset: OneVideo, given: list[Any], folder: Path) -> tuple[list[float], float, float]:
+    """Return the seconds of each submission with what follows it, of the end, and of going on after the last."""
+    taken: list[float] = []
+    settings = {"dataset": dataset, "max_nb_interactions": len(given), "folder": folder}
+    with DavisInteractiveSession(**settings) as session:
+        session.next()
+        session.get_scribbles()
+        for masks in given[:-1]:
+            start = time.perf_counter()
+            session.submit_masks(masks)
+            session.next()
+            session.get_scribbles(only_last=True)
+            taken.append(time.perf_counter() - start)
+    start = time.perf_counter()
+    with DavisInteractiveSession(**settings) as session:
+        session.next()
+        resume_s = time.perf_counter() - start
+        session.get_scribbles()
+        session.submit_masks(given[-1])
+        start = time.perf_counter()
+        session.next()
+        end_s = time.perf_counter() - start
+    return taken, end_s, resume_s
+
+
+def append_seconds(rows: int, folder: Path) -> float:
+    """Return the median time of adding a submission's rows to a report of so many."""
+    one = {name: ["x" * 64 if kind == pl.String else 1] for name, kind in COLUMNS.items()}
+    line = pl.DataFrame(one, schema=COLUMNS)
+    many = pl.concat([line] * rows) if rows else line.clear()
+    added = pl.concat([line] * (SHAPE[0] * OBJECTS))
+    file = ReportFile(folder, f"rows-{rows}", many)
+    times = []
+    for _ in range(31):
+        start = time.perf_counter()
+        file.add(added)
+        times.append(time.perf_counter() - start)
+    file.close()
+    return median(times)
+
+
+def main() -> int:
+    """Return 0 when every bar holds."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--interactions", type=int, default=8)
+    cv2.setNumThreads(1)
+    dataset = OneVideo()
+    given = answers(dataset, parser.parse_args().interactions)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        taken, end_s, resume_s = overheads(dataset, given, folder / "session")
+        on_disk = sum(path.stat().st_size for path in (folder / "session").rglob("*") if path.is_file())
+        few_s, many_s = append_seconds(0, folder), append_seconds(100_000, folder)
+    each = median(taken)
+    total_s = SUBMISSIONS * each + SEQUENCES * end_s
+    print(f"overhead of a submission: median {each:.3f} s, from {min(taken):.3f} to {max(taken):.3f} s")
+    print(f"the end of a sequence {end_s:.3f} s; going on after {len(given) - 1} answers {resume_s:.2f} s")
+    print(f"on disk {on_disk / 1e6 / len(given):.2f} MB a submission, all tables included")
+    print(f"appending {SHAPE[0] * OBJECTS} rows: {1e3 * few_s:.2f} ms to none, {1e3 * many_s:.2f} ms to 100 000")
+    print(f"a val-sized run, {SUBMISSIONS} submissions, extrapolated: {total_s / 60:.1f} minutes")
+    verdicts = {
+        f"overhead at most {OVERHEAD_BAR_S:g} s": each <= OVERHEAD_BAR_S,
+        f"appending to a long report at most {APPEND_BAR:g} times": many_s <= APPEND_BAR * few_s,
+    }
+    print("\n".join(f"{'held  ' if held else 'MISSED'} {what}" for what, held in verdicts.items()))
+    return not all(verdicts.values())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
@@ -11,7 +12,15 @@ from segarena.datasets.listing import existing_folder
 from segarena.datasets.oneshot.drawing import listed_or_drawn
 from segarena.datasets.oneshot.folds import COCO_CLASSES, FoldRule, fold_of
 from segarena.datasets.oneshot.paired import PairedImages
-from segarena.datasets.oneshot.sources import FileSource, find_folder, label_items, merged_items
+from segarena.datasets.oneshot.sources import (
+    FileSource,
+    find_folder,
+    image_in,
+    label_items,
+    map_in,
+    merged_in,
+    merged_items,
+)
 from segarena.errors import DatasetError, PluginInvalid
 from segarena.registry import dataset
 
@@ -77,11 +86,10 @@ def coco_source(root: Path) -> FileSource:
     folder = find_folder(root, ("maps", "masks"), "label maps or masks")
     titles = {str(number): name for number, name in enumerate(COCO_CLASSES, 1)}
     has_labels = folder.name == "maps"
-    maps = {file.stem: file for file in sorted(folder.glob("*.png"))} if has_labels else {}
     return FileSource(
-        image_file=lambda image: images / f"{image}.jpg",
-        mask_file=lambda label, image: folder / (f"{image}.png" if has_labels else f"{label}_{image}.png"),
-        list_items=lambda: label_items(maps, range(1, 81)) if has_labels else merged_items(folder),
+        image_file=partial(image_in, images),
+        mask_file=partial(map_in if has_labels else merged_in, folder),
+        list_items=partial(label_items, folder, range(1, 81)) if has_labels else partial(merged_items, folder),
         titles=titles,
         has_labels=has_labels,
     )

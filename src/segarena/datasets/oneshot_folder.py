@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from segarena.datasets.files import IMAGE_SUFFIXES, list_files
 from segarena.datasets.listing import existing_folder
 from segarena.datasets.oneshot.drawing import listed_or_drawn
 from segarena.datasets.oneshot.paired import PairedImages
-from segarena.datasets.oneshot.sources import FileSource
+from segarena.datasets.oneshot.sources import FileSource, Item
 from segarena.errors import DatasetError, DatasetMissing
 from segarena.registry import dataset
 
@@ -65,7 +67,7 @@ def folder_source(root: Path) -> FileSource:
     """
     images = _by_name(existing_folder(root / "images", "images", LAYOUT))
     masks = existing_folder(root / "masks", "masks per class", LAYOUT)
-    files: dict[tuple[str, str], Path] = {}
+    files: dict[Item, Path] = {}
     for file in list_files(masks):
         label, _, stem = file.relative_to(masks).with_suffix("").as_posix().partition("/")
         if stem:
@@ -74,10 +76,18 @@ def folder_source(root: Path) -> FileSource:
     if not files:
         raise DatasetMissing(f"{masks}: expected a folder of masks per class, found none; the layout is {LAYOUT}")
     return FileSource(
-        image_file=lambda image: images.get(image, root / "images" / f"{image}.jpg"),
-        mask_file=lambda label, image: files.get((label, image), masks / label / f"{image.rpartition('/')[2]}.png"),
-        list_items=lambda: list(files),
+        image_file=partial(_image_file, root / "images", images),
+        mask_file=partial(_mask_file, masks, files),
+        list_items=partial(list, files),
     )
+
+
+def _image_file(folder: Path, images: Mapping[str, Path], image: str) -> Path:
+    return images.get(image, folder / f"{image}.jpg")
+
+
+def _mask_file(folder: Path, files: Mapping[Item, Path], label: str, image: str) -> Path:
+    return files.get((label, image), folder / label / f"{image.rpartition('/')[2]}.png")
 
 
 def _by_name(folder: Path) -> dict[str, Path]:

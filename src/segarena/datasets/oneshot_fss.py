@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from segarena.datasets.listing import existing_folder
 from segarena.datasets.oneshot.drawing import listed_or_drawn
 from segarena.datasets.oneshot.paired import PairedImages
-from segarena.datasets.oneshot.sources import FileSource, by_stem
+from segarena.datasets.oneshot.sources import FileSource, Item, by_stem
 from segarena.errors import DatasetMissing
 from segarena.registry import dataset
 
@@ -64,21 +66,27 @@ def fss_source(root: Path) -> FileSource:
     if not any(by_stem(folder, _IMAGES) for folder in folders.values()):
         raise DatasetMissing(f"{root}: expected class folders with images, found none; the layout is {LAYOUT}")
 
-    def image_file(image: str) -> Path:
-        label, _, number = image.rpartition("/")
-        return folders.get(label, root / label) / f"{number}.jpg"
-
     return FileSource(
-        image_file=image_file,
-        mask_file=lambda label, image: image_file(image).with_suffix(".png"),
-        list_items=lambda: [
-            (name, f"{name}/{stem}")
-            for name, folder in folders.items()
-            if name == folder.name
-            for stem in by_stem(folder, (".png",))
-        ],
+        image_file=partial(_image_file, root, folders),
+        mask_file=partial(_mask_file, root, folders),
+        list_items=partial(_items, folders),
         titles={name: folder.name.replace("_", " ") for name, folder in folders.items()},
     )
+
+
+def _image_file(root: Path, folders: Mapping[str, Path], image: str) -> Path:
+    label, _, number = image.rpartition("/")
+    return folders.get(label, root / label) / f"{number}.jpg"
+
+
+def _mask_file(root: Path, folders: Mapping[str, Path], label: str, image: str) -> Path:
+    del label
+    return _image_file(root, folders, image).with_suffix(".png")
+
+
+def _items(folders: Mapping[str, Path]) -> list[Item]:
+    own = [(name, folder) for name, folder in folders.items() if name == folder.name]
+    return [(name, f"{name}/{stem}") for name, folder in own for stem in by_stem(folder, (".png",))]
 
 
 def _written(name: str) -> str:

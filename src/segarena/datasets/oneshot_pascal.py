@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from segarena.datasets.listing import existing_folder
 from segarena.datasets.oneshot.drawing import listed_or_drawn
 from segarena.datasets.oneshot.folds import PASCAL_CLASSES, fold_of
 from segarena.datasets.oneshot.paired import PairedImages
-from segarena.datasets.oneshot.sources import FileSource, by_stem, find_folder, label_items, merged_items
+from segarena.datasets.oneshot.sources import (
+    FileSource,
+    Item,
+    by_stem,
+    find_folder,
+    image_in,
+    label_items,
+    map_in,
+    merged_in,
+    merged_items,
+)
 from segarena.errors import DatasetMissing, PluginInvalid
 from segarena.registry import dataset
 
@@ -80,24 +91,17 @@ def pascal_source(root: Path, masks: str = "auto") -> FileSource:
     titles = {str(number): name for number, name in enumerate(PASCAL_CLASSES, 1)}
     folder = root / folders[there[0]]
 
-    def image_file(image: str) -> Path:
-        return images / f"{image}.jpg"
-
+    image_file = partial(image_in, images)
     if there[0] == "maps":
-        numbers = range(1, len(PASCAL_CLASSES) + 1)
+        listing = partial(label_items, folder, range(1, len(PASCAL_CLASSES) + 1))
         return FileSource(
-            image_file=image_file, mask_file=lambda label, image: folder / f"{image}.png", titles=titles,
-            list_items=lambda: label_items(by_stem(folder, (".png",)), numbers), has_labels=True,
+            image_file=image_file, mask_file=partial(map_in, folder), list_items=listing, titles=titles, has_labels=True
         )  # fmt: skip
     if there[0] == "merged":
-        return FileSource(
-            image_file=image_file, mask_file=lambda label, image: folder / f"{label}_{image}.png", titles=titles,
-            list_items=lambda: merged_items(folder),
-        )  # fmt: skip
-    return FileSource(
-        image_file=image_file, mask_file=lambda label, image: _in_parts(folder, label, image), titles=titles,
-        list_items=lambda: [(label, stem) for label in titles for stem in _stems(folder, label)],
-    )  # fmt: skip
+        mask_file, listing = partial(merged_in, folder), partial(merged_items, folder)
+    else:
+        mask_file, listing = partial(_in_parts, folder), partial(_binary_items, folder)
+    return FileSource(image_file=image_file, mask_file=mask_file, list_items=listing, titles=titles)
 
 
 def _in_parts(folder: Path, label: str, image: str) -> Path:
@@ -105,6 +109,7 @@ def _in_parts(folder: Path, label: str, image: str) -> Path:
     return next((file for file in files if file.is_file()), files[-1])
 
 
-def _stems(folder: Path, label: str) -> set[str]:
-    there = [folder / part / label for part in _PARTS if (folder / part / label).is_dir()]
-    return {stem for part in there for stem in by_stem(part, (".png",))}
+def _binary_items(folder: Path) -> list[Item]:
+    labels = range(1, len(PASCAL_CLASSES) + 1)
+    there = [(str(label), folder / part / str(label)) for label in labels for part in _PARTS]
+    return [(label, stem) for label, part in there if part.is_dir() for stem in by_stem(part, (".png",))]

@@ -14,6 +14,8 @@ from segarena.datasets.oneshot.published import read_lists
 from segarena.datasets.oneshot.sources import Item
 from segarena.errors import DatasetError, PluginInvalid
 
+_TRIES = 8  # draws before a query is passed over, as it may have been shown all others
+
 
 def draw_pairs(
     items: Sequence[Item],
@@ -76,12 +78,14 @@ def _of_class(images: Sequence[str], wanted: int, shots: int, rng: np.random.Gen
     if len(images) <= shots:
         return []
     found: dict[tuple[str, tuple[str, ...]], None] = {}
-    for _ in range(4 * (wanted // len(images) + 1)):
+    for _ in range(_TRIES * (wanted // len(images) + 1)):
         places: list[int] = rng.permutation(len(images)).tolist()
         for place in places:
             others = [image for image in images if image != images[place]]
-            shown = tuple(others[i] for i in rng.choice(len(others), shots, replace=False).tolist())
-            found.setdefault((images[place], shown))
+            draws = (tuple(rng.choice(others, shots, replace=False).tolist()) for _ in range(_TRIES))
+            new = next(((images[place], shown) for shown in draws if (images[place], shown) not in found), None)
+            if new is not None:
+                found[new] = None
             if len(found) == wanted:
                 return [(query, list(supports)) for query, supports in found]
     return [(query, list(supports)) for query, supports in found]

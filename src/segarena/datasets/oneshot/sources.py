@@ -60,6 +60,8 @@ class Source(Protocol):
 class FileSource:
     """Images and masks that are files.
 
+    To travel to other processes, the functions must be ones that can be pickled.
+
     Args:
         image_file: where an image is.
         mask_file: where the mask of a class in an image is, or the label map that holds it.
@@ -140,14 +142,30 @@ def binary(values: NDArray[np.int32], file: Path) -> Mask:
     return values >= _HALF
 
 
-def label_items(files: Mapping[str, Path], classes: Iterable[int]) -> Iterable[Item]:
-    """Yield class and image of all label maps; reads every one.
+def image_in(folder: Path, image: str) -> Path:
+    """Return the JPEG of an image in a folder."""
+    return folder / f"{image}.jpg"
+
+
+def map_in(folder: Path, label: str, image: str) -> Path:
+    """Return the label map of an image, the same for all classes."""
+    del label
+    return folder / f"{image}.png"
+
+
+def merged_in(folder: Path, label: str, image: str) -> Path:
+    """Return the mask called CLASS_IMAGE.png."""
+    return folder / f"{label}_{image}.png"
+
+
+def label_items(folder: Path, classes: Iterable[int]) -> Iterable[Item]:
+    """Yield class and image of all label maps in a folder; reads every one.
 
     Raises:
         InvalidMask: a map cannot be read.
     """
     known = set(classes)
-    for image, file in files.items():
+    for image, file in by_stem(folder, (".png",)).items():
         for value in np.unique(read_values(file)).tolist():
             if value in known:
                 yield str(value), image

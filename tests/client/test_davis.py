@@ -9,7 +9,7 @@ import pytest
 
 from segarena.client.davis import DavisInteractiveSession
 from segarena.engine.store import RunFolder
-from segarena.errors import DatasetMissing, InvalidInput, PredictionInvalid, ProtocolViolation, RunConflict
+from segarena.errors import DatasetMissing, InvalidInput, PredictionInvalid, ProtocolViolation, RunConflict, StoreError
 from segarena.geometry.scribbles import annotated_frames, check_scribbles
 from segarena.metrics.jaccard_contour import jaccard_contour
 from segarena.metrics.video_report import COLUMNS
@@ -436,6 +436,66 @@ def test_a_sequence_that_cannot_be_read_is_passed_over_and_said(open_session, ma
     with open_session(dataset=Broken()) as session:
         with pytest.warns(UserWarning, match="expected 4 masks, found 3"):
             assert session.next()
+        assert session.get_scribbles()[0] == "two"
+
+
+class Misdrawn(Videos):
+    """The first person of sequence "one" drew outside of the frame, in a folder of videos."""
+
+    def load(self, sample_id):
+        sample = super().load(sample_id)
+        if sample_id == "two":
+            return sample
+        wrong = drawn("one", 1, 1)
+        wrong["scribbles"][1][0]["path"][0] = [1.5, 0.5]
+        return replace(sample, scribbles=(wrong, drawn("renamed", 3, 1)))
+
+
+def test_scribbles_that_cannot_be_end_the_sample_and_the_session_goes_on(open_session, masks_of, clock):
+    with open_session(dataset=Misdrawn()) as session:
+        with pytest.warns(UserWarning, match="expected x and y from 0 to 1"):
+            assert session.next()
+        sequence, scribbles, _ = session.get_scribbles()
+        assert (sequence, scribbles["sequence"]) == ("one", "renamed")
+        session.submit_masks(masks_of("one"))
+        assert len(play(session, masks_of, clock)) == 2 + 3
+        assert session.get_global_summary()["segarena"]["samples"] == 2
+    assert RunFolder.open(session.folder).config["counts"]["failures"] == 1
+
+
+@pytest.mark.parametrize("protocol", ["corrected", "published"])
+def test_candidates_that_were_all_drawn_in_have_their_turn_again(open_session, masks_of, protocol):
+    with open_session(sequences=["two"], max_nb_interactions=6, protocol=protocol) as session:
+        frames = []
+        for _, scribbles, _ in session.scribbles_iterator(only_last=True):
+            frames += annotated_frames(scribbles)
+            session.submit_masks(masks_of("two"), next_scribble_frame_candidates=[1, 3])
+    assert frames == {"corrected": [0, 1, 3, 1, 3, 1], "published": [0, 1, 3, 1, 1, 1]}[protocol]
+
+
+def test_published_a_robot_with_nothing_to_draw_gives_empty_scribbles(open_session, masks_of):
+    with open_session(sequences=["two"], protocol="published") as session:
+        frames = []
+        for _, scribbles, _ in session.scribbles_iterator(only_last=True):
+            frames.append(annotated_frames(scribbles))
+            session.submit_masks(masks_of("two", shift=0))
+    assert frames == [(0,), (), ()]
+
+
+def test_after_an_error_nothing_is_taken_for_finished(open_session, masks_of, monkeypatch):
+    with open_session(max_nb_interactions=1) as session:
+        monkeypatch.setattr(RunFolder, "write", lambda *_: (_ for _ in ()).throw(OSError("no")))
+        for _ in range(2):
+            session.next()
+            session.get_scribbles()
+            session.submit_masks(masks_of("one"))
+        with pytest.raises(OSError, match="no"):
+            session.next()
+        with pytest.raises(StoreError, match="begin it again"):
+            session.next()
+    monkeypatch.undo()
+    with open_session(max_nb_interactions=1) as session:
+        assert session.next()
         assert session.get_scribbles()[0] == "two"
 
 

@@ -93,13 +93,26 @@ class LocalConnector:
         self._session: Session | None = None
 
     def advance(self) -> Opened | None:
-        """Open the next sample that is not over; None when there is none."""
-        return next(self._samples, None)
+        """Open the next sample that is not over; None when there is none.
+
+        Raises:
+            StoreError: something went wrong before, and samples are left.
+        """
+        opened = next(self._samples, None)
+        if opened is None and self._run.pending():
+            raise StoreError(f"{self._run.path}: an error stopped this session before its end; begin it again to go on")
+        return opened
 
     def ask(self) -> Scribbles | None:
         """Return the next scribbles about the open sample; None when it is over."""
         session = self._open()
-        if session.next() is None:
+        try:
+            dialogue = session.next()
+        except InvalidInput as error:
+            session.fail(str(error))
+            self._pass_over(session.sample.id, error)
+            return None
+        if dialogue is None:
             if session.is_late:
                 self._note(session, is_over=True)
             return None
@@ -205,8 +218,11 @@ class LocalConnector:
         except (DatasetError, InvalidInput) as error:
             rules = self._cast.rules
             rows.records.append(failed_sample(rules.benchmark, rules.dataset, sequence, str(error)))
-            warnings.warn(f"sequence {sequence} is passed over: {error}", stacklevel=5)
+            self._pass_over(sequence, error)
             return []
+
+    def _pass_over(self, sequence: str, error: Exception) -> None:
+        warnings.warn(f"sequence {sequence} is passed over: {error}", stacklevel=5)
 
     def _replay(self, session: Session) -> tuple[Scribbles, ...]:
         """Give the answers that the journal has about a sample; return the scribbles that they answered."""
@@ -236,13 +252,13 @@ class LocalConnector:
 
     def _scribbles(self, session: Session) -> Scribbles:
         """Return the last prompts as a scribble file has them: people's as they drew them."""
-        sample = session.sample
-        prompts = session.dialogue.rounds[-1]
-        if len(session.dialogue.rounds) == 1 and isinstance(sample, VideoSample) and sample.scribbles:
-            return copy.deepcopy(dict(sample.scribbles[session.repeat]))
-        is_published = self._benchmark.protocol == "published"
-        fractions = "size" if is_published else "last-pixel"
-        return scribbles_from_prompts(prompts, sample.shape, sample.id, fractions=fractions)
+        sample, rounds = session.sample, session.dialogue.rounds
+        people = sample.scribbles if isinstance(sample, VideoSample) else ()
+        if people and len(rounds) == 1:
+            return copy.deepcopy(dict(people[session.repeat]))
+        name = people[session.repeat]["sequence"] if people else sample.id
+        fractions = "size" if self._benchmark.protocol == "published" else "last-pixel"
+        return scribbles_from_prompts(rounds[-1], sample.shape, name, fractions=fractions)
 
     def _table_of(self, session: Session, round_: int) -> pl.DataFrame:
         rows = session.rows()

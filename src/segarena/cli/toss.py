@@ -169,8 +169,8 @@ def recover(
             for name, value in sorted(found.information.items(), key=lambda pair: -pair[1])
         ]
         ranking = "as published" if found.has_published_ranking else "NOT as published"
-        title = f"Mutual information with one-shot IoU > 0.5, nats; ranked {ranking}"
-        show_table(title, ("attribute", "here", "published"), informed)
+        typer.echo(f"mutual information with one-shot IoU > 0.5, in nats; ranked {ranking}")
+        show_table("Information", ("attribute", "here", "published"), informed)
 
 
 def _as(word: str) -> Any:
@@ -224,14 +224,12 @@ def _show_scores(
     counted: list[Counted], settings: Settings, *, classes: bool, drop: bool, out: Path | None
 ) -> dict[str, str]:
     from segarena.cli.tables import show_table
+    from segarena.datasets.oneshot.pairs import drop_cross_class
     from segarena.tiers.breakdown import class_table, level_table
     from segarena.tiers.runs import score_table, scores_of_runs
 
     runs = [one.counts for one in counted]
-    if drop:
-        import polars as pl
-
-        runs = [run.filter(~pl.col("cross_class") | (pl.col("level").fill_null("") == "L4")) for run in runs]
+    runs = [drop_cross_class(run) for run in runs] if drop else runs
     scores, together = scores_of_runs(runs, settings)
     levels, cells = level_table(together, settings), class_table(together, settings)
     typer.echo(f"mode: {settings.mode}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from segarena.cli import toss_build
 from segarena.cli.exits import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ app = typer.Typer(
 _PERCENT = ("value", "low", "high", "spread", "miou", "iou")
 _ERRORS = frozenset({"missing-files"})
 _PAIRS_HELP = "Lists of pairs, published or your own, or folders of them."
+
+
+app.command("build")(toss_build.build)
+app.command("judge")(toss_build.judge)
 
 
 @app.callback()

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from segarena.benchmarks.davis import COLUMNS as COLUMNS_OF
 from segarena.client.connector import Opened
 from segarena.client.journal import Journal
 from segarena.client.report_file import ReportFile
@@ -38,8 +39,6 @@ from segarena.geometry.scribbles import Scribbles
 from segarena.metrics.video_report import COLUMNS, SampleScore, report_table, sample_scores, unanswered
 from segarena.metrics.video_summary import Horizon, video_summary
 from segarena.samples import Labels, Mask, VideoSample, check_sample
-
-METRIC_COLUMNS = {"J": "jaccard", "F": "contour", "J_AND_F": "j_and_f"}
 
 
 class LocalConnector:
@@ -150,7 +149,7 @@ class LocalConnector:
         """Return the published summary of what was answered so far, and how it was come by."""
         rules = self._benchmark
         options, protocol = rules.options, rules.protocol
-        scores = sample_scores(self.report(), METRIC_COLUMNS[options["metric"]])
+        scores = sample_scores(self.report(), COLUMNS_OF[options["metric"]])
         answered = {(score.sequence, score.scribble_idx) for score in scores}
         late = [unanswered(*key, objects) for key, objects in self._begun.items() if key not in answered]
         horizon = Horizon(

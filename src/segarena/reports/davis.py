@@ -8,6 +8,7 @@ from functools import cached_property
 
 import polars as pl
 
+from segarena.benchmarks.davis import COLUMNS
 from segarena.interfaces import Dataset
 from segarena.metrics.video_report import SampleScore, report_table, sample_scores, unanswered
 from segarena.metrics.video_summary import Horizon, VideoIntervals, VideoSummary, video_intervals, video_summary
@@ -15,8 +16,6 @@ from segarena.reports.gallery import open_dataset
 from segarena.reports.reading import DialogueRecord, Run
 
 _KEYS = ("sample", "target", "repeat", "round")
-
-METRIC_COLUMNS = {"J": "jaccard", "F": "contour", "J_AND_F": "j_and_f"}
 
 
 def is_davis(run: Run) -> bool:
@@ -44,7 +43,7 @@ class TimedRun:
     @property
     def metric(self) -> str:
         """The column that the robot looks at and that the curve shows."""
-        return METRIC_COLUMNS[self.run.config["benchmark"]["options"]["metric"]]
+        return COLUMNS[self.run.config["benchmark"]["options"]["metric"]]
 
     @cached_property
     def report(self) -> pl.DataFrame:

@@ -10,11 +10,12 @@ from html import escape
 import numpy as np
 import polars as pl
 
+from segarena.benchmarks.davis import COLUMNS
 from segarena.metrics.sequences import decay
 from segarena.metrics.video_report import METRICS
 from segarena.metrics.video_summary import video_summary
 from segarena.reports.charts import Curve, line_chart
-from segarena.reports.davis import METRIC_COLUMNS, TimedRun, timed_runs
+from segarena.reports.davis import TimedRun, timed_runs
 from segarena.reports.latex import latex_comment
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, panel_px
@@ -66,7 +67,7 @@ def mode_text(run: Run) -> str:
     limit = options["seconds_per_object"]
     time = "no limit of time" if limit is None else f"{limit:g} s for each object of a video"
     judging = "judging and drawing included" if options["counts_judging"] else "judging and drawing apart"
-    shown = metric_name(METRIC_COLUMNS[options["metric"]])
+    shown = metric_name(COLUMNS[options["metric"]])
     return (
         f"{protocol_text(run)}. Robot with the parameters {options['preset']}, in the frame where {shown} is lowest; "
         f"{time}, {judging}. What encoding took is part of the first interaction."

@@ -131,6 +131,7 @@ def test_coco_rule_gives_the_masks_of_the_coco_tools(height, width, flat, counts
 
 
 @pytest.mark.parametrize("rule", ["pixel-centre", "coco"])
+@settings(deadline=None)
 @given(points=rings)
 def test_a_window_loses_nothing_of_a_larger_frame(rule, points):
     small = fill_polygon(np.array(points), SHAPE, rule=rule).full(SHAPE)

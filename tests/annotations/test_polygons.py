@@ -144,6 +144,15 @@ def test_an_outline_of_thousands_of_vertices_is_looked_at_in_time():
     assert polygons.crossings(star)
 
 
+def test_a_comb_and_a_tangle_of_many_vertices_are_looked_at_in_time():
+    teeth = np.arange(20_000)
+    comb = np.stack([np.where(teeth % 2, 0.0, 900.0), teeth / 10], axis=1)
+    comb = np.vstack([comb, [[1000.0, 2000.0], [1000.0, 0.0]]])
+    assert polygons.crossings(comb) == []
+    tangle = np.random.default_rng(0).uniform(0, 500, (20_000, 2))
+    assert len(polygons.crossings(tangle)) >= 1000
+
+
 def test_clipping_keeps_what_is_inside_the_frame():
     square = np.array([[-2, -2], [-2, 3], [3, 3], [3, -2]], dtype=float)
     clipped = polygons.clip_to_frame(square, (10, 10))
@@ -158,7 +167,9 @@ def test_repeats_are_dropped():
     np.testing.assert_array_equal(polygons.without_repeats(points), [[0, 0], [1, 0], [1, 1]])
 
 
-@pytest.mark.parametrize("points", ["text", [[1, 2, 3]], [1, 2], [[1, None]], [[float("nan"), 0]], [[10**400, 1]]])
+@pytest.mark.parametrize(
+    "points", ["text", [[1, 2, 3]], [1, 2], [[1, None]], [[float("nan"), 0]], [[10**400, 1]], [[1e300, 0]]]
+)
 def test_what_is_no_polygon_is_refused(points):
     with pytest.raises(InvalidInput, match="polygon: expected"):
         polygons.as_points(points)

@@ -7,7 +7,7 @@ decided without rounding.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,7 +21,9 @@ Points: TypeAlias = NDArray[np.float64]
 
 # Shewchuk's bound on the rounding of a 2 x 2 determinant of differences, with room to spare.
 _ROUNDING = 4 * np.finfo(np.float64).eps
-_PAIRS_AT_ONCE = 1 << 20
+_PAIRS_AT_ONCE = 1 << 18
+_ENOUGH = 1000
+_FARTHEST = 1e9
 
 
 class Crossing(NamedTuple):
@@ -37,7 +39,7 @@ def as_points(points: Any, *, name: str = "polygon") -> Points:
     """Return `points` as float64 (N, 2), rows and columns.
 
     Raises:
-        InvalidInput: another shape, not numbers, or not finite.
+        InvalidInput: another shape, not numbers, not finite, or so large that no image has them.
     """
     try:
         array = np.asarray(points, dtype=np.float64)
@@ -49,6 +51,8 @@ def as_points(points: Any, *, name: str = "polygon") -> Points:
         raise InvalidInput(f"{name}: expected shape (N, 2), rows and columns, got {array.shape}")
     if not np.isfinite(array).all():
         raise InvalidInput(f"{name}: expected finite coordinates, got NaN or infinity")
+    if np.abs(array).max() > _FARTHEST:
+        raise InvalidInput(f"{name}: expected coordinates of at most {_FARTHEST:g} pixels, got {np.abs(array).max():g}")
     return array
 
 
@@ -90,7 +94,12 @@ def convex_hull(points: Points) -> Points:
 
 def turn(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> int:
     """Return on which side of the line from `a` to `b` the point `c` lies: 1, -1, or 0 on it. Exact."""
-    return int(turns(*(np.array([point], dtype=np.float64) for point in (a, b, c)))[0])
+    left, right = (b[0] - a[0]) * (c[1] - a[1]), (b[1] - a[1]) * (c[0] - a[0])
+    if abs(left - right) > _ROUNDING * (abs(left) + abs(right)):
+        return 1 if left > right else -1
+    (ar, ac), (br, bc), (cr, cc) = ((Fraction(row), Fraction(column)) for row, column in (a, b, c))
+    exact = (br - ar) * (cc - ac) - (bc - ac) * (cr - ar)
+    return (exact > 0) - (exact < 0)
 
 
 def turns(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
@@ -98,17 +107,18 @@ def turns(a: Points, b: Points, c: Points) -> NDArray[np.int8]:
     left = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1])
     right = (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
     sides = np.sign(left - right).astype(np.int8)
-    for index in np.flatnonzero(np.abs(left - right) <= _ROUNDING * (np.abs(left) + np.abs(right))):
-        (ar, ac), (br, bc), (cr, cc) = (tuple(map(Fraction, points[index].tolist())) for points in (a, b, c))
-        exact = (br - ar) * (cc - ac) - (bc - ac) * (cr - ar)
-        sides[index] = (exact > 0) - (exact < 0)
+    # Factors of zero are exact: sides along the axes are sure at once.
+    is_sure = ((b[:, 0] == a[:, 0]) | (c[:, 1] == a[:, 1])) & ((b[:, 1] == a[:, 1]) | (c[:, 0] == a[:, 0]))
+    for index in np.flatnonzero(~is_sure & (np.abs(left - right) <= _ROUNDING * (np.abs(left) + np.abs(right)))):
+        sides[index] = turn(*(points[index].tolist() for points in (a, b, c)))
     return sides
 
 
 def crossings(points: Points) -> list[Crossing]:
     """Return where the outline meets itself: sides that cross, touch or overlap, spikes, vertices used twice.
 
-    An empty list means a simple polygon. Only pairs of sides whose boxes meet are looked at.
+    An empty list means a simple polygon. Only pairs of sides whose boxes meet are looked at, and of a hopeless tangle
+    no more after a thousand were found.
     """
     count = len(points)
     if count < 3:
@@ -120,6 +130,8 @@ def crossings(points: Points) -> list[Crossing]:
         for one, other in zip(first[hit].tolist(), second[hit].tolist(), strict=True):
             row, column = _where(points[one], ends[one], points[other], ends[other])
             found.append(Crossing(one, other, row, column))
+        if len(found) >= _ENOUGH:
+            break
     return sorted(found)
 
 
@@ -169,22 +181,27 @@ def _cut(points: Points, axis: int, sign: float, limit: float) -> Points:
     return np.array(kept, dtype=np.float64).reshape(-1, 2)
 
 
-def _near_pairs(points: Points, ends: Points) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return pairs of sides whose boxes meet, in batches; sorted by their first row, so that few are compared."""
+def _near_pairs(points: Points, ends: Points) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield pairs of sides whose boxes meet, in batches.
+
+    Sides are sorted along the axis on which fewer of them meet: a comb has long teeth, but each beside the next.
+    """
     lows, highs = np.minimum(points, ends), np.maximum(points, ends)
-    order = np.argsort(lows[:, 0], kind="stable")
-    stops = np.searchsorted(lows[order, 0], highs[order, 0], side="right")
-    batches: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    counts = stops - np.arange(len(order)) - 1
-    splits = np.searchsorted(np.cumsum(counts), np.arange(_PAIRS_AT_ONCE, counts.sum(), _PAIRS_AT_ONCE))
+    orders = [np.argsort(lows[:, axis], kind="stable") for axis in (0, 1)]
+    counts = [
+        np.searchsorted(lows[order, axis], highs[order, axis], side="right") - np.arange(len(order)) - 1
+        for axis, order in enumerate(orders)
+    ]
+    axis = int(counts[1].sum() < counts[0].sum())
+    order, count = orders[axis], counts[axis]
+    splits = np.searchsorted(np.cumsum(count), np.arange(_PAIRS_AT_ONCE, count.sum(), _PAIRS_AT_ONCE))
     for block in np.split(np.arange(len(order)), splits):
-        first = np.repeat(block, counts[block])
-        starts = np.repeat(np.cumsum(counts[block]) - counts[block], counts[block])
+        first = np.repeat(block, count[block])
+        starts = np.repeat(np.cumsum(count[block]) - count[block], count[block])
         second = first + 1 + np.arange(len(first)) - starts
         one, other = order[first], order[second]
-        near = (lows[one, 1] <= highs[other, 1]) & (lows[other, 1] <= highs[one, 1])
-        batches.append((np.minimum(one, other)[near], np.maximum(one, other)[near]))
-    return batches
+        near = (lows[one, 1 - axis] <= highs[other, 1 - axis]) & (lows[other, 1 - axis] <= highs[one, 1 - axis])
+        yield np.minimum(one, other)[near], np.maximum(one, other)[near]
 
 
 def _meets(points: Points, ends: Points, first: NDArray[np.int64], second: NDArray[np.int64]) -> Mask:

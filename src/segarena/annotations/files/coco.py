@@ -8,6 +8,7 @@ ours have.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -85,6 +86,8 @@ def write_coco(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
         InvalidMask: a mask of a scene has another size than its image.
     """
     firsts = [found[0] for found in scenes.by_image().values()]
+    if extent == "amodal":  # whoever reads the polygons fills them by the COCO rule
+        firsts = [replace(scene, fill_rule="coco") for scene in firsts]
     names = sorted({region.name.strip() for scene in firsts for region in scene.regions})
     categories = {name: number for number, name in enumerate(names, 1)}
     annotations: list[dict[str, Any]] = []

@@ -70,7 +70,7 @@ def read_cocoa(path: Path) -> SceneSet:
 
 
 def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
-    """Write scenes as COCO-Amodal; what their file stated about visibility is kept, the rest is computed.
+    """Write scenes as COCO-Amodal; what their file stated about visibility is kept, the rest computed by COCO's rule.
 
     Raises:
         InvalidMask: a mask of a scene has another size than its image.
@@ -168,6 +168,7 @@ def outlines(segmentation: Any) -> list[Points]:
 
 
 def _annotation(scene: Scene, number: int) -> dict[str, Any]:
+    scene = replace(scene, fill_rule="coco")
     rasters = rasterise(scene)
     return {
         "id": number,

@@ -61,7 +61,7 @@ LOSSES: dict[str, tuple[str, Callable[[Scene], bool]]] = {
         lambda scene: bool(scene.attributes) or any(r.attributes for r in scene.regions),
     ),
     "pixel centres": (
-        "the rule of pixels: read again, pixels are counted by the COCO rule",
+        "the rule of pixels: masks and areas are written and read by the COCO rule",
         lambda scene: scene.fill_rule != "coco" and any(r.rings for r in scene.regions),
     ),
 }

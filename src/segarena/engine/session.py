@@ -116,11 +116,6 @@ class Session:
         }
 
     @property
-    def is_asked(self) -> bool:
-        """Whether prompts wait for an answer."""
-        return self._is_asked
-
-    @property
     def is_late(self) -> bool:
         """Whether more time was spent than the dialogue has; exactly as much is not late."""
         budget = self.rules.budget

@@ -151,6 +151,24 @@ def test_several_clicks_of_a_slice_are_interpolated_each_on_its_own_way():
     assert inner.asked()[3].rounds == ((Click((1, 0)), Click((15, 12))),)
 
 
+def test_a_key_given_twice_is_one_key():
+    inner, again = Recorder(), Recorder()
+    keys = [Click((3, 17, 20)), Click((8, 22, 15))]
+    lift = Lift(spread="interpolate", protocol="published")
+    ask(inner, volume(tube()), keys, lift=lift)
+    ask(again, volume(tube()), [*keys, keys[1]], lift=lift)
+    assert {plane: d.rounds for plane, d in again.asked().items()} == {
+        plane: d.rounds for plane, d in inner.asked().items()
+    }
+
+
+@pytest.mark.parametrize(("protocol", "times"), [("corrected", 1), ("published", 2)])
+def test_a_click_given_twice_counts_once_unless_published(protocol, times):
+    inner = Recorder()
+    ask(inner, volume(tube()), [Click((4, 18, 21))] * 2, lift=Lift(protocol=protocol))
+    assert inner.asked()[4].rounds == ((Click((18, 21)),) * times,)
+
+
 def test_a_single_key_is_all_there_is_of_an_object_on_one_slice():
     inner = Recorder()
     ask(inner, volume(tube()), [Click((5, 3, 3))], lift=Lift(spread="interpolate"))

@@ -16,6 +16,7 @@ from segarena.objects import begin
 from segarena.prompts import Box, Click, Lasso, Limits, Scribble, check_prompt
 from segarena.registry import build
 from segarena.samples import ImageSample, Target, VolumeSample
+from segarena.users.volume.quirks import QUIRKS
 
 SHAPE = (12, 30, 30)
 
@@ -138,6 +139,71 @@ def test_fallback_is_positive_only_as_published():
         text = f"volume(refine='scribble', {options})"
         clicks = ask(text, target, [ask(text, target)], prediction)
         assert [click.is_positive for click in clicks] == [is_positive] * 3
+
+
+def uneven():
+    """Two parts and a thin slice at the border; predicted too large with holes, and in places not at all."""
+    target, rng = np.zeros((14, 30, 32), dtype=bool), np.random.default_rng(3)
+    target[3:9, 8:14, 6:12] = target[3:9, 8:14, 20:26] = True
+    target[11, 8, 29:32] = True
+    prediction = ndimage.binary_dilation(target, iterations=3) & (rng.random(target.shape) < 0.6)
+    prediction[:, :, 20:23] = False
+    prediction[:, 2:20, 28] = True  # the most surplus is in a sagittal plane
+    return target, prediction
+
+
+def answers(options, first, seeds=range(30)):
+    target, prediction = uneven()
+    if first:
+        return [ask(f"volume({options})", target, seed=seed) for seed in seeds]
+    opening = [ask(f"volume({options})", target)]
+    return [ask(f"volume({options})", target, opening, prediction, seed) for seed in seeds]
+
+
+@pytest.mark.parametrize(
+    ("quirk", "options", "is_first"),
+    [
+        ("repeated-points", "prompts='5-pps'", True),
+        ("repeated-points", "prompts='10p-inter'", True),
+        ("inclusive-box", "prompts='3d-box'", True),
+        ("clipped-noise", "prompts='box-ps', edge_noise_px=5", True),
+        ("one-fraction", "prompts='1-pps', refine='1pps'", False),
+        ("coronal-only", "refine='scribble'", False),
+        ("joined-contours", "refine='scribble', plane='coronal'", False),
+        ("broken-stroke", "refine='scribble', plane='coronal'", False),
+        ("sideways-line", "prompts='1-center-ppv', refine='scribble-point'", False),
+    ],
+)
+def test_each_quirk_changes_what_it_is_about_and_the_published_protocol_has_them_all(quirk, options, is_first):
+    plain, odd = answers(options, is_first), answers(f"{options}, quirks={(quirk,)}", is_first)
+    assert odd != plain
+    everything = answers(f"{options}, quirks={tuple(QUIRKS)}", is_first)
+    assert answers(f"{options}, protocol='published'", is_first) == everything != plain
+
+
+@pytest.mark.parametrize(
+    ("quirk", "options"),
+    [
+        ("sideways-line", "refine='scribble'"),
+        ("first-click-patch", "prompts='1-ppv', refine='scribble'"),
+        ("first-click-patch", "prompts='1-ppv', refine='largest-error'"),
+    ],
+)
+def test_quirks_of_models_in_3d_leave_the_others_alone(quirk, options):
+    target = np.zeros((4, 4, 400), dtype=bool)
+    target[1:3, 1:3] = True
+    opening = [(Click((2, 2, 350)),)]
+    for seed in range(20):
+        plain = ask(f"volume({options})", target, opening, seed=seed)
+        assert ask(f"volume({options}, quirks={(quirk,)})", target, opening, seed=seed) == plain
+
+
+def test_the_patch_stays_around_the_first_click():
+    target = np.zeros((4, 4, 400), dtype=bool)
+    target[1:3, 1:3] = True
+    rounds = [(Click((2, 2, 350)),), (Click((2, 2, 20), is_positive=False),)]
+    text = "volume(prompts='1-ppv', refine='1ppv', quirks=('first-click-patch',))"
+    assert all(ask(text, target, rounds, seed=seed)[0].position[2] >= 350 - 96 for seed in range(20))
 
 
 def test_empty_target_is_not_talked_about():

@@ -87,6 +87,17 @@ def test_every_deepest_voxel_may_be_clicked():
     assert clicked == slow_deepest(np.zeros_like(target), target)
 
 
+def test_of_equal_errors_the_first_is_clicked():
+    target = np.zeros((9, 9, 9), dtype=bool)
+    target[1:4, 5:8, 5:8] = target[5:8, 1:4, 1:4] = True
+    for seed in range(5):
+        assert centre_of_largest_error(Comparison.of(np.zeros_like(target), target), random(seed))[0].position == (
+            2,
+            6,
+            6,
+        )
+
+
 def test_missing_and_surplus_that_touch_are_one_error():
     target, prediction = np.zeros((5, 9, 30), dtype=bool), np.zeros((5, 9, 30), dtype=bool)
     target[:, :, :5] = True

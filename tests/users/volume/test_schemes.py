@@ -160,16 +160,28 @@ def test_centre_points_are_steps_along_the_interpolated_line(mask, count):
         assert prompts(mask, f"{count}-center-ppv", manner=Manner(centre_order=order)) == expected
 
 
-def test_centre_points_of_sam_med3d_lie_near_their_mean():
-    mask = np.zeros((100, 3, 300), dtype=bool)
-    mask[np.arange(100), 1, np.arange(100) * 2] = True
-    reference = Reference(mask, spacing_mm=(5.0, 1.0, 1.0))
+SPACINGS = st.tuples(*[st.sampled_from([1.5, 12.0, 48.0, 70.5])] * 3)
+
+
+@settings(deadline=None)
+@given(VOLUMES, SPACINGS, st.sampled_from([1, 3, 30]))
+def test_centre_points_of_sam_med3d_lie_in_the_cube_around_their_mean(mask, spacing_mm, count):
     scheme, _ = find_scheme("3-center-ppv")
-    clicks = scheme.give(SlicedTarget(reference), np.random.default_rng(0), 98, Manner(centre_order="sam-med3d"))
-    planes = [click.position[0] for click in clicks]
-    assert min(planes) >= 49.5 - 96 / 5
-    assert max(planes) < 49.5 + 96 / 5
-    assert len(planes) > 30
+    target = SlicedTarget(Reference(mask, spacing_mm=spacing_mm))
+    clicks = scheme.give(target, np.random.default_rng(0), count, Manner(centre_order="sam-med3d"))
+    if not mask.any():
+        assert clicks == ()
+        return
+    line = slow_line(mask)
+    cells = [[Fraction(int(2 * mm), 3) * i for i, mm in zip(p, spacing_mm, strict=True)] for p in line]  # of 1.5 mm
+    mean = [sum(values) / len(cells) for values in zip(*cells, strict=True)]
+    near = [
+        p
+        for p, cell in zip(line, cells, strict=True)
+        if all(-64 <= c - m < 64 for c, m in zip(cell, mean, strict=True))
+    ]
+    inner = np.linspace(0, len(near) - 1, count + 2, dtype=int)[1:-1].tolist() if near else []
+    assert list(clicks) == [Click(near[i]) for i in sorted(set(inner))]
 
 
 @settings(deadline=None)
@@ -205,6 +217,16 @@ def slow_ring(plane):
 
     near = dilate(map(tuple, np.argwhere(plane).tolist()), 2)
     return dilate(near, 3) - near
+
+
+@settings(deadline=None, max_examples=50)
+@given(VOLUMES)
+def test_the_ring_is_all_that_the_second_dilation_adds(mask):
+    target = SlicedTarget(Reference(mask))
+    for z in slow_slices(mask):
+        pixels = list(map(tuple, target.around(z).tolist()))
+        assert len(pixels) == len(set(pixels))
+        assert set(pixels) == slow_ring(mask[z])
 
 
 @settings(deadline=None, max_examples=50)
@@ -313,6 +335,43 @@ def test_edges_are_noisy_independently_and_uniformly():
     moves = np.array([[n.start[1] - 10, n.start[2] - 10, n.stop[1] - 20, n.stop[2] - 25] for n in noisy])
     assert all(np.bincount(moves[:, i] + 3, minlength=7).min() > 350 for i in range(4))
     assert np.abs(np.corrcoef(moves.T) - np.eye(4)).max() < 0.06
+
+
+class Given:
+    """Draws what it is told."""
+
+    def __init__(self, moves):
+        self.moves = list(moves)
+
+    def integers(self, low, high, size):
+        moves, self.moves = self.moves[:size], self.moves[size:]
+        assert all(low <= move < high for move in moves)
+        return np.array(moves)
+
+
+def published_edges(first, last, size):
+    """The published repair of one pair of edges; what it leaves upside down or empty cannot be a box here."""
+    first, last = min(max(first, 0), size - 1), min(max(last, 0), size - 1)
+    if first >= last:
+        first, last = max(0, first - 1), min(size - 1, last + 1)
+    return min(first, last), max(first, last, min(first, last) + 1)
+
+
+@given(BOXES, st.tuples(*[st.integers(-5, 5)] * 4))
+def test_published_noise_is_clipped_and_repaired_edge_by_edge(box, moves):
+    noisy = with_edge_noise(box, SHAPE, Given(moves), 5, is_clipped=True)
+    for axis in (1, 2):
+        start, stop = box.start[axis] + moves[axis - 1], box.stop[axis] + moves[axis + 1]
+        assert (noisy.start[axis], noisy.stop[axis]) == published_edges(start, stop, SHAPE[axis])
+
+
+@given(BOXES, st.tuples(*[st.integers(-5, 5)] * 4))
+def test_noise_is_cut_at_the_frame_and_edges_that_pass_change_places(box, moves):
+    noisy = with_edge_noise(box, SHAPE, Given(moves), 5)
+    for axis in (1, 2):
+        edges = sorted((box.start[axis] + moves[axis - 1], box.stop[axis] + moves[axis + 1]))
+        start = min(max(edges[0], 0), SHAPE[axis] - 1)
+        assert (noisy.start[axis], noisy.stop[axis]) == (start, max(start + 1, min(edges[1], SHAPE[axis])))
 
 
 def test_published_noise_loses_the_last_pixel_at_the_border():

@@ -137,6 +137,21 @@ def test_published_scribble_on_surplus_is_one_of_those_the_rules_allow(pair, see
     assert set(points) in (allowed or [set()])
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 100_000), st.integers(0, 99))
+def test_published_scribble_runs_around_all_of_an_object_that_was_predicted_on_one_side(number, seed):
+    rng = random(number)
+    target, prediction = np.zeros((22, 5, 24), dtype=bool), np.zeros((22, 5, 24), dtype=bool)
+    corner, size = rng.integers(5, 10, 2), rng.integers(2, 8, 2)
+    box = (slice(corner[0], sum([corner[0], size[0]])), slice(1, 4), slice(corner[1], sum([corner[1], size[1]])))
+    target[box] = True
+    prediction[box] = True
+    prediction[corner[0] + size[0] - 1 :, 1:4, corner[1] : corner[1] + size[1]] = True  # beyond one side only
+    comparison = Comparison.of(prediction, target)
+    points = line_through_surplus(comparison, random(seed), PUBLISHED)
+    assert set(points) in slow_published_scribbles(prediction, target)
+
+
 def test_every_published_scribble_may_be_drawn():
     prediction, target = blobs(12)
     comparison = Comparison.of(prediction, target)
@@ -244,6 +259,19 @@ def test_one_stroke_follows_one_outline_unless_published():
     assert all(len(side) == 1 for side in sides)
     assert {True} in sides
     assert {False} in sides
+
+
+def test_of_equal_planes_the_coronal_one_and_of_equal_stretches_the_first_is_taken():
+    target, prediction = np.zeros((9, 9, 9), dtype=bool), np.zeros((9, 9, 9), dtype=bool)
+    target[4, 1, 1] = True
+    prediction[1:3, 6, 5] = prediction[5:7, 6, 5] = True
+    for seed in range(5):
+        points = line_through_surplus(Comparison.of(prediction, target), random(seed), Stroke())
+        assert points == ((1, 6, 5), (2, 6, 5))
+    prediction[1:3, 6, 5] = prediction[5:7, 6, 5] = False
+    prediction[2, 3, 2:5] = prediction[2:5, 7, 7] = True  # three in each of two coronal planes and of one sagittal
+    points = line_through_surplus(Comparison.of(prediction, target), random(0), Stroke())
+    assert points == ((2, 3, 2),)
 
 
 def test_column_is_drawn_where_the_plane_has_nothing_of_the_object():

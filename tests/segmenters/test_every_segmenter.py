@@ -94,6 +94,7 @@ CASES = {
     "copy-support-mask": Case("copy-support-mask"),
     "saliency-only": Case("saliency-only"),
     "superpixel-prototypes": Case("superpixel-prototypes"),
+    "votes": Case("votes(segmenter='superpixel-prototypes')"),
     "sssi": Case("sssi(segmenter='superpixel-prototypes', mode='feedback')"),
 }
 # What each round says, by kind: (shape of the sample, number of the round, from 0) to a prompt.

@@ -14,7 +14,6 @@ what it takes to an empty one.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,8 +23,6 @@ from typing import Any
 import cv2
 import numpy as np
 import polars as pl
-
-sys.path.insert(0, str(Path(__file__).parent))
 from davis_metrics import OBJECTS, SHAPE, video
 
 from segarena.client.davis import DavisInteractiveSession

@@ -35,7 +35,8 @@ class _Sides(NamedTuple):
 def double_borders(scene: Scene, *, near_px: float, least_px: float) -> Iterator[DoubleBorder]:
     """Yield pairs of regions whose borders run in parallel, closer than `near_px`, for `least_px` on end.
 
-    Sides that two regions share are left out, as are sides on the frame of the image, where regions end together.
+    Sides that two regions share are left out, as are sides on the frame of the image, where regions end together, and
+    pairs of outlines with so many vertices that this would take seconds.
     """
     shared = set(scene.shared_edges())
     sides = {

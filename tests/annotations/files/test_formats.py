@@ -123,12 +123,14 @@ def test_a_set_without_scenes_can_be_written_anywhere(name, tmp_path):
 def test_a_folder_is_all_annotation_files_in_it_and_one_bad_file_spoils_none(demo_set, tmp_path):
     write_scenes(demo_set, tmp_path / "sub" / "a.json", "coco-amodal")
     (tmp_path / "b.json").write_text("{")
+    (tmp_path / "c.json").write_text('[{"layers": 3}]')
     (tmp_path / "notes.txt").write_text("not looked at")
     again = read_scenes(tmp_path)
     assert len(again.scenes) == len(demo_set.scenes)
-    (defect,) = again.defects
-    assert defect.kind == "file"
-    assert "b.json: expected JSON" in defect.message
+    damaged, other = again.defects
+    assert (damaged.kind, damaged.severity, other.kind, other.severity) == ("file", "error", "file", "note")
+    assert "b.json: expected JSON" in damaged.message
+    assert "c.json: expected annotations" in other.message
 
 
 def test_what_cannot_be_read_is_one_typed_error(tmp_path):

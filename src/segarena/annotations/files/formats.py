@@ -108,13 +108,18 @@ FORMATS = {
     ),
 }
 
+
+class _OtherJson(DatasetError):
+    """A JSON file that holds no annotations, as folders may have."""
+
+
 READABLE = ("coco-amodal", "coco", "ann", "labelme", "cvat", "rle")
 
 
 def read_scenes(path: Path, *, file_format: str | None = None, images: Path | None = None) -> SceneSet:
     """Return the scenes in a file, or in all annotation files of a folder.
 
-    In a folder a file that cannot be read is a defect of the set, and the others are read.
+    In a folder a file that cannot be read is a defect of the set, JSON of another kind a note, and the others are read.
 
     Args:
         path: a file, or a folder with `.json`, `.ann` and `.xml` files.
@@ -173,6 +178,8 @@ def _format(name: str) -> Format:
 def _read_of_many(path: Path, file_format: str | None, images: Path) -> SceneSet:
     try:
         return _read(path, file_format, images)
+    except _OtherJson as error:
+        return SceneSet(defects=(Defect(kind="file", message=str(error), severity="note"),))
     except SegarenaError as error:
         return SceneSet(defects=(Defect(kind="file", message=str(error)),))
 
@@ -191,7 +198,7 @@ def _format_of(path: Path) -> str:
     if path.suffix.lower() in (".xml", ".ann"):
         return "cvat" if path.suffix.lower() == ".xml" else "ann"
     value, _ = read_json(path)
-    if isinstance(value, list):
+    if any("segmentation" in record for record in records(value)):
         return "rle"
     top: dict[str, Any] = value if isinstance(value, dict) else {}
     if "shapes" in top:
@@ -199,7 +206,7 @@ def _format_of(path: Path) -> str:
     if "polygons_str" in top:
         return "ann"
     if "annotations" not in top:
-        raise DatasetError(f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON, name the format")
+        raise _OtherJson(f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON, name the format")
     return "coco-amodal" if any("regions" in record for record in records(top["annotations"])) else "coco"
 
 

@@ -93,6 +93,12 @@ def test_the_worst_come_first_and_the_rest_is_said_to_be_left_out(scenes, folder
     assert errors == sorted(errors, reverse=True)
 
 
+def test_annotators_without_names_keep_their_own_findings(scenes, folder):
+    nameless = replace(scenes, scenes=tuple(replace(scene, annotator="") for scene in scenes.scenes))
+    page = review_page(nameless, images=folder)
+    assert page.count('class="finding ') == len(check_set(nameless)) == len(check_set(scenes))
+
+
 def test_names_are_shown_and_never_run(tmp_path):
     mask = np.zeros((40, 50), dtype=bool)
     mask[5:30, 5:40] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,27 @@ def check_set(scenes: SceneSet, *, limits: Limits | None = None) -> list[Defect]
 
     Never raises for a bad scene: that is a defect, and the others are looked at.
     """
-    found = list(scenes.defects)
-    for group in scenes.by_image().values():
-        drawn: list[tuple[Scene, Rasters]] = []
-        for scene in group:
+    return [*scenes.defects, *chain.from_iterable(check_each(scenes, limits=limits))]
+
+
+def check_each(scenes: SceneSet, *, limits: Limits | None = None) -> list[list[Defect]]:
+    """Return what is wrong with each scene of a set, in its order, alone and against the others of its image."""
+    found: list[list[Defect]] = [[] for _ in scenes.scenes]
+    groups: dict[str, list[int]] = {}
+    for index, scene in enumerate(scenes.scenes):
+        groups.setdefault(scene.image.id, []).append(index)
+    for group in groups.values():
+        drawn: dict[int, tuple[Scene, Rasters]] = {}
+        for index in group:
+            scene = scenes.scenes[index]
             try:
-                drawn.append((scene, rasterise(scene)))
+                drawn[index] = (scene, rasterise(scene))
             except InvalidMask:
-                found += check_scene(scene, limits=limits)  # it says which mask
-        for place, (scene, rasters) in enumerate(drawn):
-            found += check_scene(scene, limits=limits, rasters=rasters)
-            found += check_against(drawn[place], drawn[:place] + drawn[place + 1 :], limits=limits)
+                found[index] = check_scene(scene, limits=limits)  # it says which mask
+        for index, (scene, rasters) in drawn.items():
+            others = [pair for other, pair in drawn.items() if other != index]
+            found[index] = check_scene(scene, limits=limits, rasters=rasters)
+            found[index] += check_against((scene, rasters), others, limits=limits)
     return found
 
 

@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path, PureWindowsPath
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from segarena.annotations.consensus import check_set
+from segarena.annotations.consensus import check_each
 from segarena.annotations.defects import Defect
 from segarena.annotations.quality import centre
 from segarena.annotations.rasters import Rasters, rasterise
@@ -42,22 +43,17 @@ def review_page(scenes: SceneSet, *, images: Path, title: str = "annotations", m
         title: what the set is called, as on the page.
         most: annotations shown; the page says how many were left out.
     """
-    found: dict[tuple[str, str], list[Defect]] = {(s.image.id, s.annotator): [] for s in scenes.scenes}
-    general: list[Defect] = []
-    for defect in check_set(scenes):
-        found.get((defect.image, defect.annotator), general).append(defect)
-    ranked = sorted(scenes.scenes, key=lambda scene: _weight(found[scene.image.id, scene.annotator]), reverse=True)
-    shown = ranked[:most]
-    sections = [
-        _section(number, scene, found[scene.image.id, scene.annotator], images) for number, scene in enumerate(shown)
-    ]
-    rows = "".join(_row(number, scene, found[scene.image.id, scene.annotator]) for number, scene in enumerate(shown))
-    left_out = f"<p class='note'>{len(ranked) - most} annotations with fewer errors are not shown.</p>" * (
-        len(ranked) > most
+    found, general = _found(scenes)
+    pairs = sorted(zip(scenes.scenes, found, strict=True), key=lambda pair: _weight(pair[1]), reverse=True)
+    shown = pairs[:most]
+    sections = [_section(number, scene, defects, images) for number, (scene, defects) in enumerate(shown)]
+    rows = "".join(_row(number, scene, defects) for number, (scene, defects) in enumerate(shown))
+    left_out = f"<p class='note'>{len(pairs) - most} annotations with fewer errors are not shown.</p>" * (
+        len(pairs) > most
     )
     body = (
         f'<header class="top"><p class="kicker">amodal annotations · review</p><h1>{escape(title)}</h1>'
-        f'<p class="mode">{_counted([d for every in (*found.values(), general) for d in every], scenes)}</p></header>'
+        f'<p class="mode">{_counted([*chain(*found), *general], scenes)}</p></header>'
         f"{_listed(general, 'About the file') if general else ''}{left_out}"
         '<p class="lead">Click a finding to see its regions and its place; J and K go on and back, Z zooms in '
         "and out. Approve an annotation or return it with a comment; decisions stay in this browser until you save "
@@ -67,6 +63,17 @@ def review_page(scenes: SceneSet, *, images: Path, title: str = "annotations", m
         f"</thead><tbody>{rows}</tbody></table>{''.join(sections)}"
     )
     return _document(f"Review of {title}", body)
+
+
+def _found(scenes: SceneSet) -> tuple[list[list[Defect]], list[Defect]]:
+    """Return the findings of each scene, and those that are of no scene."""
+    found = check_each(scenes)
+    places = {(scene.image.id, scene.annotator): place for place, scene in enumerate(scenes.scenes)}
+    general: list[Defect] = []
+    for defect in scenes.defects:
+        place = places.get((defect.image, defect.annotator))
+        (general if place is None else found[place]).append(defect)
+    return found, general
 
 
 def _weight(defects: Sequence[Defect]) -> tuple[int, ...]:
@@ -90,7 +97,7 @@ def _row(number: int, scene: Scene, defects: Sequence[Defect]) -> str:
 
 
 def _section(number: int, scene: Scene, defects: Sequence[Defect], images: Path) -> str:
-    key = escape(f"{scene.image.id} {scene.annotator}", quote=True)
+    key = escape(f"{scene.image.id} {scene.annotator} {scene.attributes.get('id', '')}", quote=True)
     name = escape(scene.image.file_name or f"image {scene.image.id}")
     ranked = sorted(defects, key=lambda defect: _SEVERITIES.index(defect.severity))
     try:

@@ -91,6 +91,12 @@ def test_label_images_hold_the_modal_segmentation(kind, demo_set, tmp_path):
         np.testing.assert_array_equal(read_values(file), rasterise(scene).owner)
 
 
+def test_annotators_without_names_get_numbered_files(demo_set, tmp_path):
+    nameless = replace(demo_set, scenes=tuple(replace(scene, annotator="") for scene in demo_set.scenes))
+    files = write_scenes(nameless, tmp_path, "png-16")
+    assert [file.name for file in files] == ["scene-1.png", "scene-1.2.png", "scene-2.png", "scene-2.2.png"]
+
+
 def test_run_lengths_of_regions_come_back_as_the_same_pixels(demo_set, tmp_path):
     write_scenes(demo_set, tmp_path / "a.json", "rle")
     again = read_scenes(tmp_path / "a.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -29,7 +30,7 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: Kind) -> list[Path
         kind: "16-bit" grey, for any program; "palette", 8 bits, in colours, for at most 255 regions.
 
     Raises:
-        InvalidInput: more regions than the kind has numbers, or two scenes whose files would have the same name.
+        InvalidInput: more regions than the kind has numbers.
         InvalidMask: a mask of a scene has another size than its image.
     """
     stems = named_scenes(scenes)
@@ -45,16 +46,14 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: Kind) -> list[Path
 def named_scenes(scenes: SceneSet) -> dict[str, Scene]:
     """Return each scene by the stem of its files: the image's, with the annotator where it has several.
 
-    Raises:
-        InvalidInput: two scenes would have the same.
+    Where two would have the same, as of annotators without names, the later ones are numbered from 2.
     """
     groups = scenes.by_image()
     found: dict[str, Scene] = {}
     for scene in scenes.scenes:
         stem = file_stem(scene, with_annotator=len(groups[scene.image.id]) > 1)
-        if stem in found:
-            raise InvalidInput(f"{scene.title}: expected a name of its own, but {stem}.png is taken; rename the image")
-        found[stem] = scene
+        names = chain([stem], (f"{stem}.{number}" for number in count(2)))
+        found[next(name for name in names if name not in found)] = scene
     return found
 
 
@@ -68,13 +67,13 @@ def encode_png(values: NDArray[Any], colours: NDArray[np.uint8] | None = None) -
     return buffer.getvalue()
 
 
-def palette(count: int) -> NDArray[np.uint8]:
-    """Return `count` colours that are well apart, uint8 (count, 3), black first.
+def palette(size: int) -> NDArray[np.uint8]:
+    """Return `size` colours that are well apart, uint8 (size, 3), black first.
 
     Each colour takes its bits, from the highest, from the bits of its number (the order of PASCAL VOC).
     """
-    numbers = np.arange(count)
-    colours = np.zeros((count, 3), dtype=np.uint8)
+    numbers = np.arange(size)
+    colours = np.zeros((size, 3), dtype=np.uint8)
     for place in range(8):
         for channel in range(3):
             colours[:, channel] |= ((numbers >> (3 * place + channel) & 1) << (7 - place)).astype(np.uint8)

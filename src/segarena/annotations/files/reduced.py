@@ -39,7 +39,7 @@ def write_reduction(scenes: SceneSet, out: Path, reduction: str) -> list[Path]:
     - `shared-edges`, `boxes`: rows of image, author and what is found, in (x, y)
 
     Raises:
-        InvalidInput: no such reduction, or two scenes whose files would have the same name.
+        InvalidInput: no such reduction.
         InvalidMask: a mask of a scene has another size than its image.
     """
     if reduction in PICTURES:

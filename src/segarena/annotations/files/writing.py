@@ -66,5 +66,5 @@ def mask_record(mask: Rle) -> dict[str, Any]:
 def file_stem(scene: Scene, *, with_annotator: bool) -> str:
     """Return a name for the files of a scene, of characters that every file system takes."""
     stem = Path(scene.image.file_name).stem or scene.image.id
-    parts = [stem, scene.annotator] if with_annotator else [stem]
+    parts = [stem, scene.annotator] if with_annotator and scene.annotator else [stem]
     return ".".join(re.sub(r"[^\w-]", "_", part) or "_" for part in parts)

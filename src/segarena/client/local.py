@@ -25,7 +25,7 @@ from segarena.benchmarks.davis import COLUMNS as COLUMNS_OF
 from segarena.client.connector import Opened
 from segarena.client.journal import Journal
 from segarena.client.report_file import ReportFile
-from segarena.client.submissions import answer_of, check_ids, session_file, submission
+from segarena.client.submissions import answer_of, as_labels, session_file, submission
 from segarena.dialogue import Prediction
 from segarena.engine.evaluate import finish, open_folder
 from segarena.engine.lockstep import open_sessions
@@ -129,10 +129,10 @@ class LocalConnector:
             StoreError: it could not be written.
         """
         session = self._open()
-        check_ids(masks, session)
+        labels = as_labels(masks, session)
         frames = None if candidates is None else tuple(candidates)
         before = session.answered
-        session.submit(Prediction(masks, candidates=frames), seconds)
+        session.submit(Prediction(labels, candidates=frames), seconds)
         is_taken = session.answered > before
         self._note(session, seconds=seconds, candidates=frames, is_taken=is_taken)
         if is_taken:

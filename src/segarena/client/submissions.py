@@ -70,8 +70,15 @@ def answer_of(entry: Mapping[str, Any], shape: tuple[int, ...]) -> Prediction:
     return Prediction(labels, candidates=None if frames is None else tuple(frames))
 
 
-def check_ids(masks: Any, session: Session) -> None:
-    """Raise PredictionInvalid if there is an object id in `masks` that the target does not have."""
+def as_labels(masks: Any, session: Session) -> Any:
+    """Return whole numbers as uint8, anything else as it is; what it should be is the session's to say.
+
+    Raises:
+        PredictionInvalid: there is an object id that the target does not have.
+    """
     given, objects = np.asarray(masks), session.target.objects
-    if given.dtype.kind in "iu" and given.size and given.max() > objects:
+    if given.dtype.kind not in "iu" or not given.size:
+        return given
+    if given.max() > objects:
         raise PredictionInvalid(f"masks: expected object ids 0 to {objects}, got {int(given.max())}")
+    return given if given.min() < 0 else given.astype(np.uint8, copy=False)

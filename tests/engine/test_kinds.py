@@ -267,3 +267,35 @@ def test_encoding_is_taken_off_the_time_of_a_dialogue(tmp_path, seconds, rounds)
     run = segarena.evaluate(rules, segmenter=Encodes(), dataset=Few(video), out=tmp_path / "run")
     assert run.records().height == rounds
     assert run.config["benchmark"]["budget"] == {"seconds_per_object": seconds, "counts_judging": False}
+
+
+class Hesitates:
+    """Says nothing in the first and the third of four rounds."""
+
+    may_be_silent = True
+
+    def next(self, turn):
+        return () if turn.round % 2 else [Click((0, 0))]
+
+
+class Counts(Recorder):
+    """Answers with one more row every time it is asked."""
+
+    def predict(self, encoded, dialogues):
+        masks = super().predict(encoded, dialogues)
+        for mask in masks:
+            mask[: len(self.dialogues)] = True
+        return masks
+
+
+def test_a_segmenter_is_not_asked_in_a_silent_round_and_its_last_answer_stands(tmp_path):
+    image = ImageSample(
+        id="i", image=np.zeros((6, 8, 3), np.uint8), targets=(Target(id="t", mask=np.ones((6, 8), dtype=bool)),)
+    )
+    rules = Benchmark(name="b", users=(f"u={__file__}:Hesitates",), metrics=("iou",), rounds=4, summary=())
+    segmenter = Counts()
+    run = segarena.evaluate(rules, segmenter=segmenter, dataset=Few(image), out=tmp_path / "run")
+    assert len(segmenter.dialogues) == 2
+    assert run.records()["intersection"].to_list() == [0, 8, 8, 16]
+    asked = run.timings().filter(pl.col("round") > 0)["predict_s"].to_list()
+    assert [seconds == 0 for seconds in asked] == [True, False, True, False]

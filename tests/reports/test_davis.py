@@ -172,3 +172,43 @@ def test_shown_frames_are_those_drawn_in_and_others_between():
     assert shown_frames(3, [[]]) == [0, 1, 2]
     assert spread([1, 2, 3, 4, 5, 6, 7, 8], 4) == [1, 3, 6, 8]
     assert spread([1, 2], 4) == [1, 2]
+
+
+class FailsForOne(Shifted):
+    """Raises in the second round of the dialogue that began in frame 0."""
+
+    def predict(self, encoded, dialogues):
+        if any(len(d.rounds) == 2 and d.rounds[0][0].points[0][0] == 0 for d in dialogues):
+            raise RuntimeError("not this one")
+        return super().predict(encoded, dialogues)
+
+
+class FirstFrame:
+    """Draws as the robot, but begins in frame 0."""
+
+    prompt_kinds = frozenset({"scribble"})
+    corrects_objects = True
+
+    def next(self, turn):
+        robot = build("user", "scribble-robot(preset='server-2020')")
+        prompts = robot.next(turn)
+        if turn.round > 1:
+            return prompts
+        return [segarena.Scribble(((0.0, 20.0, 20.0), (0.0, 22.0, 25.0)), object_id=1)]
+
+
+def test_a_failure_with_one_user_leaves_the_others_alone(dataset, tmp_path):
+    users = ["robot=scribble-robot", f"mine={__file__}:FirstFrame"]
+    segarena.evaluate(
+        "davis",
+        segmenter=FailsForOne(dataset, 8),
+        dataset=f"demo-videos(size=(60, 90), frames={FRAMES})",
+        users=users,
+        rounds=2,
+        limit=1,
+        out=tmp_path / "run",
+    )
+    robot, mine = timed_runs(read_runs([tmp_path / "run"]))
+    assert [len(one.scores("jaccard")) for one in (robot, mine)] == [1, 0]
+    assert (robot.dropped, mine.dropped) == (0, 0)
+    assert robot.label.endswith(", robot")

@@ -48,10 +48,9 @@ class TimedRun:
     @cached_property
     def report(self) -> pl.DataFrame:
         """The challenge's table; dialogues that failed are left out."""
-        parts = self.run.folder.parts().filter(pl.col("user") == self.user)
-        return report_table(
-            parts.join(_rounds(self.run.failures), on=_KEYS[:3], how="anti"), self.run.timings, self.run.label
-        )
+        failed = _rounds([dialogue for dialogue in self._dialogues if dialogue.failure is not None])
+        parts = self.run.folder.parts().filter(pl.col("user") == self.user).join(failed, on=_KEYS[:3], how="anti")
+        return report_table(parts, self.run.timings, self.run.label)
 
     def scores(self, metric: str) -> list[SampleScore]:
         """Return what each sample came to, those never answered in time too."""
@@ -90,7 +89,11 @@ class TimedRun:
     def _dropped(self) -> pl.DataFrame:
         """The rounds that took time and left no record."""
         mine = self.run.timings.filter(pl.col("user") == self.user).select(_KEYS)
-        return mine.join(_rounds(self.run.dialogues), on=_KEYS, how="anti")
+        return mine.join(_rounds(self._dialogues), on=_KEYS, how="anti")
+
+    @property
+    def _dialogues(self) -> list[DialogueRecord]:
+        return [dialogue for dialogue in self.run.dialogues if dialogue.user == self.user]
 
     @cached_property
     def _late(self) -> list[SampleScore]:

@@ -82,18 +82,22 @@ def line_chart(
     title: str,
     x_label: str,
     y_label: str,
+    x_range: tuple[float, float] | None = None,
     y_range: tuple[float, float] = (0.0, 1.0),
     marks: Sequence[float] = (),
     size_px: tuple[float, float] = (540, 330),
 ) -> str:
-    """Return curves with their bands, each named at its right end; `marks` are heights of dashed lines."""
+    """Return curves with their bands, each named at its right end; `marks` are heights of dashed lines.
+
+    Without `x_range`, x are rounds, and the axis fits them.
+    """
     labels = [_shorten(curve.label) for curve in curves]
     room = max((len(label) for label in labels), default=0) * CHARACTER_PX + 18
     frame = Frame(*size_px, title, right=room)
     xs = [x for curve in curves for x in curve.x] or [0.0, 1.0]
-    x_scale, y_scale = frame.x_scale(min(xs), max(xs)), frame.y_scale(*y_range)
+    x_scale, y_scale = frame.x_scale(*(x_range or (min(xs), max(xs)))), frame.y_scale(*y_range)
     frame.y_axis(y_scale, y_label)
-    frame.x_axis(x_scale, x_label, _whole_ticks(min(xs), max(xs)))
+    frame.x_axis(x_scale, x_label, None if x_range else _whole_ticks(min(xs), max(xs)))
     for mark in marks:
         frame.line(frame.left, y_scale(mark), frame.width_px - frame.right, y_scale(mark), "mark")
     for curve in curves:

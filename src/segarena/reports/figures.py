@@ -13,6 +13,7 @@ from segarena.reports.groups import group_figures
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, Series, figure, panel_px, round_word, series_by_user
 from segarena.reports.tables import curve_intervals, metrics_of, noc_counts, thresholds_of
+from segarena.reports.toss import is_toss
 from segarena.reports.volumes import is_volumes
 from segarena.reports.wording import count_text, metric_name, seconds_text
 
@@ -25,7 +26,8 @@ def figures(runs: Sequence[Run]) -> list[Figure]:
     has_curves = runs[0].rounds > 1 and not is_volumes(runs[0])  # those of volumes are with their tables
     curves = [_curves(runs, metric) for metric in metrics_of(runs[0])[:2]] if has_curves else []
     made = [*curves, _noc(runs), _seconds(runs)]
-    return fill_rows([*filter(None, made), *group_figures(runs)])
+    groups = [] if is_toss(runs[0]) else group_figures(runs)  # those of tiers are with their tables
+    return fill_rows([*filter(None, made), *groups])
 
 
 def fill_rows(made: Sequence[Figure]) -> list[Figure]:

@@ -10,10 +10,9 @@ from segarena.engine.store import write_atomically
 from segarena.errors import StoreError
 from segarena.reports.export import paired_csv, summary_csv, timings_csv
 from segarena.reports.latex import summary_tex
-from segarena.reports.own import own_files
+from segarena.reports.own import general_run, own_files
 from segarena.reports.page import page
 from segarena.reports.reading import read_runs
-from segarena.reports.robustness import whole_dialogues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +54,7 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Seq
         StoreError: records are damaged, or `out` cannot be written.
     """
     read = read_runs(runs, thresholds=thresholds)
-    whole = [whole_dialogues(run) for run in read]
+    whole = [general_run(run) for run in read]
     further = own_files(read)
     folder = Path(out)
     try:

@@ -11,10 +11,12 @@ from typing import NamedTuple
 from segarena.reports.davis import is_davis
 from segarena.reports.davis_page import davis_files, davis_sections
 from segarena.reports.reading import Run
-from segarena.reports.robustness import is_robustness
+from segarena.reports.robustness import is_robustness, whole_dialogues
 from segarena.reports.robustness_page import robustness_sections
 from segarena.reports.robustness_tables import robustness_files
 from segarena.reports.series import Figure
+from segarena.reports.toss import asked_pairs, is_toss
+from segarena.reports.toss_page import toss_files, toss_sections
 from segarena.reports.volumes import is_volumes
 from segarena.reports.volumes_page import volumes_files, volumes_sections
 
@@ -27,17 +29,22 @@ class Own(NamedTuple):
         sections: (anchor, title, HTML) of what stands before all other sections; takes the runs, and what numbers
             tables and figures.
         files: texts by file name.
+        general: a run as all other sections and tables have it.
+        has_pictures: the sections show the dialogues, so that the hardest targets and the gallery are left out.
     """
 
     applies: Callable[[Run], bool]
     sections: Callable[..., Sequence[tuple[str, str, str]]]
     files: Callable[[Sequence[Run]], dict[str, str]]
+    general: Callable[[Run], Run] | None = None
+    has_pictures: bool = False
 
 
 OWN = (
-    Own(is_robustness, robustness_sections, robustness_files),
+    Own(is_robustness, robustness_sections, robustness_files, whole_dialogues),
     Own(is_volumes, volumes_sections, volumes_files),
     Own(is_davis, davis_sections, davis_files),
+    Own(is_toss, toss_sections, toss_files, asked_pairs, has_pictures=True),
 )
 
 
@@ -51,3 +58,14 @@ def own_sections(
 def own_files(runs: Sequence[Run]) -> dict[str, str]:
     """Return the files of the runs' benchmark; nothing when it has none."""
     return next((own.files(runs) for own in OWN if own.applies(runs[0])), dict[str, str]())
+
+
+def general_run(run: Run) -> Run:
+    """Return a run as the sections and tables have it that all benchmarks share."""
+    general = next((own.general for own in OWN if own.applies(run)), None)
+    return run if general is None else general(run)
+
+
+def has_own_pictures(run: Run) -> bool:
+    """Tell whether the sections of the run's benchmark show its dialogues."""
+    return any(own.has_pictures for own in OWN if own.applies(run))

@@ -13,10 +13,10 @@ from segarena.registry import PluginSpec
 from segarena.reports.figures import figures
 from segarena.reports.gallery import gallery
 from segarena.reports.naming import short_name
-from segarena.reports.own import own_sections
+from segarena.reports.own import general_run, has_own_pictures, own_sections
 from segarena.reports.ranking import gallery_keys, ranked_targets
 from segarena.reports.reading import Run
-from segarena.reports.robustness import base_user, is_robustness, whole_dialogues
+from segarena.reports.robustness import base_user, is_robustness
 from segarena.reports.sections import MOST_HARD, failures_section, hardest_table, paired_table, summary_table
 from segarena.reports.series import Figure, round_word
 from segarena.reports.tables import paired_rows
@@ -45,11 +45,11 @@ VOLUME_STRIPS = 12
 def page(runs: Sequence[Run]) -> str:
     """Return the report of `runs` as one self-contained HTML document."""
     everyone = runs
-    runs = [whole_dialogues(run) for run in everyone]
-    targets = ranked_targets(runs)
-    pictures = gallery(runs, gallery_keys(targets, **_how_many(runs)))
+    runs = [general_run(run) for run in everyone]
+    targets = [] if has_own_pictures(runs[0]) else ranked_targets(runs)
+    pictures = gallery([] if has_own_pictures(runs[0]) else runs, gallery_keys(targets, **_how_many(runs)))
     numbered = _Numbered()
-    usual = [base_user(run) for run in everyone]
+    usual = [base_user(run) for run in runs]
     sections = [
         *own_sections(everyone, numbered.table, numbered.figure),
         ("summary", "Summary", _summary(runs, usual, numbered)),

@@ -21,6 +21,8 @@ class Value:
         decimals: how many are printed.
         note: printed below where there is no interval.
         is_signed: a difference, printed with its sign.
+        is_share: printed in per cent, in CSV as it is.
+        is_best: set in bold.
     """
 
     mean: float
@@ -29,6 +31,8 @@ class Value:
     decimals: int = 3
     note: str = ""
     is_signed: bool = False
+    is_share: bool = False
+    is_best: bool = False
 
     @property
     def text(self) -> str:
@@ -41,7 +45,7 @@ class Value:
         return self.note if math.isnan(self.low) else f"[{self._print(self.low)}, {self._print(self.high)}]"
 
     def _print(self, value: float) -> str:
-        text = f"{abs(value):.{self.decimals}f}"
+        text = f"{abs(100 * value if self.is_share else value):.{self.decimals}f}"
         is_zero = not any(digit in text for digit in "123456789")
         sign = "" if is_zero else "−" if value < 0 else "+" if self.is_signed else ""
         return sign + text
@@ -104,7 +108,7 @@ def _columns(sheet: Sheet) -> list[list[Cell]]:
 
 def _html(cell: Cell) -> str:
     if isinstance(cell, Value):
-        return number_cell(cell.mean, cell.text, cell.bounds)
+        return number_cell(cell.mean, cell.text, cell.bounds, css="best" if cell.is_best else "")
     return text_cell(cell) if isinstance(cell, str) else number_cell(cell, str(cell))
 
 
@@ -115,4 +119,4 @@ def _csv(cell: Cell, has_ends: bool) -> list[str]:
 
 
 def _tex(cell: Cell) -> str:
-    return latex_cell(cell.text, cell.bounds) if isinstance(cell, Value) else str(cell)
+    return latex_cell(cell.text, cell.bounds, is_bold=cell.is_best) if isinstance(cell, Value) else str(cell)

@@ -9,10 +9,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from segarena.reports.own import general_run
 from segarena.reports.reading import Run, read_runs
 from segarena.reports.robustness import base_user, is_robustness
 from segarena.reports.robustness_tables import robustness_terminal
 from segarena.reports.tables import direction, paired_rows, summary_rows, timing_rows
+from segarena.reports.toss import PAIRS_ASKED, is_toss
+from segarena.reports.toss_page import toss_terminal
 from segarena.reports.wording import (
     bounds_text,
     difference_bounds_text,
@@ -39,11 +42,14 @@ def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = 
         RunMissing, RunConflict: see `segarena.reports.reading.read_runs`.
     """
     everyone = read_runs(runs, thresholds=thresholds)
-    read = [base_user(run) for run in everyone]
+    read = [base_user(general_run(run)) for run in everyone]
     parts: list[RenderableType] = [Text(f"{read[0].config['benchmark']['name']}, {protocol_text(read[0])}")]
     parts += [Text(text, style="bold yellow") for run in read for text in (partial_text(run), empty_text(run)) if text]
     if is_robustness(read[0]):
         parts += [robustness_terminal(everyone), Text("\nbase user", style="bold")]
+    if is_toss(read[0]):
+        grid, notes = toss_terminal(everyone)
+        parts += [*(Text(note, style="dim") for note in notes), _tables(grid, 1), Text(PAIRS_ASKED, style="bold")]
     parts.append(_summary(read))
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read)] if text]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from segarena.cli import toss_build
+from segarena.cli import toss_bias, toss_build
 from segarena.cli.exits import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ _PAIRS_HELP = "Lists of pairs, published or your own, or folders of them."
 
 app.command("build")(toss_build.build)
 app.command("judge")(toss_build.judge)
+app.command("spurious")(toss_bias.spurious)
+app.command("bias")(toss_bias.bias)
+app.command("cnb")(toss_bias.cnb)
+app.command("sgtss")(toss_bias.sgtss)
 
 
 @app.callback()

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from segarena.cli.exits import FAILURES, one_line_errors
+from segarena.cli.fold_options import FoldsOption, read_folds
 
 if TYPE_CHECKING:
     from segarena.datasets.oneshot.sources import Source
@@ -27,9 +28,7 @@ def build(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to fill; what is done there is kept.")] = Path(
         "tiers"
     ),
-    folds: Annotated[
-        str, typer.Option(help="How many; pascal, interleaved or blocks; or a file, a fold a line. [default: none]")
-    ] = "",
+    folds: FoldsOption = "",
     saliency: Annotated[
         str, typer.Option(help="boundary-contrast, spectral-residual, a folder of maps, or file.py:function.")
     ] = "boundary-contrast",
@@ -73,13 +72,14 @@ def build(
 
     with one_line_errors("stopped; the same command goes on"):
         source, called, dataset = _opened(images, out)
+        parted = read_folds(folds, {label for label, _ in source.items()})
         plan = _plan(
-            name=name or called, folds=_folds(folds, source), saliency=saliency, difficulty=difficulty,
+            name=name or called, folds=parted, saliency=saliency, difficulty=difficulty,
             easy_from=_number(easy_from), salient_from=_number(salient_from), looks=looks, similar_per=similar_per,
             min_area_px=min_area, seed=seed, lists={"training": training, "keep": keep, "drop": drop},
             quotas={"partition": per_partition, "level": per_level},
         )  # fmt: skip
-        with _Bars() as bars:
+        with StageBars() as bars:
             built = build_tiers(source, out, plan, on_progress=bars.show)
         (out / DATASET).write_text(dataset + "\n", encoding="utf-8")
         _show(built, out, dataset)
@@ -125,18 +125,34 @@ def judge(
 
 def _opened(images: str, out: Path) -> tuple[Source, str, str]:
     """Return where images and masks are, what the data set is called, and how it is written with the new pairs."""
+    from segarena.registry import PluginSpec
+
+    pairs = (out / "pairs.parquet").resolve().as_posix()
+    source = open_source(images)
+    folder = Path(images).expanduser()
+    if folder.is_dir():
+        spec = PluginSpec("oneshot-folder", {"path": folder.resolve().as_posix(), "pairs": pairs})
+        return source, folder.resolve().name, str(spec)
+    spec = PluginSpec.parse(images)
+    return source, spec.reference, str(PluginSpec(spec.reference, {**spec.options, "pairs": pairs}))
+
+
+def open_source(images: str) -> Source:
+    """Return where images and masks are: of a folder as `oneshot-folder` has it, or of a one-shot dataset as written.
+
+    Raises:
+        InvalidInput: it is neither.
+        DatasetMissing: the folder lacks images or masks.
+    """
     from segarena.datasets.oneshot.paired import PairedImages
     from segarena.datasets.oneshot_folder import folder_source
     from segarena.errors import InvalidInput
     from segarena.registry import PluginSpec
     from segarena.registry import build as build_plugin
 
-    pairs = (out / "pairs.parquet").resolve().as_posix()
     folder = Path(images).expanduser()
     if folder.is_dir():
-        name = folder.resolve().name
-        spec = PluginSpec("oneshot-folder", {"path": folder.resolve().as_posix(), "pairs": pairs})
-        return folder_source(folder), name, str(spec)
+        return folder_source(folder)
     spec = PluginSpec.parse(images)
     if not spec.options:
         raise InvalidInput(
@@ -145,31 +161,7 @@ def _opened(images: str, out: Path) -> tuple[Source, str, str]:
     found = build_plugin("dataset", spec)
     if not isinstance(found, PairedImages):
         raise InvalidInput(f"{images}: expected a one-shot dataset, such as pascal5i or oneshot-folder")
-    return found.source, spec.reference, str(PluginSpec(spec.reference, {**spec.options, "pairs": pairs}))
-
-
-def _folds(text: str, source: Source) -> tuple[tuple[str, ...], ...]:
-    """Return the classes of each fold."""
-    from segarena.datasets.oneshot.folds import FOLDS, fold_classes
-    from segarena.errors import InvalidInput
-
-    classes = sorted({label for label, _ in source.items()})
-    if not text:
-        return ()
-    if text in ("pascal", "interleaved", "blocks"):
-        there = set(classes)
-        found = [tuple(str(c) for c in fold_classes(fold, text) if str(c) in there) for fold in range(FOLDS)]
-        return tuple(found)
-    if text.isdigit() and 1 <= int(text) <= len(classes):
-        count = int(text)
-        return tuple(tuple(classes[k * len(classes) // count : (k + 1) * len(classes) // count]) for k in range(count))
-    if Path(text).is_file():
-        lines = Path(text).read_text(encoding="utf-8").splitlines()
-        return tuple(tuple(part.strip() for part in line.split(",") if part.strip()) for line in lines if line.strip())
-    raise InvalidInput(
-        f"--folds {text}: expected 1 to {len(classes)}, pascal, interleaved, blocks, "
-        "or a file with a fold a line, classes separated by commas"
-    )
+    return found.source
 
 
 def _plan(*, lists: dict[str, Path | None], quotas: dict[str, Any], **options: Any) -> Plan:
@@ -213,7 +205,7 @@ def _show(built: Built, out: Path, dataset: str) -> None:
     typer.echo(f'or:            segarena run toss --dataset "{dataset}" --segmenter NAME')
 
 
-class _Bars:
+class StageBars:
     """A bar for each stage on a terminal; elsewhere a line when a stage is done."""
 
     def __init__(self) -> None:
@@ -224,7 +216,7 @@ class _Bars:
         )  # fmt: skip
         self._tasks: dict[str, TaskID] = {}
 
-    def __enter__(self) -> _Bars:
+    def __enter__(self) -> StageBars:
         self._bars.start()
         return self
 

@@ -127,8 +127,10 @@ class PairedImages(ListedDataset[ImageSample]):
     def _load_support(self, label: str, image: str, kind: str) -> Support:
         pixels = self.source.image(image)
         shape = pixels.shape[:2]
-        mask = self._mask(label, image, pixels).mask if kind == "shown" else np.zeros(shape, dtype=np.bool_)
-        pixels = np.zeros_like(pixels) if kind == "empty" else pixels
+        mask = (
+            self._mask(label, image, pixels).mask if kind in ("shown", "no-image") else np.zeros(shape, dtype=np.bool_)
+        )
+        pixels = np.zeros_like(pixels) if kind in ("empty", "no-image") else pixels
         name = image if kind == "shown" else f"{image} ({kind})"
         return Support(sample=ImageSample(id=name, image=pixels), mask=mask)
 

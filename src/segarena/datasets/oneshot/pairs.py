@@ -15,8 +15,8 @@ import polars as pl
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
 
 Tier: TypeAlias = Literal["pairs", "query-complexity", "support-cognizance", "generalization"]
-SupportKind: TypeAlias = Literal["shown", "null-mask", "empty"]
-"""As it is; with a mask that shows nothing; with a black image as well."""
+SupportKind: TypeAlias = Literal["shown", "null-mask", "empty", "no-image"]
+"""As it is; with a mask that shows nothing; with a black image as well; with a black image alone."""
 
 PARTITIONS = ("easy_sal", "hard_sal", "easy_nsal", "hard_nsal")
 """Of the Query Complexity tier, in the paper's order."""

@@ -99,11 +99,14 @@ def write_published(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
     the parameters of transforms (rows get `xf` and their number), and the difference between L2 and L3.
 
     Raises:
-        InvalidInput: pairs with several supports, or of a data set whose names have no published form.
+        InvalidInput: pairs with several supports, supports without image alone, or a data set whose names have no
+            published form.
     """
     table = pairs_table(pairs)
     if (table["supports"].list.len() != 1).any():
         raise InvalidInput("the published formats hold one support per pair; write a table of pairs (.parquet) instead")
+    if (table["support_kind"] == "no-image").any():
+        raise InvalidInput("the published formats know no support without image; write a table of pairs instead")
     written: list[Path] = []
     for (name,), part in table.group_by(["list"], maintain_order=True):
         convention = _writable(part)

@@ -77,10 +77,10 @@ def test_completion_offers_commands_and_options():
 
 
 def test_the_program_refuses_in_one_line_with_exit_code_2():
-    done = program("run", "clicks", "-s", "sample-dsic")
+    done = program("run", "clicks", "-s", "smpl-disc")
     assert done.returncode == 2
     assert done.stderr == (
-        "error: no segmenter is called 'sample-dsic'; did you mean 'sample-disc'? "
+        "error: no segmenter is called 'smpl-disc'; did you mean 'sample-disc'? "
         "A file works too: my_file.py:MyClass.\n"
     )
 

@@ -127,7 +127,7 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
     [
         (["run"], "which segmenter? give --segmenter NAME; 'segarena list segmenters' shows what there is"),
         (["run", "click", "-s", "sample-disc"], "no benchmark is called 'click'; did you mean 'clicks'"),
-        (["run", "-s", "sample-disc", "-d", "dmeo"], "no dataset is called 'dmeo'; did you mean 'demo'?"),
+        (["run", "-s", "sample-disc", "-d", "dmeo"], "no dataset is called 'dmeo'; did you mean 'demo'"),
         (["run", "-s", "sample-disc", "-u", "center"], "no user is called 'center'; did you mean 'centre'?"),
         (["run", "-s", "sample-disc", "-m", "diec"], "no metric is called 'diec'; did you mean 'dice'?"),
         (["run", "-s", "mine.py:Mine"], "there is no file mine.py"),

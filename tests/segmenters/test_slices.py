@@ -531,6 +531,25 @@ def test_an_answer_of_another_shape_is_named_with_its_slice():
         ask(Wrong(), volume(tube()), [Click((4, 18, 21))])
 
 
+@pytest.mark.parametrize(("given", "words"), [(None, "a NoneType"), ([], "0"), (np.zeros((2, 40, 44)), "2")])
+def test_answers_that_are_not_one_for_each_dialogue_are_told_apart(given, words):
+    class Wrong(Recorder):
+        def predict(self, encoded, dialogues):
+            return given
+
+    with pytest.raises(PredictionInvalid, match=f"slice 4: expected a list of 1 predictions, got {words}$"):
+        ask(Wrong(), volume(tube()), [Click((4, 18, 21))])
+
+
+def test_answers_may_be_a_stack_of_masks():
+    class Stacked(Recorder):
+        def predict(self, encoded, dialogues):
+            return np.ones((len(dialogues), 40, 44), bool)
+
+    (prediction,) = ask(Stacked(), volume(tube()), [Click((4, 18, 21))])
+    assert prediction.mask.sum() == 40 * 44
+
+
 def test_images_and_segmenters_of_volumes_are_refused():
     with pytest.raises(SegmenterError, match="volumes"):
         Slices(segmenter=Recorder()).encode(ImageSample(id="a", image=np.zeros((4, 4, 3), np.uint8)))

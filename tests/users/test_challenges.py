@@ -87,6 +87,9 @@ def test_middle_may_be_that_of_the_voxels():
     target[7, 5:15, 5:15] = True
     assert ask("cvpr2025", target)[0].start[0] == 4
     assert ask("cvpr2025(middle='voxel')", target)[0].start[0] == 7
+    target[7] = target[6]
+    target[0:4] = False  # four voxels in four slices: the later of the two in the middle
+    assert ask("cvpr2025(middle='voxel')", target)[0].start[0] == 6
     for seed in range(20):
         target = blob(seed)
         planes = np.where(target)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, get_args
 
 from segarena.dialogue import Dialogue, Lift, Prediction, Spread, as_prediction
@@ -135,10 +135,12 @@ class Slices:
                 who_asks[plane].append(index)
         answers: dict[int, Answers] = {index: {} for index in asked}
         for plane, indices in sorted(who_asks.items()):
-            given = self.segmenter.predict(encoded.of(plane), [asked[index][plane] for index in indices])
-            if len(given) != len(indices):
-                raise PredictionInvalid(f"slice {plane}: expected {len(indices)} predictions, got {len(given)}")
-            for index, answer in zip(indices, given, strict=True):
+            given: Any = self.segmenter.predict(encoded.of(plane), [asked[index][plane] for index in indices])
+            came = list(given) if isinstance(given, Iterable) else []
+            if len(came) != len(indices):
+                what = len(came) if isinstance(given, Iterable) else f"a {type(given).__name__}"
+                raise PredictionInvalid(f"slice {plane}: expected a list of {len(indices)} predictions, got {what}")
+            for index, answer in zip(indices, came, strict=True):
                 answers[index][plane] = as_prediction(answer, encoded.shape[1:], name=f"prediction of slice {plane}")
         return answers
 

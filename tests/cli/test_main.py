@@ -77,12 +77,11 @@ def test_completion_offers_commands_and_options():
 
 
 def test_the_program_refuses_in_one_line_with_exit_code_2():
-    done = program("run", "clicks", "-s", "smpl-disc")
+    done = program("run", "clicks", "-s", "sample-dsic")
     assert done.returncode == 2
-    assert done.stderr == (
-        "error: no segmenter is called 'smpl-disc'; did you mean 'sample-disc'? "
-        "A file works too: my_file.py:MyClass.\n"
-    )
+    assert done.stderr.startswith("error: no segmenter is called 'sample-dsic'; did you mean 'sample-disc'")
+    assert done.stderr.endswith("A file works too: my_file.py:MyClass.\n")
+    assert done.stderr.count("\n") == 1
 
 
 def test_ctrl_c_leaves_a_run_that_goes_on_and_exit_code_130(plugin, tmp_path):

@@ -5,12 +5,13 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 import segarena
 from segarena.engine.store import RunFolder
 from segarena.metrics.jaccard_contour import jaccard_contour
 from segarena.registry import build
-from segarena.reports import write_report
+from segarena.reports import terminal_table, write_report
 from segarena.reports.davis import timed_runs
 from segarena.reports.davis_page import davis_files, davis_sections, sequence_sheet, summary_sheet
 from segarena.reports.davis_pictures import kept_labels, shown_frames, spread
@@ -123,6 +124,14 @@ def test_the_files_hold_the_challenges_table_and_the_curve(folders):
     assert [row["segmenter"] for row in curve] == ["near"] * 5 + ["far"] * 5
     assert curve[0]["j_and_f"] == "0.0"
     assert "near" in files["davis.tex"]
+
+
+def test_the_terminal_begins_with_the_challenges_values(folders, timed):
+    console = Console(width=100, record=True)
+    console.print(terminal_table(folders))
+    text = console.export_text()
+    assert re.search(r"J&F@60s +" + f"{timed[0].summary.at_threshold:.3f} +{timed[1].summary.at_threshold:.3f}", text)
+    assert text.index("AUC") < text.index("AuC over interactions")
 
 
 def test_answers_that_came_too_late_are_counted_and_samples_without_any_count_nothing(dataset, tmp_path):

@@ -9,6 +9,7 @@ from html import escape
 
 import numpy as np
 import polars as pl
+from rich.text import Text
 
 from segarena.benchmarks.davis import COLUMNS
 from segarena.metrics.sequences import decay
@@ -20,7 +21,7 @@ from segarena.reports.latex import latex_comment
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, panel_px
 from segarena.reports.series import figure as make_figure
-from segarena.reports.sheets import Sheet, Value, sheet_csv, sheet_html, sheet_tex
+from segarena.reports.sheets import Cell, Sheet, Value, sheet_csv, sheet_html, sheet_tex
 from segarena.reports.wording import metric_name, protocol_text
 
 
@@ -53,6 +54,15 @@ def davis_files(runs: Sequence[Run]) -> dict[str, str]:
         "davis-frames.csv": pl.concat([one.report for one in timed]).write_csv(),
         "davis.tex": f"% {latex_comment(mode_text(runs[0]))}\n{sheet_tex(sheets[0])}",
     }
+
+
+def davis_terminal(runs: Sequence[Run]) -> list[list[Text]]:
+    """Return the challenge's values for the terminal: a line of titles and one per segmenter."""
+    timed = who_answered(tuple(runs))
+    if not timed:
+        return [[]]
+    sheet = summary_sheet(timed)
+    return [[Text(title) for title in sheet.head], *([_terminal_cell(cell) for cell in row] for row in sheet.rows)]
 
 
 @lru_cache(maxsize=1)  # the page and the files of one report have the same curves
@@ -175,6 +185,10 @@ def curves(timed: Sequence[TimedRun]) -> Figure | None:
     rest = f" From there to {end_s:.4g} s, where it ends, it is level." if end_s > until_s else ""
     caption = f"Bands: 95 % over sequences. The area is that of the curve against time.{rest}"
     return make_figure("Quality against time and interactions", caption, charts)
+
+
+def _terminal_cell(cell: Cell) -> Text:
+    return Text.assemble(cell.text, "\n", (cell.bounds, "dim")) if isinstance(cell, Value) else Text(str(cell))
 
 
 def _after(one: TimedRun, number: int) -> Value:

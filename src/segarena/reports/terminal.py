@@ -9,6 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from segarena.reports.davis import is_davis
+from segarena.reports.davis_page import davis_terminal
 from segarena.reports.own import general_run
 from segarena.reports.reading import Run, read_runs
 from segarena.reports.robustness import base_user, is_robustness
@@ -50,6 +52,8 @@ def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = 
     if is_toss(read[0]):
         grid, notes = toss_terminal(everyone)
         parts += [*(Text(note, style="dim") for note in notes), _tables(grid, 1), Text(PAIRS_ASKED, style="bold")]
+    if is_davis(read[0]):
+        parts.append(_tables(davis_terminal(everyone), len(everyone)))
     parts.append(_summary(read))
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read)] if text]

@@ -98,6 +98,12 @@ def test_hidden_edges_are_where_an_outline_goes_on_behind_something():
     assert not reductions.hidden_edges(rasterise(scene_of(("cat", box(5, 5, 15, 15))))).any()
 
 
+def test_a_border_where_regions_merely_meet_is_not_hidden():
+    # The ground goes on behind the cat, and meets the sky, which comes before it, along row 12.
+    drawn = ("cat", box(15, 5, 20, 10)), ("sky", box(0, 0, 12, 28)), ("ground", box(12, 0, 24, 28))
+    assert not reductions.hidden_edges(rasterise(scene_of(*drawn))).any()
+
+
 def test_shared_sides_are_exact():
     (side,) = reductions.shared_sides(scene_of(("a", box(0, 0, 10, 10)), ("b", box(0, 10, 10, 20))))
     assert {side.start, side.end} == {(0, 10), (10, 10)}

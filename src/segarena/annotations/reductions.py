@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from segarena.annotations.rasters import Rasters, crop
 from segarena.annotations.scene import Scene, Vertex
-from segarena.geometry.label_edges import thin_label_edges
+from segarena.geometry.label_edges import label_edges, thin_label_edges
 from segarena.samples import Mask
 
 SHARED = -1
@@ -52,13 +52,16 @@ def visible_edges(rasters: Rasters) -> Mask:
 
 
 def hidden_edges(rasters: Rasters) -> Mask:
-    """Return the edges of regions behind others, one pixel wide, bool (H, W): of each, what regions in front cover."""
+    """Return the edges of regions behind others, one pixel wide, bool (H, W): of each, what regions in front cover.
+
+    Where two regions merely meet, the border is a visible edge of both and hidden for neither.
+    """
     hidden = np.zeros(rasters.shape, dtype=np.bool_)
     for place in range(1, len(rasters.regions)):
         behind = (rasters.owner > 0) & (rasters.owner <= place)
         if rasters.regions[place].visible_px < rasters.regions[place].area_px:
             hidden |= thin_label_edges(rasters.amodal(place)) & behind
-    return hidden
+    return hidden & ~label_edges(rasters.owner)
 
 
 def figure_ground(rasters: Rasters) -> NDArray[np.int32]:

@@ -103,7 +103,7 @@ def test_every_command_has_its_help_in_the_page():
         name for name in commands() if name and f"{name} " not in {other[: len(name) + 1] for other in commands()}
     }
     clicks = {"crowd", "check", "filter", "counts", "maps", "train", "judge", "compare-modes", "compare-devices"}
-    amodal = {"demo", "convert", "check", "reduce", "review"}
+    amodal = {"demo", "convert", "check", "reduce", "review", "statistics", "agreement", "edges", "quality"}
     assert leaves == {
         "demo",
         "list",
@@ -134,7 +134,7 @@ def test_help_texts_in_the_page_are_those_of_the_program():
     help_texts = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(help_texts)
     found = list(help_texts.BLOCK.finditer(help_texts.PAGE.read_text(encoding="utf-8")))
-    assert len(found) == 32
+    assert len(found) == 36
     for block in found:
         told = words(help_texts.help_text(block["command"]))
         assert words(block["text"]) == told, "run: python docs/help_texts.py"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from segarena.annotations.depth_graph import occlusions
 from segarena.annotations.drawings import Drawing, region_ious
-from segarena.annotations.statistics import clean_name
+from segarena.annotations.reductions import plain_name
 from segarena.metrics.edges.assignment import best_matching
 from segarena.metrics.edges.matching import EdgeMatch, match_edges, match_radius_px
 
@@ -170,7 +170,7 @@ def name_agreement(one: Drawing, other: Drawing, same: Sequence[tuple[int, int]]
     """Return (matched regions of the same name, matched regions that both named); spaces and case do not count."""
     if not one.names or not other.names:
         return 0, 0
-    named = [(clean_name(one.names[a]), clean_name(other.names[b])) for a, b in same]
+    named = [(plain_name(one.names[a]), plain_name(other.names[b])) for a, b in same]
     both = [(first, second) for first, second in named if first and second]
     return sum(first == second for first, second in both), len(both)
 

@@ -19,11 +19,10 @@ import numpy as np
 from segarena.annotations.depth_graph import Component, LayerGrowth, components, layer_growth, occlusions
 from segarena.annotations.drawings import Drawing
 from segarena.annotations.rasters import Rasters
+from segarena.annotations.reductions import hidden_edges, plain_name
 from segarena.annotations.scene import Scene
 from segarena.annotations.shapes import Estimator, ShapeMeasures, mask_shape, polygon_shape
-from segarena.geometry.boxes import bounding_window, grow_window
-from segarena.geometry.label_edges import label_edges
-from segarena.geometry.thinning import thin
+from segarena.geometry.boxes import bounding_window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ class AnnotationRecord:
         pixels: of the image.
         covered_px: pixels that show a region.
         edge_px: visible edges, one pixel wide.
-        hidden_edge_px: outlines of regions inside regions in front of them, one pixel wide.
+        hidden_edge_px: edges of regions behind others, see `reductions.hidden_edges`.
         regions: front first.
         components: (regions, layers) of each connected component of the occlusion graph.
     """
@@ -103,7 +102,7 @@ def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") ->
         pixels=pixels,
         covered_px=int(np.count_nonzero(drawing.labels)) if is_scene else pixels,
         edge_px=int(np.count_nonzero(drawing.edges)),
-        hidden_edge_px=_hidden_edge_px(rasters) if rasters is not None else 0,
+        hidden_edge_px=int(np.count_nonzero(hidden_edges(rasters))) if rasters is not None else 0,
         regions=tuple(
             _scene_regions(scene, rasters, estimator)
             if scene is not None and rasters is not None
@@ -201,11 +200,6 @@ def summarise_annotations(records: Iterable[AnnotationRecord]) -> StatisticsSumm
     )
 
 
-def clean_name(name: str) -> str:
-    """Return a name as names are counted: without spaces around it, in lower case."""
-    return name.strip().lower()
-
-
 def _region(values: dict[str, Any]) -> RegionRecord:
     read = dict(values)
     for name in ("amodal", "modal", "polygon"):
@@ -219,7 +213,7 @@ def _scene_regions(scene: Scene, rasters: Rasters, estimator: Estimator) -> Iter
         amodal = mask_shape(raster.amodal.mask, estimator=estimator)
         is_whole = raster.visible_px == raster.area_px
         yield RegionRecord(
-            name=clean_name(region.name),
+            name=plain_name(region.name),
             is_stuff=region.is_stuff,
             area_px=raster.area_px,
             occlusion=raster.occlusion,
@@ -240,20 +234,6 @@ def _label_regions(drawing: Drawing, estimator: Estimator) -> Iterable[RegionRec
             name="", is_stuff=None, area_px=int(np.count_nonzero(crop)), occlusion=0.0, points=0, amodal=shape,
             modal=shape, polygon=nothing,
         )  # fmt: skip
-
-
-def _hidden_edge_px(rasters: Rasters) -> int:
-    """Return how long the outlines of regions are inside the regions in front of them, each outline thinned alone."""
-    total = 0
-    for place, raster in enumerate(rasters.regions):
-        if raster.visible_px == raster.area_px:
-            continue
-        window = grow_window(raster.amodal.window, 1, rasters.shape)
-        whole = rasters.amodal(place)[window]
-        owner = rasters.owner[window]
-        covered = (owner > 0) & (owner <= place)
-        total += int(np.count_nonzero(thin(label_edges(whole)) & covered))
-    return total
 
 
 def _shape(measures: Sequence[ShapeMeasures], edge_density: float) -> Shape:

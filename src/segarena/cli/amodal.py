@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from segarena.cli import amodal_files, amodal_review
+from segarena.cli import amodal_files, amodal_measures, amodal_review
 
 app = typer.Typer(
     help="Annotations of whole scenes in depth order, hidden parts included.\n\nFiles are COCO-Amodal (COCOA, BSDS, "
@@ -17,3 +17,7 @@ app.command("convert")(amodal_files.convert)
 app.command("reduce")(amodal_files.reduce)
 app.command("check")(amodal_files.check)
 app.command("review")(amodal_review.review)
+app.command("statistics")(amodal_measures.statistics)
+app.command("agreement")(amodal_measures.agreement)
+app.command("edges")(amodal_measures.edges)
+app.command("quality")(amodal_measures.quality)

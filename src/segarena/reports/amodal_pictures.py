@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from segarena.annotations.agreement import region_support
 from segarena.annotations.drawings import Drawing
-from segarena.annotations.rasters import Rasters
-from segarena.geometry.label_edges import label_edges
+from segarena.annotations.reductions import hidden_edges
 
 VISIBLE_EDGE = (30, 60, 160)
 HIDDEN_EDGE = (200, 30, 30)
@@ -61,7 +60,7 @@ def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPictu
     pixels[numbers == 0] = 255
     pixels[drawing.edges] = VISIBLE_EDGE
     if drawing.rasters is not None:
-        pixels[_hidden_edges(drawing.rasters)] = HIDDEN_EDGE
+        pixels[hidden_edges(drawing.rasters)] = HIDDEN_EDGE
     hidden = [raster.occlusion for raster in drawing.rasters.regions] if drawing.rasters is not None else []
     return SupportPicture(
         image=drawing.image,
@@ -70,11 +69,3 @@ def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPictu
         support=float(np.mean(support)) if len(support) else 0.0,
         occlusion=float(np.mean(hidden)) if hidden else 0.0,
     )
-
-
-def _hidden_edges(rasters: Rasters) -> NDArray[np.bool_]:
-    edges = np.zeros(rasters.shape, dtype=np.bool_)
-    for place in range(len(rasters.regions)):
-        in_front = (rasters.owner > 0) & (rasters.owner <= place)
-        edges |= label_edges(rasters.amodal(place)) & in_front
-    return edges

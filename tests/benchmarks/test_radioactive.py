@@ -56,6 +56,11 @@ def test_every_combination_of_options_is_one_user():
     assert "edge_noise_px=5" in rules.users[3]
 
 
+def test_edges_are_moved_where_there_are_boxes():
+    rules = radioactive(prompts=("3b-inter", "5p-inter"), edge_noise_px=(0, 3))
+    assert [user.partition("=")[0] for user in rules.users] == ["3b-inter", "3b-inter+-3px", "5p-inter"]
+
+
 def test_a_user_without_corrections_ends_after_its_first_round(tmp_path):
     rules = "radioactive(prompts='3b-inter', refine=('none', 'scribble'))"
     records = segarena.evaluate(rules, segmenter="watershed", dataset=SMALL, out=tmp_path / "run").records()

@@ -12,6 +12,7 @@ from itertools import product
 from segarena.errors import InvalidInput
 from segarena.interfaces import Benchmark, Statistic
 from segarena.registry import PluginSpec, benchmark
+from segarena.users.volume.schemes import find_scheme
 
 SCHEMES = ("1-pps", "5p-inter", "3b-inter", "box-ps", "3d-box-slices")
 """One of each kind of effort, from a few interactions to several per slice."""
@@ -41,7 +42,8 @@ def radioactive(
             "1ppv", "lasso", "largest-error", "scribble-point".
         keeps_prompts: with corrections, slices with new prompts are predicted from all their prompts so far, not from
             the new ones alone; `(True, False)` does both.
-        edge_noise_px: the edges of first boxes are moved by up to so many pixels; `(0, 3, 5)` gives Table 9.
+        edge_noise_px: the edges of first boxes are moved by up to so many pixels; `(0, 3, 5)` gives Table 9. A scheme
+            without boxes is one user whatever this says.
         rounds: the most rounds; by default 1 without corrections and 6 with them.
         tolerance_mm: of NSD.
         protocol: "corrected", or "published" for everything that the published code does otherwise.
@@ -58,7 +60,8 @@ def radioactive(
         raise InvalidInput("prompts: name at least one scheme, such as '3b-inter'; and one of each further option")
     rounds = rounds or (1 if set(ways) == {"none"} else 1 + CORRECTIONS)
     users: dict[str, PluginSpec] = {}
-    for scheme, noise, way, keeps in product(schemes, noises, ways, keeping):
+    for scheme, most_px, way, keeps in product(schemes, noises, ways, keeping):
+        noise = most_px if "box" in find_scheme(scheme)[0].kinds else 0
         options = {"refine": way, "keeps_prompts": keeps, "edge_noise_px": noise, "protocol": protocol}
         name = user_name(scheme, refine=way, keeps_prompts=keeps, edge_noise_px=noise)
         users.setdefault(name, PluginSpec("volume", {"prompts": scheme, **options}))

@@ -1,0 +1,116 @@
+"""Edge matching, thinning and tables of regions against the plain ways: python benches/edge_matching.py [FOLDER].
+
+FOLDER holds BSDS500; without it, generated label maps of the same size are used.
+SciPy's maximum_bipartite_matching, which knows no distances, is not among them: it takes from milliseconds to minutes.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+from scipy.spatial import KDTree
+from skimage.morphology import thin as skimage_thin
+
+from segarena.annotations.drawings import Drawing, drawing_of_labels
+from segarena.annotations.sources import find_images
+from segarena.geometry.label_edges import label_edges
+from segarena.geometry.thinning import thin
+from segarena.metrics.edges.matching import match_edges, match_radius_px
+from segarena.metrics.edges.regions import ious, shared_px
+
+SHAPE = (321, 481)
+IMAGES = 10
+
+
+def generated(seed: int) -> list[Drawing]:
+    """Return three annotators' label maps: the same places, moved by a few pixels, some left out."""
+    rng = np.random.default_rng(seed)
+    places = rng.random((30, 2)) * SHAPE
+    grid = np.stack(np.meshgrid(*map(np.arange, SHAPE), indexing="ij"), axis=-1)
+    drawn: list[Drawing] = []
+    for _ in range(3):
+        kept = (places + rng.normal(0, 2, places.shape))[rng.random(len(places)) < 0.85]
+        nearest = np.argmin(((grid[:, :, None] - kept) ** 2).sum(axis=-1), axis=-1) + 1
+        drawn.append(drawing_of_labels(nearest))
+    return drawn
+
+
+def candidate_graph(first: np.ndarray, second: np.ndarray, radius_px: float) -> csr_array:
+    """Return the distances within reach by a k-d tree, as anybody would write it."""
+    trees = [KDTree(np.argwhere(edges)) for edges in (first, second)]
+    near = trees[0].sparse_distance_matrix(trees[1], radius_px, output_type="ndarray")
+    return csr_array((np.rint(100 * near["v"]) + 1, (near["i"], near["j"])), shape=(trees[0].n, trees[1].n))
+
+
+def plain_matching(first: np.ndarray, second: np.ndarray, radius_px: float) -> int:
+    """Return the pairs of one assignment in which every pixel may stay alone at a price."""
+    graph = candidate_graph(first, second, radius_px)
+    rows, columns = graph.shape
+    alone = csr_array((np.full(rows, 1e7), (np.arange(rows), np.arange(rows))), shape=(rows, rows))
+    return int((min_weight_full_bipartite_matching(hstack([graph, alone]).tocsr())[1] < columns).sum())
+
+
+def measure(groups: list[list[Drawing]]) -> dict[str, list[float]]:
+    """Return milliseconds of CPU by what was done; stop when the numbers of pairs differ."""
+    times: dict[str, list[float]] = {}
+
+    def clock(name: str, work: Callable[..., object], *given: object) -> object:
+        start = time.process_time()
+        result = work(*given)
+        times.setdefault(name, []).append((time.process_time() - start) * 1e3)
+        return result
+
+    for group in groups:
+        for one, other in combinations(group, 2):
+            given = one.edges, other.edges, match_radius_px(one.edges.shape)
+            counts = {clock(name, work, *given) for name, work in MATCHERS.items()}
+            if len(counts) > 1:
+                raise SystemExit(f"numbers of pairs differ: {counts}")
+            clock("regions of a pair", lambda a, b: ious(shared_px(a.labels, b.labels)), one, other)
+        for drawing in group:
+            edges = label_edges(drawing.labels)
+            clock("thin", thin, edges)
+            clock("scikit-image thin", skimage_thin, edges)
+    return times
+
+
+MATCHERS = {
+    "match_edges": lambda first, second, radius_px: len(match_edges(first, second, radius_px=radius_px)),
+    "plain assignment": plain_matching,
+}
+
+
+def main(folder: Path | None) -> int:
+    """Print the table and the bars; return 1 when one is missed."""
+    if folder is None:
+        groups = [generated(seed) for seed in range(IMAGES)]
+    else:
+        images = find_images(folder)
+        groups = [image.drawings() for image in images[:: len(images) // IMAGES]]
+    warm = np.eye(9, dtype=bool)
+    match_edges(warm, warm, radius_px=2.0)  # imports
+    times = measure(groups)
+    print(f"{len(times['match_edges'])} pairs; ms of CPU")
+    median = {name: statistics.median(values) for name, values in times.items()}
+    for name, values in times.items():
+        print(f"{name:28} median {median[name]:7.2f}  worst {max(values):8.2f}")
+    bars = {
+        "plain assignment / match_edges, at least 1": median["plain assignment"] / median["match_edges"] >= 1,
+        "worst / median of match_edges, at most 10": max(times["match_edges"]) <= 10 * median["match_edges"],
+        "scikit-image thin / thin, at least 2": median["scikit-image thin"] / median["thin"] >= 2,
+    }
+    for name, is_met in bars.items():
+        print(f"{'met   ' if is_met else 'MISSED'} {name}")
+    return int(not all(bars.values()))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else None))

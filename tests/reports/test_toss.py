@@ -253,6 +253,36 @@ def test_other_supports_are_compared_fold_by_fold(make):
     assert "supports" not in sheets(make(complexity(), "alone"))[0]
 
 
+def changed(kind, values, first):
+    return [
+        pair(f"q{row}", first + row, inter, fold=float(row), label="ab"[row], list=f"mine/{kind}")
+        for row, inter in enumerate(values)
+    ]
+
+
+def test_changed_supports_are_told_by_the_names_of_lists_and_in_no_other_table(make):
+    path = make(
+        [*changed("normal", (60, 80), 0), *changed("null-mask", (20, 10), 2), *changed("other-class", (0, 8), 4)]
+    )
+    found, _ = sheets(path)
+    rows = {row["Support"]: row for row in table(found["supports"])}
+    assert list(rows) == ["normal", "other-class", "null-mask"]
+    assert [rows["null-mask"][name].mean for name in ("Fold 0, %", "Fold 1, %")] == [0.2, 0.1]
+    assert math.isclose(rows["null-mask"]["Mean, %"].mean, 0.15)
+    assert math.isclose(rows["other-class"]["Mean, %"].mean, 0.04)
+    (row,) = table(found["miou"])
+    assert math.isclose(row["Class mIoU, %"].mean, 0.7)
+    assert row["Pairs"] == 2
+    (run,) = read_runs([path])
+    assert [d.values["iou"][-1] for d in asked_pairs(run).dialogues] == [0.6, 0.8]
+    assert [target for _, target in chosen_pairs([run])] == [f"pairs/{k}" for k in (0, 1, 3, 2, 4, 5)]
+
+
+def test_changed_supports_alone_are_a_report_too(make):
+    path = make([*changed("null-mask", (20, 10), 0), *changed("no-image", (0, 8), 2)])
+    assert list(sheets(path)[0]) == ["supports"]
+
+
 def test_runs_of_one_segmenter_over_several_folds_are_one(make):
     one = make(complexity(), "one")
     two = make(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -15,10 +15,14 @@ from segarena.reports.reading import Run
 from segarena.tiers.counts import counts_of_records
 from segarena.tiers.runs import RunsScore, scores_of_runs
 from segarena.tiers.settings import Settings
+from segarena.tiers.spurious import KINDS
 
+_LAST = r"/([^/]+)$"
 NEGATIVE = ("L4", "L5", "L6")
 """Levels whose right answer is nothing."""
 PAIRS_ASKED = "mean IoU of pairs whose support shows the class"
+KIND = pl.when(pl.col("list").str.extract(_LAST).is_in(list(KINDS))).then(pl.col("list").str.extract(_LAST))
+"""What supports were changed to (see `kind_of`), as counts have it; null in other lists."""
 COGNIZANCE = "support-cognizance"
 TIERS = ("query-complexity", COGNIZANCE, "generalization", "pairs")
 
@@ -83,10 +87,10 @@ def is_toss(run: Run) -> bool:
 
 
 def asked_pairs(run: Run) -> Run:
-    """Return a run without the pairs whose right answer is nothing, of which an IoU says nothing good; others as is."""
+    """Return a run without pairs whose right answer is nothing, or whose support was changed; others as they are."""
     if not is_toss(run):
         return run
-    return replace(run, dialogues=tuple(d for d in run.dialogues if d.attributes.get("level") not in NEGATIVE))
+    return replace(run, dialogues=tuple(d for d in run.dialogues if _is_asked(d.attributes)))
 
 
 def settings_of(run: Run) -> Settings:
@@ -125,9 +129,11 @@ def entries(runs: tuple[Run, ...]) -> tuple[Entry, ...]:
 
 
 def base_entries(runs: Sequence[Run]) -> list[Entry]:
-    """Return the entries of each segmenter's first user, who shows the examples as they are."""
+    """Return the entries of each segmenter's first user, with the pairs whose supports are as they were listed."""
     first = {run.segmenter: run.users[0] for run in reversed(runs)}
-    return [entry for entry in entries(tuple(runs)) if first[entry.segmenter] == entry.user]
+    own = [entry for entry in entries(tuple(runs)) if first[entry.segmenter] == entry.user]
+    plain = [replace(entry, runs=entry.only(KIND.is_null() | (KIND == "normal"))) for entry in own]
+    return [entry for entry in plain if entry.runs]
 
 
 def tiers_of(found: Sequence[Entry]) -> list[Tier]:
@@ -166,6 +172,16 @@ def failed_text(found: Sequence[Entry]) -> str:
     """Say how many pairs are in no score; empty when none is missing."""
     texts = [f"{entry.segmenter} ({entry.user}): {entry.failed}" for entry in found if entry.failed]
     return f"Failed, and in no score: {', '.join(texts)} pairs or samples." if texts else ""
+
+
+def kind_of(list_name: str) -> str:
+    """Return what supports were changed to in a list called LIST/KIND, "normal" for nothing; empty in other lists."""
+    last = list_name.rpartition("/")[2]
+    return last if "/" in list_name and last in KINDS else ""
+
+
+def _is_asked(told: Mapping[str, Any]) -> bool:
+    return told.get("level") not in NEGATIVE and kind_of(str(told.get("list", ""))) in ("", "normal")
 
 
 def _supports(text: str) -> int:

@@ -14,7 +14,7 @@ from segarena.prompts import Support
 from segarena.reports.gallery import open_dataset
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.reading import DialogueRecord, Run
-from segarena.reports.toss import NEGATIVE, TIERS
+from segarena.reports.toss import NEGATIVE, TIERS, kind_of
 from segarena.reports.toss_parts import LEVEL_NAMES, PARTS
 from segarena.samples import ImageSample, Mask
 
@@ -76,9 +76,10 @@ def chosen_pairs(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 
 def _part(dialogue: DialogueRecord) -> tuple[int, int, str, str]:
-    """Return the places of tier and part in their orders, and what they are called."""
+    """Return the places of tier and part in their orders, and what they are called; changed supports are parts too."""
     told = dialogue.attributes
-    tier, part = str(told.get("tier", "")), str(told.get("level") or told.get("partition") or "")
+    tier = str(told.get("tier", ""))
+    part = kind_of(str(told.get("list", ""))) or str(told.get("level") or told.get("partition") or "")
     place = PARTS.index(part) if part in PARTS else len(PARTS)
     return TIERS.index(tier) if tier in TIERS else len(TIERS), place, tier, LEVEL_NAMES.get(part, part)
 

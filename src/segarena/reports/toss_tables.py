@@ -13,6 +13,7 @@ from segarena.reports.reading import Run
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.reports.toss import (
     COGNIZANCE,
+    KIND,
     Entry,
     Tier,
     base_entries,
@@ -26,6 +27,7 @@ from segarena.reports.toss_parts import class_sheet, fold_sheet, part_sheets, ti
 from segarena.tiers.runs import RunsScore
 from segarena.tiers.scores import class_miou
 from segarena.tiers.settings import Score, Settings
+from segarena.tiers.spurious import KINDS
 
 SALIENT = 0.5
 """A target whose IoU with a saliency map is at least this is salient (the published partition)."""
@@ -50,8 +52,12 @@ def toss_sheets(runs: Sequence[Run]) -> tuple[list[Sheet], list[str]]:
     """Return all tables that the runs have something for, and why scores are missing, if any are."""
     mode, settings = mode_text(runs), settings_of(runs[0])
     base, everyone = base_entries(runs), list(entries(tuple(runs)))
-    if not base:
-        return [], []
+    made, problems = _base_sheets(base, settings) if base else ([], [])
+    made.append(_support_sheet(everyone, settings))
+    return [replace(one, caption=f"{one.caption} Mode: {mode}.") for one in made if one is not None], problems
+
+
+def _base_sheets(base: Sequence[Entry], settings: Settings) -> tuple[list[Sheet | None], list[str]]:
     scores, problems = _all_scores(base, settings)
     made = [
         _score_sheet(base, scores),
@@ -62,9 +68,8 @@ def toss_sheets(runs: Sequence[Run]) -> tuple[list[Sheet], list[str]]:
         tiny_sheet(base, settings),
         class_sheet(base, settings),
         _salience_sheet(base, settings),
-        _support_sheet(everyone, settings),
     ]
-    return [replace(one, caption=f"{one.caption} Mode: {mode}.") for one in made if one is not None], problems
+    return made, problems
 
 
 def _all_scores(found: Sequence[Entry], settings: Settings) -> tuple[list[ByScore], list[str]]:
@@ -174,22 +179,36 @@ def _salience_sheet(base: Sequence[Entry], settings: Settings) -> Sheet | None:
 
 
 def _support_sheet(everyone: Sequence[Entry], settings: Settings) -> Sheet | None:
-    """Return class mIoU with each kind of support shown, for runs in which several users showed examples."""
-    if len({entry.user for entry in everyone}) < 2:
+    """Return class mIoU with each kind of support, where lists of several kinds or several users tell of them."""
+    shown = _shown_supports(everyone)
+    if len({name for _, name, _ in shown}) < 2:
         return None
     rows: list[tuple[Cell, ...]] = []
     folds: list[int] = sorted({fold for e in everyone for fold in e.counts["fold"].drop_nulls().to_list()})
     for tier in tiers_of(everyone):
-        for entry in everyone:
-            scores = _miou(entry, tier, settings)
+        for entry, name, keep in shown:
+            scores = _miou(entry, tier, settings, keep)
             if tier.name != COGNIZANCE and scores:
                 values = [_of_score(scores.get(fold)) for fold in (*folds, None)]
-                rows.append((tier.label, entry.segmenter, entry.user, *values))
+                rows.append((tier.label, entry.segmenter, name, *values))
     head = ("Tier", "Segmenter", "Support", *(f"Fold {fold}, %" for fold in folds), "Mean, %")
     caption = "Class mIoU with other supports than those of the pairs (TOSS, Table 2A)."
     return (
         Sheet(name="supports", caption=caption, head=head, rows=tuple(rows), notes=(SUPPORTS_NOTE,)) if rows else None
     )
+
+
+def _shown_supports(everyone: Sequence[Entry]) -> list[tuple[Entry, str, pl.Expr]]:
+    """Return what each entry was shown: what it is called, and which counts are of it."""
+    several = len({entry.user for entry in everyone}) > 1
+    shown: list[tuple[Entry, str, pl.Expr]] = []
+    for entry in everyone:
+        there = entry.counts.select(kind=KIND)["kind"].unique().to_list()
+        for kind in (None, *KINDS):
+            if kind in there:
+                name = ", ".join(filter(None, [entry.user if several or kind is None else "", kind]))
+                shown.append((entry, name, KIND.is_null() if kind is None else KIND.eq(kind)))
+    return shown
 
 
 def _miou(entry: Entry, tier: Tier, settings: Settings, keep: pl.Expr | None = None) -> dict[int | None, Score]:

@@ -376,3 +376,13 @@ def test_transform_that_loses_the_object_is_refused(mine, tmp_path):
     dataset = one_pair(mine, tmp_path, transform=str(Similarity(shift_row=0.9)))
     with pytest.raises(SampleInvalid, match="stays in the frame"):
         dataset.load(dataset.sample_ids[0])
+
+
+def test_the_demo_set_takes_other_pairs_of_its_scenes(tmp_path):
+    rows = [{"class": "striped disc", "query": "striped disc/easy_sal/0", "supports": ["striped disc/hard_nsal/2"]}]
+    write_pairs(pairs_table(rows), tmp_path / "mine.parquet")
+    dataset = OneShotDemo(pairs=str(tmp_path / "mine.parquet"))
+    (sample,) = (dataset.load(name) for name in dataset.sample_ids)
+    (support,) = sample.supports["pairs/0"]
+    assert support.sample.id == "striped disc/hard_nsal/2"
+    assert support.mask.any()

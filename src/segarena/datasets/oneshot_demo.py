@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from segarena.datasets.demo import Demo
 from segarena.datasets.oneshot.paired import PairedImages
 from segarena.datasets.oneshot.pairs import PARTITIONS, pairs_table
+from segarena.datasets.oneshot.published import read_lists
 from segarena.datasets.oneshot.scenes import CLASSES, Scene, draw_scene
 from segarena.datasets.oneshot.sources import ClassMask, Item
 from segarena.datasets.oneshot.transforms import Similarity
@@ -42,17 +43,20 @@ class OneShotDemo(PairedImages):
     Args:
         fold: only pairs of this fold, 0 or 1.
         lists: some of "complexity", "cognizance", "generalization", "photographs", separated by commas; "" all.
+        pairs: tables of other pairs of these scenes instead, as `segarena toss build` and `spurious` write them.
 
     Raises:
         PluginInvalid: a list of another name.
+        DatasetError: see `segarena.datasets.oneshot.published.read_lists`.
     """
 
-    def __init__(self, *, fold: int | None = None, lists: str = "") -> None:
+    def __init__(self, *, fold: int | None = None, lists: str = "", pairs: str = "") -> None:
         wanted = [part.strip() for part in lists.split(",")] if lists else list(_LISTS)
         unknown = sorted(set(wanted) - set(_LISTS))
         if unknown:
             raise PluginInvalid(f"lists={lists!r}: {unknown[0]!r} is unknown; expected some of {', '.join(_LISTS)}")
-        super().__init__("oneshot-demo", _Scenes(), demo_pairs(wanted), fold=fold)
+        table = read_lists(Path(part.strip()) for part in pairs.split(",")) if pairs else demo_pairs(wanted)
+        super().__init__("oneshot-demo", _Scenes(), table, fold=fold)
 
 
 def demo_pairs(lists: Sequence[str] = _LISTS) -> pl.DataFrame:

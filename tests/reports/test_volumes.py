@@ -330,7 +330,7 @@ def test_the_page_has_its_sections_first_and_shows_slices(make):
     assert places == sorted(places)
     assert html.count('aria-label="axial slice"') == 4  # two targets in two scans
     assert html.count('aria-label="sagittal slice"') == 4
-    assert "intensities none" in html
+    assert "slice by slice, intensity=&#x27;none&#x27;." in html
 
 
 def test_the_page_opens_without_the_dataset(make):
@@ -364,7 +364,12 @@ def test_the_mode_tells_spread_and_slices(make):
     texts = mode_texts(read_runs([make([said("a", "organ", "u", [0.5])], users=users, segmenter="grabcut")]))
     assert texts[0] == "corrected protocol."
     assert texts[1] == "u: propagated from slice to slice."
-    assert "grabcut takes images: slices asks it slice by slice" in texts[2]
+    assert texts[2] == "grabcut takes images: slices asks it slice by slice, intensity='none'."
+    seen = {"adapter": {"name": "slices", "options": {"intensity": "auto", "percentiles": [0.5, 99.5]}}}
+    texts = mode_texts(
+        read_runs([make([said("a", "organ", "u", [0.5])], "other", benchmark=seen, segmenter="grabcut")])
+    )
+    assert texts[-1].endswith("intensity='auto' with percentiles 0.5 to 99.5.")
 
 
 def test_slices_lie_through_the_middle_with_square_millimetres():

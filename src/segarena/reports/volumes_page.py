@@ -88,8 +88,11 @@ def _segmenter_text(run: Run) -> str:
     elif _takes_volumes(segmenter["name"]):
         return f"{run.segmenter} takes volumes and is given prompts as they are."
     options = adapter.get("options", {})
-    pictures = f"{options.get('intensity')} {_range(options.get('percentiles'))}".strip()
-    return f"{run.segmenter} takes images: {adapter.get('name')} asks it slice by slice, intensities {pictures}."
+    intensity = str(options.get("intensity"))
+    window = _range(options.get("percentiles")) if intensity == "auto" or "percentiles" in intensity else ""
+    return (
+        f"{run.segmenter} takes images: {adapter.get('name')} asks it slice by slice, intensity={intensity!r}{window}."
+    )
 
 
 def _spread_text(described: dict[str, Any]) -> str:
@@ -114,7 +117,7 @@ def _takes_volumes(name: str) -> bool:
 
 
 def _range(percentiles: Any) -> str:
-    return f"{percentiles[0]:g} to {percentiles[1]:g}" if percentiles else ""
+    return f" with percentiles {percentiles[0]:g} to {percentiles[1]:g}" if percentiles else ""
 
 
 def _sheet(sheet: Sheet, table: Callable[[str, str], str]) -> str:

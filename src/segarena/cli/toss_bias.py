@@ -79,7 +79,8 @@ def bias(
             counted = counts_of_records(RunFolder.open(run).records())
             left_out += len(counted.left_out)
             is_kind = pl.col("list").str.extract(r"/([^/]+)$").is_in(list(KINDS)).fill_null(value=False)
-            plain = counted.counts.filter(~is_kind | pl.col("list").str.ends_with("/normal"), ~pl.col("cross_class"))
+            is_plain = ~is_kind | pl.col("list").str.ends_with("/normal")
+            plain = counted.counts.filter(is_plain, ~pl.col("cross_class"), pl.col("tier") != "support-cognizance")
             if counted.counts.filter(is_kind).height:
                 found["support"].append((run.name, spurious_table(counted.counts, settings)))
             if plain["salience"].count():

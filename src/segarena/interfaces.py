@@ -17,6 +17,7 @@ import numpy as np
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, Prediction
 from segarena.prompts import Prompt
+from segarena.rules import Statistic, TimeBudget
 from segarena.samples import Sample, Target
 
 
@@ -32,18 +33,16 @@ class Segmenter(Protocol):
     Optional attributes:
         prompt_kinds: the kinds it understands, e.g. `{"click", "box"}`; a run with a user who gives other
             kinds is refused before it starts.
-        sample_kinds: what it segments, of "image", "volume", "video"; `{"image"}` when it does not say. A benchmark
-            on volumes puts a lift around one that takes images.
-        pack, unpack: `pack(encoded) -> dict[str, ndarray]` and `unpack(arrays) -> encoded`, without any loss.
-            With both, `--cache` keeps encodings for other runs over the same images. `encode` must then depend
-            on nothing but the pixels: not on `sample.id`, and of course not on targets.
-        fingerprint: a text that changes whenever `encode` would make something else of the same pixels, for
-            what the options do not tell: the hash of a file of weights.
+        sample_kinds: what it segments, of "image", "volume", "video"; `{"image"}` when it does not say.
+        pack, unpack: `pack(encoded) -> dict[str, ndarray]` and `unpack(arrays) -> encoded`, without loss: `--cache`
+            keeps encodings. `encode` must then depend on nothing but the pixels, not on `sample.id` or targets.
+        fingerprint: a text that changes whenever `encode` would make something else of the same pixels: the hash
+            of a file of weights.
         device: where it works, e.g. "cpu" or "cuda:0".
-        slice_intensity: how slices of volumes are to become pictures for it (see `segarena.segmenters.slices`).
+        slice_intensity: how slices of volumes become pictures for it (see `segarena.segmenters.slices`).
 
-    What `encode` returns may have `pass_seconds`: what each encoder pass took that was made so far, for who encodes
-    slices or frames when they are first needed. Otherwise `encode` counts as one pass.
+    What `encode` returns may have `pass_seconds`: what each encoder pass took so far, for who encodes slices or frames
+    when they are first needed. Otherwise `encode` counts as one pass.
     """
 
     def encode(self, sample: Sample) -> Any:
@@ -92,11 +91,10 @@ class User(Protocol):
     Optional attributes:
         prompt_kinds: the kinds of prompts given, e.g. `{"click"}`; checked against the segmenter's.
         corrects_objects: True for who corrects several objects at once; others are not asked about such targets.
-        may_be_silent: True for who may give no prompts in a round and go on: the last answer then stands for that
-            round. For others no prompts end the dialogue, as None always does.
+        may_be_silent: True for who may give no prompts in a round and go on; the last answer then stands.
         lift: how the prompts are meant to be spread over slices (see `segarena.dialogue.Lift`).
         repeats: `repeats(sample, target) -> int`, how often this user talks about a target (a user who stands
-            for the people who clicked there); by default as often as the run says.
+            for the people who clicked there); by default as the run says.
         shared: an object that several users share, with `prepare(turns)`. It is called once per round
             with the turns of all of them, before anyone is asked, so that work common to many (a network's
             forward pass) is done in one batch.
@@ -163,40 +161,6 @@ class Dataset(Protocol):
     def check(self) -> Sequence[Finding]:
         """Look at every file and say what is found, what is odd and exactly what is missing."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic:
-    """A number over the rounds of one dialogue: "NoC@90", "IoU@5", "AuC".
-
-    Attributes:
-        name: as printed.
-        kind: which statistic of `segarena.metrics.curves`: "noc", "nof", "auc" or "at_round".
-        metric: the column it reads.
-        threshold: for "noc" and "nof".
-        round: for "at_round".
-        higher_is_better: which way is good.
-    """
-
-    name: str
-    kind: str
-    metric: str = "iou"
-    threshold: float = 0.9
-    round: int = 1
-    higher_is_better: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeBudget:
-    """How long whoever answers may take over all rounds of one dialogue.
-
-    Attributes:
-        seconds_per_object: for each object of the target.
-        counts_judging: the time spent on judging answers and making prompts is taken off as well.
-    """
-
-    seconds_per_object: float
-    counts_judging: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from segarena.tiers.settings import Settings
 
 app = typer.Typer(
-    help="One-shot segmentation in tiers (TOSS): lists, scores, recovery.",
+    help="One-shot segmentation in tiers (TOSS): lists, scores, own tiers.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -38,7 +38,7 @@ app.command("sgtss")(toss_bias.sgtss)
 
 @app.callback()
 def _toss() -> None:
-    """One-shot segmentation in tiers (TOSS): lists, scores, recovery."""
+    """One-shot segmentation in tiers (TOSS): lists, scores, own tiers."""
 
 
 @app.command("audit")

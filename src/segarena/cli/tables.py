@@ -7,14 +7,16 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from segarena.errors import InvalidInput
-from segarena.metrics.intervals import Interval
-from segarena.reports.click_quality import MeanRow
-from segarena.reports.latex import escape_latex
+
+if TYPE_CHECKING:
+    from segarena.metrics.intervals import Interval
+    from segarena.reports.click_quality import MeanRow
 
 SUFFIXES = (".csv", ".tex")
 
@@ -76,6 +78,8 @@ def write_table(path: Path, head: Sequence[str], rows: Sequence[Sequence[str]]) 
         csv.writer(text, lineterminator="\n").writerows([head, *rows])
         content = text.getvalue()
     else:
+        from segarena.reports.latex import escape_latex  # here, so that the command line starts without tables
+
         lines = [" & ".join(map(escape_latex, row)) + r" \\" for row in (head, *rows)]
         columns = "".join("l" if _is_text(rows, index) else "r" for index in range(len(head)))
         content = "\n".join(

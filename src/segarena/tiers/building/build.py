@@ -88,7 +88,7 @@ def build_tiers(
         "shortfalls": shortfalls,
         "left_out": left_out,
         "classes_of_generalization": [asdict(verdict) for verdict in verdicts],
-        "files": {file.relative_to(out).as_posix(): _sha256(file) for file in _files(out, lists)},
+        "files": {file.relative_to(out).as_posix(): _sha256(file) for file in [*_files(out, plan), *lists]},
     }
     write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", out / "manifest.json")
     return Built(pairs=pairs, items=items, manifest=manifest)
@@ -207,9 +207,10 @@ def _digest_of(items: pl.DataFrame) -> str:
     return hashlib.sha256("".join(items["sha256"].to_list()).encode()).hexdigest()
 
 
-def _files(out: Path, lists: Sequence[Path]) -> list[Path]:
-    named = [out / name for name in ("items.parquet", "pairs.jsonl", "pairs.parquet", "keep.txt", "drop.txt")]
-    return [file for file in [*named, *lists] if file.is_file()]
+def _files(out: Path, plan: Plan) -> list[Path]:
+    """Return the files that are always written, and those that training classes add."""
+    names = ("items.parquet", "pairs.jsonl", "pairs.parquet", *(("keep.txt", "drop.txt") if plan.training else ()))
+    return [out / name for name in names]
 
 
 def _sha256(file: Path) -> str:

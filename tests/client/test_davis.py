@@ -171,10 +171,12 @@ def test_candidates_are_where_the_robot_draws_and_impossible_ones_are_left_out(o
         session.next()
         (first,) = annotated_frames(session.get_scribbles()[1])
         assert first == 0
-        with pytest.warns(UserWarning, match=r"frames go from 0 to 3, not \[99, -1\]"):
-            assert frame_after(session, [99, 3, -1]) == (3,)
+        with pytest.warns(UserWarning, match=r"frames go from 0 to 3, not \[99, -1, 4\]"):
+            assert frame_after(session, [99, 3, -1, 4]) == (3,)
         with pytest.raises(InvalidInput, match="numbers of frames"):
             session.submit_masks(masks_of("two"), next_scribble_frame_candidates=[0.5])
+        with pytest.raises(InvalidInput, match="numbers of frames"):
+            session.submit_masks(masks_of("two"), next_scribble_frame_candidates=[[1], [2, 3]])
         assert frame_after(session, np.array([3, 2])) == (2,)
         assert frame_after(session, []) == (1,)
         with pytest.warns(UserWarning, match="not"):
@@ -187,6 +189,9 @@ def test_candidates_are_where_the_robot_draws_and_impossible_ones_are_left_out(o
         (np.zeros((FRAMES, HEIGHT, WIDTH + 1), np.uint8), "expected a mask of shape"),
         (np.zeros((FRAMES - 1, HEIGHT, WIDTH), np.uint8), "expected a mask of shape"),
         (np.full((FRAMES, HEIGHT, WIDTH), 3), "object ids 0 to 2, got 3"),
+        (np.full((FRAMES, HEIGHT, WIDTH), 3.0), "object ids 0 to 2, got 3"),
+        (np.full((FRAMES, HEIGHT, WIDTH), np.inf), "infinity"),
+        ([[0], [0, 0]], "expected one array of object ids"),
         (np.full((FRAMES, HEIGHT, WIDTH), -1), "labels 0..255"),
         (np.full((FRAMES, HEIGHT, WIDTH), 0.5), "labels 0..255"),
         (np.full((FRAMES, HEIGHT, WIDTH), np.nan), "NaN"),
@@ -228,12 +233,56 @@ def test_calls_out_of_order_are_refused_and_the_session_goes_on(open_session, ma
         assert session.next()
 
 
+def test_a_session_that_was_left_refuses_calls_until_it_is_entered_again(open_session, masks_of, tmp_path):
+    session = open_session(sequences=["two"], max_nb_interactions=2)
+    with session:
+        session.next()
+        session.get_scribbles()
+        session.submit_masks(masks_of("two"))
+    for call in (session.next, session.get_scribbles, lambda: session.submit_masks(masks_of("two"))):
+        with pytest.raises(ProtocolViolation, match="was left"):
+            call()
+    with session:
+        assert session.next()
+        assert session.get_scribbles()[2]
+        session.submit_masks(masks_of("two"))
+        assert not session.next()
+    assert len(session.get_report()) == 2 * FRAMES * 2
+    with pytest.raises(StoreError, match="cannot be written"):
+        session.get_global_summary(save_file=tmp_path / "nowhere" / "summary.json")
+    assert "auc" in session.get_global_summary(save_file=tmp_path / "summary.json")
+
+
+def test_an_answer_is_on_disk_when_it_was_taken(open_session, masks_of, tmp_path):
+    with open_session(sequences=["two"]) as session:
+        for count in (1, 2):
+            session.next()
+            session.get_scribbles()
+            session.submit_masks(masks_of("two"))
+            assert len((tmp_path / "session" / "submissions.jsonl").read_text().splitlines()) == count
+            (report,) = (tmp_path / "session").glob("result_*.tmp.csv")
+            assert len(report.read_text().splitlines()) == 1 + count * FRAMES * 2
+
+
+def test_sessions_that_begin_at_once_have_reports_of_their_own(open_session, masks_of, clock, tmp_path):
+    for name in ("first", "second", "third"):
+        with open_session(folder=tmp_path / name, report_save_dir=tmp_path / "reports") as session:
+            if name != "second":  # which is left under way
+                answer_all(session, masks_of, clock)
+    assert len(list((tmp_path / "reports").glob("result_*.csv"))) == 3
+    whole = [path for path in (tmp_path / "reports").glob("result_*.csv") if ".tmp" not in path.name]
+    assert len({pl.read_csv(path)["session_id"][0] for path in whole}) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         ({"host": "https://server"}, "expected 'localhost'"),
         ({"max_nb_interactions": None}, "at least one of them"),
         ({"max_time": 0}, "max_time: expected more than 0"),
+        ({"max_time": "240"}, "max_time: expected more than 0, got '240'"),
+        ({"max_nb_interactions": 2.5}, "whole number more than 0, got 2.5"),
+        ({"shuffle": True, "seed": -1}, "seed: expected a whole number from 0"),
         ({"metric_to_optimize": "IoU"}, "J, F, J_AND_F"),
         ({"protocol": "mine"}, "corrected, published"),
         ({"davis_root": "x"}, "got both"),

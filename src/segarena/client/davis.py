@@ -14,10 +14,8 @@
 from __future__ import annotations
 
 import copy
-import datetime
 import importlib
 import json
-import secrets
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -25,19 +23,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
 from segarena.benchmarks.davis import MetricToOptimize, davis
+from segarena.client.arguments import (
+    MOST_INTERACTIONS,
+    MOST_SECONDS,
+    capped,
+    frames_of,
+    masks_array,
+    new_folder,
+    seed_of,
+)
 from segarena.client.chosen import choose_dataset
 from segarena.client.connector import Connector, Opened
 from segarena.client.local import LocalConnector
 from segarena.engine.plan import make_plan
-from segarena.errors import InvalidInput, ProtocolViolation
+from segarena.errors import InvalidInput, ProtocolViolation, StoreError
 from segarena.geometry.scribbles import Scribbles, fuse_scribbles
 from segarena.interfaces import Dataset
-
-MOST_SECONDS = 600.0
-MOST_INTERACTIONS = 16
 
 
 class DavisInteractiveSession:
@@ -94,11 +96,12 @@ class DavisInteractiveSession:
             raise InvalidInput(f"host: expected 'localhost', got {host!r}; evaluation by a server is not there yet")
         if max_time is None and max_nb_interactions is None:
             raise InvalidInput("max_time and max_nb_interactions: expected at least one of them, got none")
+        most = capped("max_nb_interactions", max_nb_interactions, MOST_INTERACTIONS, is_whole=True)
         rules = davis(
             preset=preset,
             metric=metric_to_optimize,
-            rounds=int(_capped("max_nb_interactions", max_nb_interactions, MOST_INTERACTIONS) or MOST_INTERACTIONS),
-            seconds_per_object=_capped("max_time", max_time, MOST_SECONDS),
+            rounds=int(most or MOST_INTERACTIONS),
+            seconds_per_object=capped("max_time", max_time, MOST_SECONDS),
             protocol=protocol,
         )
         self._plan = make_plan(
@@ -108,14 +111,13 @@ class DavisInteractiveSession:
             name=name,
             keep_rounds=tuple(range(1, rules.rounds + 1)),
         )
-        self._folder = Path(folder) if folder is not None else _new_folder(report_save_dir)
+        self._folder = Path(folder) if folder is not None else new_folder(report_save_dir)
         self._report_folder = None if report_save_dir is None else Path(report_save_dir)
-        self._shuffle_seed = seed if shuffle else None
+        self._shuffle_seed = seed_of(seed) if shuffle else None
         self._clock = clock
         self._connector: Connector | None = None
-        self._opened: Opened | None = None
-        self._given: list[Scribbles] = []
-        self._is_new = self._is_fetched = self._is_waiting = self._is_finished = False
+        self._is_closed = self._is_finished = False
+        self._open(None)
         self._left_at = self._asked_at = 0.0
 
     def __enter__(self) -> Self:
@@ -127,6 +129,8 @@ class DavisInteractiveSession:
             shuffle_seed=self._shuffle_seed,
             clock=self._clock,
         )
+        self._is_closed = self._is_finished = False
+        self._open(None)
         return self
 
     def __exit__(
@@ -134,6 +138,7 @@ class DavisInteractiveSession:
     ) -> None:
         """Let go of the folder; a session that is not over can be continued."""
         self._at_work().close()
+        self._is_closed = True
 
     @property
     def folder(self) -> Path:
@@ -205,8 +210,8 @@ class DavisInteractiveSession:
         connector = self._at_work()
         if self._opened is None or not self._is_fetched:
             raise ProtocolViolation("there are no scribbles to answer; call get_scribbles() first")
-        candidates = _frames(next_scribble_frame_candidates, self._opened.shape[0])
-        if not connector.submit(np.asarray(pred_masks), seconds=seconds, candidates=candidates):
+        candidates = frames_of(next_scribble_frame_candidates, self._opened.shape[0])
+        if not connector.submit(masks_array(pred_masks), seconds=seconds, candidates=candidates):
             limit_s = self._plan.benchmark.options["seconds_per_object"] * self._opened.objects
             warnings.warn(
                 f"{self._opened.sequence}: the {limit_s:g} s of its {self._opened.objects} objects were over when the "
@@ -218,7 +223,7 @@ class DavisInteractiveSession:
 
     def get_report(self) -> Any:
         """Return a row per interaction, frame and object, as a DataFrame of pandas if it is installed, or of polars."""
-        report = self._at_work().report()
+        report = self._entered().report()
         try:
             pandas: Any = importlib.import_module("pandas")
         except ImportError:
@@ -230,16 +235,27 @@ class DavisInteractiveSession:
 
         Args:
             save_file: where it is written as JSON too.
+
+        Raises:
+            StoreError: it cannot be written there.
         """
         if not self._is_finished:
             warnings.warn("the session is not over: there is no summary yet", stacklevel=2)
             return {}
-        summary = self._at_work().summary()
+        summary = self._entered().summary()
         if save_file is not None:
-            Path(save_file).write_text(json.dumps(summary, indent=2), encoding="utf-8")
+            try:
+                Path(save_file).write_text(json.dumps(summary, indent=2), encoding="utf-8")
+            except OSError as error:
+                raise StoreError(f"{save_file} cannot be written: {error.strerror}; choose another file") from error
         return summary
 
     def _at_work(self) -> Connector:
+        if self._is_closed:
+            raise ProtocolViolation("the session was left; enter it again to go on: with session:")
+        return self._entered()
+
+    def _entered(self) -> Connector:
         if self._connector is None:
             raise ProtocolViolation("the session was not entered; write: with DavisInteractiveSession(...) as session:")
         return self._connector
@@ -254,7 +270,7 @@ class DavisInteractiveSession:
 
     def _open(self, opened: Opened | None) -> None:
         self._opened = opened
-        self._given = list(opened.earlier) if opened is not None else []
+        self._given: list[Scribbles] = list(opened.earlier) if opened is not None else []
         self._is_new = True
         self._is_waiting = self._is_fetched = False
 
@@ -263,31 +279,3 @@ class DavisInteractiveSession:
         if self._opened is not None and not self._is_fetched:
             connector.spend(self._clock() - self._left_at)
             self._left_at = self._clock()
-
-
-def _capped(name: str, value: float | None, most: float) -> float | None:
-    if value is not None and not value > 0:
-        raise InvalidInput(f"{name}: expected more than 0, got {value}")
-    if value is not None and value > most:
-        warnings.warn(f"{name}: {value:g} is more than {most:g}, which it is set to", stacklevel=3)
-        return most
-    return value
-
-
-def _frames(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...] | None:
-    """Return the candidates that are frames; None when there are none."""
-    if candidates is None:
-        return None
-    given = np.asarray(candidates).reshape(-1)
-    if given.size and given.dtype.kind not in "iu":
-        raise InvalidInput(f"next_scribble_frame_candidates: expected numbers of frames, got {given.dtype} values")
-    inside = tuple(int(frame) for frame in given if 0 <= frame < frames)
-    if len(inside) < given.size:
-        outside = [int(frame) for frame in given if not 0 <= frame < frames]
-        warnings.warn(f"next_scribble_frame_candidates: frames go from 0 to {frames - 1}, not {outside}", stacklevel=3)
-    return inside or None
-
-
-def _new_folder(beside: str | Path | None) -> Path:
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d_%H%M%S")
-    return Path(beside or "runs") / f"davis-session-{now}-{secrets.token_hex(4)}"

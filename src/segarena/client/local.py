@@ -74,12 +74,12 @@ class LocalConnector:
         self._run = open_folder(plan, self._cast.dataset, folder)
         with ExitStack() as stack:
             stack.enter_context(self._run.lock())
-            about = session_file(folder / "session.json")
+            about = session_file(folder / "session.json", report_folder or folder)
             self.session_id: str = about["session_id"]
             self._journal = Journal(folder / "submissions.jsonl")
             stack.callback(self._journal.close)
             self._tables = [self._finished_table()]
-            self._file = ReportFile(report_folder or folder, f"result_{about['started']}", self._tables[0])
+            self._file = ReportFile(report_folder or folder, about["started"], self._tables[0])
             stack.callback(self._file.close)
             self._held = stack.pop_all()
         self._begun: dict[tuple[str, int], int] = {}

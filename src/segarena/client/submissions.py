@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from segarena.client.report_file import claim_report
 from segarena.dialogue import Prediction
 from segarena.engine.session import Session
 from segarena.engine.store import write_atomically
@@ -19,12 +20,20 @@ from segarena.errors import PredictionInvalid
 from segarena.geometry.rle import decode_rle
 
 
-def session_file(path: Path) -> dict[str, str]:
-    """Return what `path` tells of a session: its `session_id`, and when it was `started`, which is now if it is new."""
+def session_file(path: Path, report_folder: Path) -> dict[str, str]:
+    """Return what `path` tells of a session: its `session_id`, and when it was `started`, which is now if it is new.
+
+    No other report in `report_folder` is of that second: a session that finds one starts a second later.
+
+    Raises:
+        StoreError: nothing can be written there.
+    """
     if path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
     now = datetime.datetime.now(datetime.UTC)
-    about = {"session_id": secrets.token_hex(32), "started": now.strftime("%Y%m%d_%H%M%S")}
+    while not claim_report(report_folder, started := now.strftime("%Y%m%d_%H%M%S")):
+        now += datetime.timedelta(seconds=1)
+    about = {"session_id": secrets.token_hex(32), "started": started}
     write_atomically(path, json.dumps(about).encode())
     return about
 
@@ -71,14 +80,14 @@ def answer_of(entry: Mapping[str, Any], shape: tuple[int, ...]) -> Prediction:
 
 
 def as_labels(masks: Any, session: Session) -> Any:
-    """Return whole numbers as uint8, anything else as it is; what it should be is the session's to say.
+    """Return integers as uint8, anything else as it is; what it should be is the session's to say.
 
     Raises:
         PredictionInvalid: there is an object id that the target does not have.
     """
     given, objects = np.asarray(masks), session.target.objects
-    if given.dtype.kind not in "iu" or not given.size:
+    if given.dtype.kind not in "iuf" or not given.size:
         return given
-    if given.max() > objects:
-        raise PredictionInvalid(f"masks: expected object ids 0 to {objects}, got {int(given.max())}")
-    return given if given.min() < 0 else given.astype(np.uint8, copy=False)
+    if objects < given.max() < np.inf:
+        raise PredictionInvalid(f"masks: expected object ids 0 to {objects}, got {given.max():g}")
+    return given if given.dtype.kind == "f" or given.min() < 0 else given.astype(np.uint8, copy=False)

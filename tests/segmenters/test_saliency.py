@@ -104,3 +104,10 @@ def test_saliency_only_answers_the_same_whatever_is_asked():
         build("segmenter", "saliency-only(threshold=0)")
     with pytest.raises(SegmenterError, match="takes images only"):
         segmenter.encode(VolumeSample(id="v", voxels=np.zeros((2, 3, 4)), spacing_mm=(1.0, 1.0, 1.0)))
+
+
+def test_an_image_that_is_only_shown_needs_no_map(tmp_path):
+    segmenter = build("segmenter", f"saliency-only(saliency={str(tmp_path)!r})")
+    encoded = segmenter.encode(ImageSample(id="a", image=disc_on_grey()[0]))
+    with pytest.raises(DatasetMissing):
+        segmenter.predict(encoded, [Dialogue()])

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
 
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.registry import segmenter
 from segarena.samples import ImageSample, Mask, Sample
-from segarena.segmenters.saliency import saliency_from
+from segarena.segmenters.saliency import Saliency, saliency_from
+
+
+class EncodedImage:
+    """An image, and what stands out in it when that is first asked for."""
+
+    def __init__(self, sample: ImageSample, saliency: Saliency, threshold: float) -> None:
+        self._sample, self._saliency, self._threshold = sample, saliency, threshold
+
+    @cached_property
+    def salient(self) -> Mask:
+        """What stands out, bool (H, W)."""
+        return np.asarray(self._saliency(self._sample) >= self._threshold)
 
 
 @segmenter("saliency-only")
@@ -31,17 +46,20 @@ class SaliencyOnly:
             raise PluginInvalid(f"threshold={threshold!r}: expected a number above 0 and up to 1")
         self.saliency, self.threshold = saliency_from(saliency), threshold
 
-    def encode(self, sample: Sample) -> Mask:
-        """Return what stands out in the image.
+    def encode(self, sample: Sample) -> EncodedImage:
+        """Return the image; its map is made when it is asked about, since supports need none.
 
         Raises:
             SegmenterError: the sample is not an image.
-            DatasetMissing, SampleInvalid: its map is missing or not one.
         """
         if not isinstance(sample, ImageSample):
             raise SegmenterError(f"saliency-only takes images only, got a {type(sample).__name__}")
-        return self.saliency(sample) >= self.threshold
+        return EncodedImage(sample, self.saliency, self.threshold)
 
-    def predict(self, encoded: Mask, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Return the same for each dialogue."""
-        return [Prediction(mask=encoded) for _ in dialogues]
+    def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return the same for each dialogue.
+
+        Raises:
+            DatasetMissing, SampleInvalid: the image's map is missing or not one.
+        """
+        return [Prediction(mask=encoded.salient) for _ in dialogues]

@@ -275,7 +275,7 @@ def test_changed_supports_are_told_by_the_names_of_lists_and_in_no_other_table(m
     assert row["Pairs"] == 2
     (run,) = read_runs([path])
     assert [d.values["iou"][-1] for d in asked_pairs(run).dialogues] == [0.6, 0.8]
-    assert [target for _, target in chosen_pairs([run])] == [f"pairs/{k}" for k in (0, 1, 3, 2, 4, 5)]
+    assert [target for _, target in chosen_pairs([run])] == [f"pairs/{k}" for k in (0, 1, 4, 5, 3, 2)]
 
 
 def test_changed_supports_alone_are_a_report_too(make):

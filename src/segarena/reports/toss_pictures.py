@@ -17,6 +17,7 @@ from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.toss import NEGATIVE, TIERS, kind_of
 from segarena.reports.toss_parts import LEVEL_NAMES, PARTS
 from segarena.samples import ImageSample, Mask
+from segarena.tiers.spurious import KINDS
 
 PICTURE_PX = 260
 """Longest side of a picture, in SVG units and at most in JPEG pixels."""
@@ -80,7 +81,8 @@ def _part(dialogue: DialogueRecord) -> tuple[int, int, str, str]:
     told = dialogue.attributes
     tier = str(told.get("tier", ""))
     part = kind_of(str(told.get("list", ""))) or str(told.get("level") or told.get("partition") or "")
-    place = PARTS.index(part) if part in PARTS else len(PARTS)
+    order = (*PARTS, *KINDS)
+    place = order.index(part) if part in order else len(order)
     return TIERS.index(tier) if tier in TIERS else len(TIERS), place, tier, LEVEL_NAMES.get(part, part)
 
 

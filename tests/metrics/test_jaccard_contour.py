@@ -159,6 +159,8 @@ def test_recall_and_decay_by_hand():
     assert recall(values) == 4 / 9
     assert decay(values) == pytest.approx(0.9 - 0.2)
     assert decay([0.7]) == 0.0
+    # Of seven frames the quarters end at 1, 2.5, 4, 5.5 and 7, halves rounded up: frames 1 to 3 and 6 to 7.
+    assert decay([0.9, 0.8, 0.1, 0, 0, 0.4, 0.2]) == pytest.approx(0.6 - 0.3)
 
 
 def test_decay_of_long_videos_is_wrong_as_published_and_right_otherwise():

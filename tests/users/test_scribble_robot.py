@@ -188,6 +188,19 @@ def test_an_object_that_is_too_small_for_the_published_robot_ends_the_dialogue_w
     assert ScribbleRobot().next(turn_for(nothing)) is None
 
 
+@pytest.mark.parametrize(("mode", "worst"), [("checked", 1), ("published", 2)])
+def test_what_is_predicted_where_nobody_is_judged_makes_a_frame_bad_as_published_alone(mode, worst):
+    ignore = np.zeros(TARGET.mask.shape, dtype=bool)
+    ignore[:, 45:, :] = True
+    target = Target(id="all", mask=two_objects(), ignore=ignore)
+    prediction = two_objects()
+    prediction[2, 45:] = 1
+    prediction[1:3, 10:20, 10:20] = 0
+    prediction[1, 10:20, 10:25] = 0
+    prompts = ScribbleRobot(mode=mode).next(turn_for(target, prediction, rounds=[()]))
+    assert frames_of(prompts) == {worst}
+
+
 def test_ignored_pixels_are_no_errors():
     ignore = np.zeros(TARGET.mask.shape, dtype=bool)
     ignore[:, :, :40] = True

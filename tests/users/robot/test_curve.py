@@ -24,6 +24,7 @@ def test_a_published_line_has_all_its_points_and_runs_from_the_end_of_the_path_t
 
 def test_a_path_of_more_pixels_than_points_is_left_as_it_is():
     assert np.array_equal(smooth_line(bend(), 58), bend())
+    assert smooth_line(bend(), 59)[[0, -1]].tolist() == [[29, 29], [0, 0]]  # as many: a curve
     assert len(smooth_line(bend(), 59)) == 59
 
 

@@ -133,6 +133,13 @@ def test_the_radius_shrinks_until_something_is_left():
     assert np.array_equal(left, by_definition(error, published_disk(kept)))
 
 
+def test_each_try_has_a_tenth_less_radius():
+    error = bar(6, 150, (36, 180))  # of radii a fifth, 15 % or 5 % smaller each time, others fit
+    error[25:30, 20:95] = True
+    robot = preset("local-1.0.4", mode="published")
+    assert np.array_equal(in_frame(open_error(error, robot), error.shape), opened_error_by_definition(error, robot))
+
+
 @pytest.mark.parametrize("mode", ["published", "checked"])
 def test_of_an_error_that_is_thin_everywhere_nothing_is_left(mode):
     error = bar(1, 400)

@@ -92,6 +92,33 @@ def test_no_path_in_its_tree_is_longer(skeleton):
     assert [len(path) - 1 for path in longest_paths(skeleton, 1)] == longest
 
 
+def first_farthest(neighbours, start):
+    """The first node found among those farthest from `start`, neighbours looked at in raster order; its path."""
+    before, steps, queue = {start: None}, {start: 0}, deque([start])
+    while queue:
+        node = queue.popleft()
+        for near in sorted(neighbours[node]):
+            if near not in before:
+                before[near], steps[near] = node, steps[node] + 1
+                queue.append(near)
+    node = next(node for node in steps if steps[node] == max(steps.values()))
+    path = []
+    while node is not None:
+        path.append(node)
+        node = before[node]
+    return path[::-1]
+
+
+def test_paths_are_found_by_two_searches_in_raster_order():
+    for seed in range(60):
+        skeleton = np.random.default_rng(seed).random((12, 12)) < 0.3
+        neighbours, roots = _forest(_edges(skeleton, int(skeleton.sum())), int(skeleton.sum()))
+        places = np.argwhere(skeleton).tolist()
+        firsts = [roots.index(root) for root in dict.fromkeys(roots)]
+        expected = [first_farthest(neighbours, first_farthest(neighbours, first)[-1]) for first in firsts]
+        assert paths_in(skeleton) == [[places[node] for node in path] for path in expected]
+
+
 @given(skeletons)
 def test_a_path_goes_from_pixel_to_neighbouring_pixel_and_visits_none_twice(skeleton):
     for path in longest_paths(skeleton, 1):

@@ -78,6 +78,11 @@ class TooFew(Good):
         return super().predict(encoded, dialogues)[:-1] if len(dialogues) > 1 else super().predict(encoded, dialogues)
 
 
+class Silent(Good):
+    def predict(self, encoded, dialogues):
+        return None
+
+
 class EncodeFails(Good):
     def encode(self, sample):
         if sample.id == "square-1":

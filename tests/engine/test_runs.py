@@ -86,6 +86,13 @@ def test_a_prediction_too_few_is_found_by_asking_one_by_one(small_run, plugin):
     assert folder.records().height == 4 * 2 * 3
 
 
+def test_a_segmenter_that_returns_nothing_is_told_what_was_expected(small_run, plugin):
+    folder = small_run(plugin("Silent"))
+    assert failures(folder)["failure"].unique().to_list() == [
+        "predict: expected a list of 1 predictions, got None; return one each"
+    ]
+
+
 def test_a_slow_predict_is_stopped_in_this_process_and_in_workers(small_run, plugin, tmp_path):
     for workers in (0, 1):
         folder = small_run(plugin("At", how="sleeps"), out=tmp_path / str(workers), workers=workers, time_limit_s=0.3)

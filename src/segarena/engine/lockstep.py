@@ -167,7 +167,10 @@ class _Answers:
         try:
             with self._limit.watch(f"predicting {len(dialogues)} dialogues", times=self._limits(dialogues)):
                 shown = [self._show_supports(dialogue) for dialogue in dialogues]
-                answers = list(self._cast.segmenter.predict(self._encoded, shown))
+                given: Any = self._cast.segmenter.predict(self._encoded, shown)
+            if given is None:
+                raise PredictionInvalid(f"expected a list of {len(dialogues)} predictions, got None; return one each")
+            answers = list(given)
             if len(answers) != len(dialogues):
                 raise PredictionInvalid(f"expected {len(dialogues)} predictions, got {len(answers)}")
         except Exception as error:

@@ -317,6 +317,13 @@ def test_failed_pairs_are_in_no_score_and_counted(make, tmp_path):
     assert "Failed, and in no score: disc (support): 1" in html
 
 
+def test_of_several_repeats_the_first_counts(make):
+    again = pair("g0", 0, 10, tier="generalization")
+    again["key"]["repeat"] = 1
+    (row,) = table(sheets(make([*generalization(), again]))[0]["scores"])
+    assert math.isclose(row["GS, %"].mean, 0.6)
+
+
 def test_a_run_that_answered_nothing_yet_has_a_page(make, tmp_path):
     path = make([pair("g0", 0, 0, failure="predict: no")])
     assert entries(read_runs([path])) == ()

@@ -111,12 +111,15 @@ def mode_text(runs: Sequence[Run]) -> str:
 
 @lru_cache(maxsize=2)  # the page and the files of one report read the same
 def entries(runs: tuple[Run, ...]) -> tuple[Entry, ...]:
-    """Return an entry per segmenter and user who answered something; runs of one segmenter on several lists are one."""
+    """Return an entry per segmenter and user of whom something was answered.
+
+    Runs of one segmenter over several lists are one entry; of several repeats the first counts.
+    """
     found: dict[tuple[str, str], list[tuple[pl.DataFrame, int]]] = {}
     for run in runs:
         records = run.folder.records()
         for user in run.users:
-            own = records.filter((pl.col("user") == user) | (pl.col("target") == ""))
+            own = records.filter(((pl.col("user") == user) & (pl.col("repeat") == 0)) | (pl.col("target") == ""))
             try:
                 counted = counts_of_records(own)
             except InvalidInput:  # nothing was answered yet; the header says so

@@ -9,6 +9,7 @@ import pytest
 import segarena
 import segarena.geometry.rle
 from segarena import Benchmark, Click, ImageSample, Lift, Prediction, Support, Target, VideoSample, VolumeSample
+from segarena.engine import embeddings
 from segarena.engine.plan import make_plan
 from segarena.errors import PluginInvalid
 from segarena.interfaces import Finding, TimeBudget
@@ -299,3 +300,14 @@ def test_a_segmenter_is_not_asked_in_a_silent_round_and_its_last_answer_stands(t
     assert run.records()["intersection"].to_list() == [0, 8, 8, 16]
     asked = run.timings().filter(pl.col("round") > 0)["predict_s"].to_list()
     assert [seconds == 0 for seconds in asked] == [True, False, True, False]
+
+
+def test_supports_are_kept_as_far_as_memory_allows(monkeypatch):
+    monkeypatch.setattr(embeddings, "SUPPORTS_BYTES", 250)
+    own = Recorder()
+    encoder = embeddings.Encoder(own)
+    images = [ImageSample(id=str(number), image=np.full((5, 6, 3), number, np.uint8)) for number in range(4)]
+    asked = [0, 1, 0, 2, 0, 1, 3]  # two of 90 bytes fit beside each other
+    new = [encoder.encode_support(images[number])[1] for number in asked]
+    assert new == [True, True, False, True, False, True, True]
+    assert own.encoded == ["0", "1", "2", "1", "3"]

@@ -14,6 +14,7 @@ import json
 import sys
 import time
 import zipfile
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from segarena.engine.blobs import BlobFolder, BlobMemory
 from segarena.errors import SegmenterError
 from segarena.samples import ImageSample, Sample, VolumeSample
+from segarena.sizes import bytes_of
 
 WORTH = 1.0
 """An encoding is kept when making it takes at least so many times what reading it back takes."""
@@ -34,8 +36,8 @@ WORTH = 1.0
 MEMORY_BYTES = 256 * 2**20
 """What each process keeps in memory beside the folder."""
 
-SUPPORTS = 64
-"""So many encodings of support images each process keeps at hand."""
+SUPPORTS_BYTES = 2**30
+"""What encodings of support images may take that each process keeps at hand; the last one always stays."""
 
 _CHECKSUM_BYTES = 16
 
@@ -84,7 +86,7 @@ class Encoder:
         self._folder = BlobFolder(folder, limit_bytes) if folder is not None and key else None
         self._memory = BlobMemory(min(limit_bytes, MEMORY_BYTES))
         self._is_measured = False
-        self._supports: dict[str, Encoding] = {}
+        self._supports: OrderedDict[str, tuple[Encoding, int]] = OrderedDict()
 
     def encode(self, sample: Sample) -> Encoding:
         """Return the encoding of `sample`; raises whatever the segmenter raises.
@@ -107,14 +109,15 @@ class Encoder:
     def encode_support(self, sample: Sample) -> tuple[Encoding, bool]:
         """Return the encoding of a support image, and whether it was made or read just now.
 
-        The last `SUPPORTS` are kept at hand: pairs that share a support image share its encoding.
+        Those used last are kept at hand, `SUPPORTS_BYTES` of them: pairs that share a support image share its encoding.
         """
         key = sample_key("", sample)
-        known = self._supports.pop(key, None)
-        encoding = self.encode(sample) if known is None else known
-        self._supports[key] = encoding
-        if len(self._supports) > SUPPORTS:
-            del self._supports[next(iter(self._supports))]
+        known = self._supports.get(key)
+        encoding = self.encode(sample) if known is None else known[0]
+        self._supports[key] = known or (encoding, bytes_of(encoding.value))
+        self._supports.move_to_end(key)
+        while len(self._supports) > 1 and sum(size for _, size in self._supports.values()) > SUPPORTS_BYTES:
+            self._supports.popitem(last=False)
         return encoding, known is None
 
     def _make(self, sample: Sample) -> Encoding:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from segarena.errors import PluginInvalid, SegmenterError
 from segarena.interfaces import Segmenter
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.volume_preprocessing import Range, percentile_range, slice_range, to_grey
+from segarena.sizes import bytes_of
 
 INTENSITIES = (
     "volume-percentiles",
@@ -125,19 +125,3 @@ class SliceEncodings:
         while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > self._keep_bytes:
             self._kept.popitem(last=False)
         return self._kept[plane][0]
-
-
-def bytes_of(value: Any, *, depth: int = 6) -> int:
-    """Return about how many bytes the arrays and tensors in `value` take, nested up to `depth` deep."""
-    size = getattr(value, "nbytes", None)
-    if isinstance(size, int):
-        return size
-    if isinstance(value, Mapping):
-        parts = list(value.values())
-    elif isinstance(value, (list, tuple)):
-        parts = list(value)
-    elif is_dataclass(value):
-        parts = [getattr(value, field.name) for field in fields(value)]
-    else:
-        parts = list(getattr(value, "__dict__", {}).values())
-    return sum(bytes_of(part, depth=depth - 1) for part in parts) if depth else 0

@@ -277,6 +277,14 @@ def test_published_the_next_frame_has_its_turn_after_a_silent_round():
     assert drawn == [set(), {1.0}]
 
 
+def test_scribbles_without_a_line_are_refused_and_as_published_an_empty_round():
+    nothing = {"sequence": "dogs", "scribbles": [[] for _ in range(FRAMES)]}
+    turn = turn_for(TARGET, scribbles=[human(1), nothing], repeat=1)
+    with pytest.raises(InvalidPrompt, match="scribbles 2 of sample dogs: expected a line to begin with, got none"):
+        ScribbleRobot().next(turn)
+    assert ScribbleRobot(mode="published").next(turn) == ()
+
+
 def silently(robot, turn):
     """Return what the robot draws, whether or not it warns."""
     with warnings.catch_warnings():

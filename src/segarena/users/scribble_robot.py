@@ -8,9 +8,9 @@ from typing import get_args
 
 import numpy as np
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, InvalidPrompt
 from segarena.geometry.scribble_positions import prompts_from_scribbles
-from segarena.geometry.scribbles import Scribbles, check_scribbles
+from segarena.geometry.scribbles import Scribbles, check_scribbles, is_empty
 from segarena.interfaces import Turn
 from segarena.metrics.jaccard_contour import JaccardContourMetric
 from segarena.objects import Judged, ObjectsComparison
@@ -89,6 +89,11 @@ class ScribbleRobot:
         people = _first_scribbles(turn.sample)
         if people:
             data = check_scribbles(people[turn.repeat], frames=turn.sample.shape[0], objects=turn.target.objects)
+            if is_empty(data) and not self.may_be_silent:
+                raise InvalidPrompt(
+                    f"scribbles {turn.repeat + 1} of sample {turn.sample.id}: expected a line to begin with, got none; "
+                    "draw one, or take the file away"
+                )
             return prompts_from_scribbles(data, turn.sample.shape)
         return self._draw(turn, [first_frame(_labels(turn.target.mask))], marks_all=True)
 

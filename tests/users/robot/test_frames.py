@@ -51,7 +51,10 @@ def test_candidates_are_the_only_frames_considered():
 
 def test_equally_bad_frames_come_in_order_however_many_there_are():
     assert rank_frames(np.full(100, 0.5)) == tuple(range(100))
-    assert rank_frames(np.tile([0.5, 0.2], 50)) == (*range(1, 100, 2), *range(0, 100, 2))
+    for reuse in ("in-turn", "published"):
+        equal = np.tile([0.5, 0.2], 50)
+        assert rank_frames(equal, reuse=reuse) == (*range(1, 100, 2), *range(0, 100, 2))
+        assert rank_frames(equal, range(100), [7, 5, 4, 2], reuse=reuse) == (5, 7, 2, 4)
 
 
 def test_candidates_are_checked_before_anything_is_chosen():

@@ -136,6 +136,25 @@ def test_time_between_answers_counts_and_ends_the_sample_in_next(open_session, m
         assert annotated_frames(session.get_scribbles()[1]) == (3,)
 
 
+def test_a_sample_is_given_up_when_its_time_is_over_without_an_answer(open_session, masks_of, clock):
+    with open_session(max_time=10, sequences=["one"]) as session:
+        session.next()
+        session.get_scribbles()
+        clock.now += 10
+        assert session.next()  # exactly the time is not over: the same scribbles still wait
+        with pytest.raises(ProtocolViolation, match="not answered yet"):
+            session.get_scribbles()
+        clock.now += 0.1
+        assert session.next()
+        sequence, scribbles, is_new = session.get_scribbles()
+        assert (sequence, is_new, annotated_frames(scribbles)) == ("one", True, (3,))
+        session.submit_masks(masks_of("one", shift=0))
+        assert session.get_report()["scribble_idx"].unique().to_list() == [2]
+    with open_session(max_time=10, sequences=["one"]) as again:
+        assert not again.next()  # given up stays given up
+        assert again.get_report()["scribble_idx"].unique().to_list() == [2]
+
+
 def test_a_sample_never_answered_in_time_counts_nothing(open_session, masks_of, clock):
     with open_session(max_time=10, sequences=["one"]) as session:
         session.next()

@@ -50,6 +50,10 @@ class Connector(Protocol):
         """Take the participant's own time between two interactions off that of the open sample."""
         ...
 
+    def give_up(self, seconds: float) -> bool:
+        """Drop the scribbles that wait if the sample's time is over after `seconds` more; tell whether."""
+        ...
+
     def submit(self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None) -> bool:
         """Take the answer to the last scribbles; False when the sample's time was over and it was dropped.
 

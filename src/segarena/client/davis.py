@@ -148,10 +148,13 @@ class DavisInteractiveSession:
     def next(self) -> bool:
         """Go to the next interaction, or to the next sample when this one is over; False at the end.
 
-        A sample is over after its last interaction, when its time is spent, or when the robot has nothing to draw.
+        A sample is over after its last interaction, when its time is spent, also on scribbles that were never answered,
+        or when the robot has nothing to draw.
         """
         connector = self._at_work()
         self._spend_own_time(connector)
+        if self._is_fetched and connector.give_up(self._clock() - self._asked_at):
+            self._is_fetched = self._is_waiting = False
         while not self._is_finished:
             if self._opened is not None and (self._is_waiting or self._ask(connector)):
                 break

@@ -121,6 +121,15 @@ class LocalConnector:
         """Take the participant's own time off that of the open sample."""
         self._open().spend(seconds)
 
+    def give_up(self, seconds: float) -> bool:
+        """Drop the scribbles that wait if the sample's time is over after `seconds` more; tell whether."""
+        session = self._open()
+        if not session.is_late_after(seconds):
+            return False
+        session.submit(np.zeros(session.sample.shape, dtype=np.uint8), seconds)
+        self._note(session, seconds=seconds, candidates=None, is_taken=False)
+        return True
+
     def submit(self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None) -> bool:
         """Take the answer to the last scribbles; False when it was too late and is dropped. It is on disk then.
 

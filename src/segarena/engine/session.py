@@ -118,8 +118,12 @@ class Session:
     @property
     def is_late(self) -> bool:
         """Whether more time was spent than the dialogue has; exactly as much is not late."""
+        return self.is_late_after(0.0)
+
+    def is_late_after(self, seconds: float) -> bool:
+        """Tell whether more time than the dialogue has will be spent when `seconds` more are."""
         budget = self.rules.budget
-        return budget is not None and self.spent_s > budget.seconds_per_object * self.target.objects
+        return budget is not None and self.spent_s + seconds > budget.seconds_per_object * self.target.objects
 
     def spend(self, seconds: float) -> None:
         """Take time off that belongs to no answer, such as encoding or a participant's work between two answers."""

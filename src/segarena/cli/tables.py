@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".csv", ".tex")
 
+PIPED_WIDTH = 160
+"""Columns of a table that is not shown in a terminal."""
+
 
 def check_table_path(path: Path | None) -> None:
     """Refuse a path that no table can be written to, before the work is done.
@@ -38,7 +41,9 @@ def show_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], o
         table.add_column(name, justify="left" if _is_text(rows, head.index(name)) else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console = Console()
+    # What is piped or kept in a file has no width to keep to; words cut in two help nobody there.
+    (console if console.is_terminal else Console(width=PIPED_WIDTH)).print(table)
     if out is not None:
         write_table(out, head, rows)
 

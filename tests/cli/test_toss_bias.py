@@ -87,3 +87,12 @@ def test_training_images_selected_by_saliency(photos):
     assert Path("chosen/fold1.txt").read_text() == "0\n1\n2\n"
     refused = segarena("toss", "sgtss", "photos", "--folds", "")
     assert refused.exit_code == 2
+
+
+def test_a_dataset_may_be_named_without_options(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = segarena("toss", "sgtss", "oneshot-demo", "--folds", "2", "--out", "chosen")
+    assert answer.exit_code == 0, answer.output
+    assert "fold 0: 22 of 43 training images stay" in answer.stdout
+    refused = segarena("toss", "sgtss", "nowhere", "--folds", "2")
+    assert refused.exit_code == 2

@@ -147,14 +147,14 @@ def open_source(images: str) -> Source:
     from segarena.datasets.oneshot.paired import PairedImages
     from segarena.datasets.oneshot_folder import folder_source
     from segarena.errors import InvalidInput
-    from segarena.registry import PluginSpec
+    from segarena.registry import PluginSpec, names
     from segarena.registry import build as build_plugin
 
     folder = Path(images).expanduser()
     if folder.is_dir():
         return folder_source(folder)
     spec = PluginSpec.parse(images)
-    if not spec.options:
+    if not spec.options and spec.reference not in names("dataset"):
         raise InvalidInput(
             f"{images}: expected a folder that exists, or a one-shot dataset such as pascal5i(path='DIR')"
         )

@@ -36,8 +36,7 @@ class Segmenter(Protocol):
         sample_kinds: what it segments, of "image", "volume", "video"; `{"image"}` when it does not say.
         pack, unpack: `pack(encoded) -> dict[str, ndarray]` and `unpack(arrays) -> encoded`, without loss: `--cache`
             keeps encodings. `encode` must then depend on nothing but the pixels, not on `sample.id` or targets.
-        fingerprint: a text that changes whenever `encode` would make something else of the same pixels: the hash
-            of a file of weights.
+        fingerprint: a text that changes when `encode` would make something else of the same pixels: a hash of weights.
         device: where it works, e.g. "cpu" or "cuda:0".
         slice_intensity: how slices of volumes become pictures for it (see `segarena.segmenters.slices`).
 

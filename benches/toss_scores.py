@@ -86,7 +86,9 @@ def main() -> None:
 
     def masked(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> list[tuple[int, int]]:
         """Return the same counts without indexing."""
-        return [(int(((l == 1) & (o == 1)).sum()), int((o + l > 0).sum())) for o, l in tensors]  # noqa: E741
+        inter = [int(((label == 1) & (output == 1)).sum()) for output, label in tensors]
+        union = [int((output + label > 0).sum()) for output, label in tensors]
+        return list(zip(inter, union, strict=True))
 
     assert ours() == plain(as_long) == plain(as_bytes) == masked(as_long)
     base = best_s(ours) / len(pairs)

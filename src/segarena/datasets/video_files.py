@@ -162,8 +162,8 @@ def _size(path: Path) -> tuple[int, int]:
             width, height = image.size
             is_turned = image.getexif().get(0x0112) in _TURNED
             return (width, height) if is_turned else (height, width)
-    except Exception:
-        height, width = read_image(path).shape[:2]  # says what is wrong with it
+    except Exception:  # Pillow has many kinds of errors; reading the file whole says what is wrong with it
+        height, width = read_image(path).shape[:2]
         return height, width
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from segarena.datasets.nifti import import_nibabel
@@ -91,8 +92,7 @@ def prepare(
 
 def _check_packages() -> None:
     """Raise MissingExtra before hours of unpacking, and not after."""
-    from segarena.datasets.preparation import radiology  # noqa: F401  # pyright: ignore[reportUnusedImport]
-
+    import_module("segarena.datasets.preparation.radiology")  # says which package is missing
     import_nibabel()
 
 

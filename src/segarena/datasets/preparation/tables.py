@@ -99,7 +99,7 @@ def _cells(row: ET.Element, shared: list[str]) -> list[str]:
 
 def _column_number(reference: str) -> int:
     number = 0
-    for letter in re.match("[A-Z]*", reference).group():  # pyright: ignore[reportOptionalMemberAccess]
+    for letter in re.sub("[^A-Z].*", "", reference):
         number = number * 26 + ord(letter) - ord("A") + 1
     if not 0 < number <= 16384:
         raise ValueError(f"cell {reference!r}")

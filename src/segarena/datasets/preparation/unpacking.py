@@ -108,7 +108,7 @@ def _open(archive: Path, entries: list[zipfile.ZipInfo]) -> tuple[Any, type[Exce
     if not any(entry.compress_type == _AES for entry in entries):
         return zipfile.ZipFile(archive), zipfile.BadZipFile
     try:
-        import pyzipper  # pyright: ignore[reportMissingImports]
+        import pyzipper
     except ImportError as error:
         raise MissingExtra(f"{archive} is encrypted with AES: pip install 'segarena[radiology]'") from error
     return pyzipper.AESZipFile(archive), pyzipper.BadZipFile

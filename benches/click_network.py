@@ -13,8 +13,8 @@ import time
 import numpy as np
 import torch
 
-from segarena.clickability.network import ClickabilityNetwork
-from segarena.clickability.prediction import ClickabilityModel
+from segarena.systems.clicks.network.model import ClickabilityNetwork
+from segarena.systems.clicks.network.prediction import ClickabilityModel
 
 ERRORS = 8
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import kstwobign, pearsonr, wasserstein_distance_nd
 
-from segarena.metrics.click_models import draw_clicks
-from segarena.metrics.click_sets import matched_distances
-from segarena.metrics.ks2d import ks2d
+from segarena.statistics.ks2d import ks2d
+from segarena.systems.clicks.measures.click_models import draw_clicks
+from segarena.systems.clicks.measures.click_sets import matched_distances
 
 DRAWS, CLICKS, SHAPE = 100, 50, (480, 854)
 

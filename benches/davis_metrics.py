@@ -23,9 +23,9 @@ import cv2
 import numpy as np
 from skimage.morphology import disk
 
-from segarena.geometry.contours import contour_radius_px
-from segarena.metrics.jaccard_contour import JaccardContourMetric
+from segarena.arrays.contours import contour_radius_px
 from segarena.objects import ObjectsComparison, ObjectsReference
+from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric
 
 SHAPE, OBJECTS = (70, 480, 854), 3
 RATIO_BAR, BYTES_BAR = 1 / 10, 4.0

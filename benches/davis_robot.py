@@ -27,11 +27,11 @@ import numpy as np
 from skimage.filters import rank
 from skimage.morphology import medial_axis
 
-from segarena.users.robot.curve import smooth_line
-from segarena.users.robot.drawing import draw_lines
-from segarena.users.robot.opening import opening_radius_px, published_disk
-from segarena.users.robot.paths import longest_paths
-from segarena.users.robot.settings import preset
+from segarena.systems.videos.robot.curve import smooth_line
+from segarena.systems.videos.robot.drawing import draw_lines
+from segarena.systems.videos.robot.opening import opening_radius_px, published_disk
+from segarena.systems.videos.robot.paths import longest_paths
+from segarena.systems.videos.robot.settings import preset
 
 SHAPE = (480, 854)
 BAR = 1 / 25

@@ -28,10 +28,10 @@ import numpy as np
 import polars as pl
 from davis_metrics import OBJECTS, SHAPE, video
 
-from segarena.client.davis import DavisInteractiveSession
-from segarena.client.report_file import ReportFile
-from segarena.metrics.video_report import COLUMNS
 from segarena.samples import Target, VideoSample
+from segarena.systems.videos.measures.report import COLUMNS
+from segarena.systems.videos.session.davis import DavisInteractiveSession
+from segarena.systems.videos.session.report_file import ReportFile
 
 OVERHEAD_BAR_S, APPEND_BAR = 0.4, 1.5
 SUBMISSIONS, SEQUENCES = 720, 30

@@ -19,12 +19,12 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from scipy.spatial import KDTree
 from skimage.morphology import thin as skimage_thin
 
-from segarena.annotations.drawings import Drawing, drawing_of_labels
-from segarena.annotations.sources import find_images
-from segarena.geometry.label_edges import label_edges
-from segarena.geometry.thinning import thin
-from segarena.metrics.edges.matching import match_edges, match_radius_px
-from segarena.metrics.edges.regions import ious, shared_px
+from segarena.arrays.label_edges import label_edges
+from segarena.arrays.thinning import thin
+from segarena.systems.scenes.edges.matching import match_edges, match_radius_px
+from segarena.systems.scenes.edges.regions import ious, shared_px
+from segarena.systems.scenes.measures.drawings import Drawing, drawing_of_labels
+from segarena.systems.scenes.measures.sources import find_images
 
 SHAPE = (321, 481)
 IMAGES = 10

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from segarena.comparison import Comparison
-from segarena.datasets.oneshot.pairs import KEY, PARTITIONS, pairs_table
-from segarena.tiers.breakdown import class_table, level_table
-from segarena.tiers.counts import GROUPS, counts_table
-from segarena.tiers.scores import all_scores
-from segarena.tiers.settings import Settings
+from segarena.systems.oneshot.pairs.table import KEY, PARTITIONS, pairs_table
+from segarena.systems.oneshot.scoring.breakdown import class_table, level_table
+from segarena.systems.oneshot.scoring.counts import GROUPS, counts_table
+from segarena.systems.oneshot.scoring.scores import all_scores
+from segarena.systems.oneshot.scoring.settings import Settings
 
 PAIRS = 15000
 SIDE_PX = 512

@@ -32,12 +32,16 @@ from skimage.measure import label
 from skimage.morphology import disk
 
 from segarena.comparison import Comparison, Reference
-from segarena.users.volume import boxes, points
-from segarena.users.volume.corrections import centre_of_largest_error, lasso_around_largest_error, wrong_voxel
-from segarena.users.volume.outlines import Stroke
-from segarena.users.volume.schemes import SCHEMES, Manner, find_scheme
-from segarena.users.volume.scribbles import line_through_missing, line_through_surplus
-from segarena.users.volume.sliced import SlicedTarget
+from segarena.systems.volumes.prompting import boxes, points
+from segarena.systems.volumes.prompting.corrections import (
+    centre_of_largest_error,
+    lasso_around_largest_error,
+    wrong_voxel,
+)
+from segarena.systems.volumes.prompting.outlines import Stroke
+from segarena.systems.volumes.prompting.schemes import SCHEMES, Manner, find_scheme
+from segarena.systems.volumes.prompting.scribbles import line_through_missing, line_through_surplus
+from segarena.systems.volumes.prompting.sliced import SlicedTarget
 
 COUNTS = {"N-pps": (1, 2, 3, 5, 10), "N±pps": (2, 3, 5, 10), "Np-inter": (3, 5, 10), "Nb-inter": (3, 5, 10)}
 COUNTS |= {"N-ppv": (1, 2, 3, 5, 10), "N-center-ppv": (1, 2, 3, 5, 10)}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from segarena import ImageSample, Target
-from segarena.interfaces import Finding
+from segarena.roles import Finding
 from segarena.samples import as_image, as_mask
 
 

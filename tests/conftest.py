@@ -1,12 +1,19 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests: misbehaving plug-ins, small runs, the command line, made-up runs with known numbers."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
+from typer.testing import CliRunner
 
-import segarena
-from segarena.interfaces import Benchmark, Statistic
+from segarena import evaluate
+from segarena.arrays.rle import encode_rle
+from segarena.cli.main import app
+from segarena.engine.rows import Rows
+from segarena.engine.store import RunFolder
+from segarena.roles import Benchmark, Statistic
 
 # What a property says does not depend on how busy the machine is.
 settings.register_profile("untimed", deadline=None)
@@ -45,6 +52,171 @@ def small_run(rules, plugin, tmp_path):
 
     def run(segmenter=None, out=None, **options):
         options.setdefault("dataset", "sample-squares(count=4)")
-        return segarena.evaluate(rules, segmenter=segmenter or plugin("Good"), out=out or tmp_path / "run", **options)
+        return evaluate(rules, segmenter=segmenter or plugin("Good"), out=out or tmp_path / "run", **options)
 
     return run
+
+
+PHOTOGRAPHS = f"{Path(__file__).parent / 'reports' / 'photographs.py'}:Photographs"
+SUMMARY = (
+    {"name": "NoC@90", "kind": "noc", "metric": "iou", "threshold": 0.9, "round": 1, "higher_is_better": False},
+    {"name": "NoF@90", "kind": "nof", "metric": "iou", "threshold": 0.9, "round": 1, "higher_is_better": False},
+    {"name": "IoU@1", "kind": "at_round", "metric": "iou", "threshold": 0.9, "round": 1, "higher_is_better": True},
+    {"name": "AuC", "kind": "auc", "metric": "iou", "threshold": 0.9, "round": 1, "higher_is_better": True},
+)
+
+
+def dialogue(sample, target, user, values, *, repeat=0, failure=None, label="disc", attributes=None):
+    """One dialogue: the IoU after each round, and why it failed after them, if it did."""
+    attributes = {"size": "small"} if attributes is None else attributes
+    return {
+        "key": {"sample": sample, "target": target, "user": user, "repeat": repeat},
+        "values": values,
+        "failure": failure,
+        "about": {"label": label, "attributes": json.dumps(attributes)},
+    }
+
+
+def ramps(users=("centre", "edge"), *, samples=4, targets=2, rounds=4, lift=0.0, seed=0):
+    """Return plausible dialogues: IoU that rises round by round."""
+    rng = np.random.default_rng(seed)
+    return [
+        dialogue(
+            f"photo-{sample}",
+            f"disc-{target}",
+            user,
+            np.clip(np.sort(rng.uniform(0.3, 0.97, rounds)) + lift, 0, 1).tolist(),
+            attributes={"size": ("small", "large")[target], "area_px": 100.0 * (1 + sample) + target},
+        )
+        for sample in range(samples)
+        for target in range(targets)
+        for user in users
+    ]
+
+
+@pytest.fixture
+def segarena(tmp_path, monkeypatch):
+    """Call the command with arguments; the answer has `exit_code`, `stdout` and `stderr`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "dumb")
+    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def refused(segarena):
+    """Call the command with arguments it must refuse; return its one line."""
+
+    def call(*arguments):
+        answer = segarena(*arguments)
+        lines = answer.stderr.strip().splitlines()
+        assert answer.exit_code == 2, answer.output
+        assert len(lines) == 1, answer.stderr
+        assert lines[0].startswith("error: ")
+        assert "Traceback" not in answer.output
+        return lines[0]
+
+    return call
+
+
+@pytest.fixture
+def make_dialogue():
+    return dialogue
+
+
+@pytest.fixture
+def make_ramps():
+    return ramps
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    """Return a function that writes a run folder and returns its path."""
+
+    def make(dialogues, name="run", *, undone=(), from_cache=(), rounds=4, predict_s=0.01, masks=True, **changes):
+        samples = list(dict.fromkeys(d["key"]["sample"] for d in dialogues)) + list(undone)
+        users = list(dict.fromkeys(d["key"]["user"] for d in dialogues if d["key"]["user"])) or ["centre"]
+        folder = RunFolder.create(tmp_path / name, _merge(_config(samples, users, rounds), changes))
+        for index, sample in enumerate(samples):
+            own = [d for d in dialogues if d["key"]["sample"] == sample]
+            if own:
+                rows = Rows(timings=[encoder_row(sample, 1.0, -1 if sample in from_cache else 0)])
+                for one in own:
+                    _write(one, rows, predict_s, masks)
+                folder.write(index, rows)
+        return folder.path
+
+    return make
+
+
+@pytest.fixture
+def rclicks(make_run):
+    """Return a function that writes a run of rclicks with four groups; other `options` may be given."""
+
+    def make(dialogues, name="run", *, protocol="segarena", dataset=None, segmenter="disc", masks=True, **options):
+        groups = [{"user": f"G{k}", "low": (k - 1) / 4, "high": k / 4} for k in range(1, 5)]
+        last = "failure" if protocol == "published" else "solved"
+        named = {"solved_at_last": last, "base": "centre", "groups": groups, "real": None, "sampled": None}
+        rules = {"name": "rclicks", "protocol": protocol, "options": {**named, **options}}
+        changes = {"benchmark": rules, "segmenter": {"name": segmenter}}
+        return make_run(dialogues, name, masks=masks, **changes, **({} if dataset is None else {"dataset": dataset}))
+
+    return make
+
+
+def encoder_row(sample, seconds, round_):
+    return {"sample": sample, "target": "", "user": "", "repeat": 0, "round": round_, "predict_s": seconds}
+
+
+def _write(one, rows, predict_s, masks):
+    key = {"benchmark": "small", "dataset": "photographs", **one["key"]}
+    for number, value in enumerate(one["values"], 1):
+        click = {"kind": "click", "position": [10 + number, 20], "is_positive": number % 2 == 1, "object_id": 1}
+        row = {"round": number, "effort": float(number), "prompts": json.dumps([click]), "iou": value, "failure": None}
+        rows.records.append({**key, **one["about"], **row})
+        rows.timings.append({**one["key"], "round": number, "predict_s": predict_s})
+        mask = np.zeros((90, 120), dtype=bool)
+        mask[20 : 30 + number, 15:40] = True
+        if masks:
+            rows.masks.append({**one["key"], "round": number, "rle": encode_rle(mask), "shape": [90, 120]})
+    if one["failure"] is not None:
+        number = len(one["values"]) + 1 if one["key"]["user"] else 0
+        row = {"round": number, "effort": float(number), "prompts": "[]", "iou": None, "failure": one["failure"]}
+        rows.records.append({**key, **one["about"], **row})
+
+
+def _config(samples, users, rounds):
+    return {
+        "version": "0.1.0",
+        "benchmark": {
+            "name": "small",
+            "protocol": "segarena",
+            "paper": "",
+            "stop_at": None,
+            "options": {},
+            "summary": list(SUMMARY),
+        },
+        "segmenter": {"kind": "segmenter", "name": "disc", "options": {}},
+        "dataset": {
+            "kind": "dataset",
+            "name": PHOTOGRAPHS,
+            "options": {"count": 4, "targets": 2},
+            "fingerprint": "photo-4-2",
+            "samples": samples,
+        },
+        "users": [{"kind": "user", "name": user, "options": {}, "written": user} for user in users],
+        "metrics": [{"kind": "metric", "name": "iou", "options": {}}],
+        "rounds": rounds,
+        "repeats": 1,
+        "seed": 0,
+        "created": "2026-01-02T03:04:05+00:00",
+        "environment": {"python": "3.11.7"},
+        "command": "segarena run small disc",
+    }
+
+
+def _merge(config, changes):
+    merged = dict(config)
+    for key, value in changes.items():
+        merged[key] = {**config[key], **value} if isinstance(value, dict) and key in config else value
+    return merged

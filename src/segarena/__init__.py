@@ -1,6 +1,6 @@
 """segarena: judge promptable segmentation the way people use it.
 
-The nouns are in `samples`, `prompts` and `dialogue`, the five roles in `interfaces`. `evaluate` runs a
+The nouns are in `samples`, `prompts` and `dialogue`, the five roles in `roles`. `evaluate` runs a
 benchmark on a segmenter, and `forecast` says what that will cost; `sessions` lets your own script hold the
 loop; `write_report` makes the page.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from segarena.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from segarena.dialogue import Dialogue, Lift, Prediction
     from segarena.engine.evaluate import evaluate
@@ -17,18 +19,17 @@ if TYPE_CHECKING:
     from segarena.engine.participant import sessions
     from segarena.engine.store import RunFolder
     from segarena.errors import SegarenaError
-    from segarena.interfaces import Benchmark, Dataset, Metric, Segmenter, Statistic, Turn, User
-    from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble, Support
+    from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
     from segarena.reports import write_report
-    from segarena.samples import ImageSample, Target, VideoSample, VolumeSample
+    from segarena.roles import Benchmark, Dataset, Metric, Segmenter, Statistic, Turn, User
+    from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
 
-__version__ = "0.1.0"
 
 _HOMES = {
-    "Benchmark": "interfaces",
+    "Benchmark": "roles",
     "Box": "prompts",
     "Click": "prompts",
-    "Dataset": "interfaces",
+    "Dataset": "roles",
     "Dialogue": "dialogue",
     "Forecast": "engine.forecast",
     "ImageSample": "samples",
@@ -36,17 +37,17 @@ _HOMES = {
     "Lift": "dialogue",
     "Limits": "prompts",
     "MaskPrompt": "prompts",
-    "Metric": "interfaces",
+    "Metric": "roles",
     "Prediction": "dialogue",
     "RunFolder": "engine.store",
     "Scribble": "prompts",
     "SegarenaError": "errors",
-    "Segmenter": "interfaces",
-    "Statistic": "interfaces",
-    "Support": "prompts",
+    "Segmenter": "roles",
+    "Statistic": "roles",
+    "Support": "samples",
     "Target": "samples",
-    "Turn": "interfaces",
-    "User": "interfaces",
+    "Turn": "roles",
+    "User": "roles",
     "VideoSample": "samples",
     "VolumeSample": "samples",
     "evaluate": "engine.evaluate",

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from segarena.arrays.boxes import Window, bounding_window, join_windows
 from segarena.errors import InvalidMask
-from segarena.geometry.boxes import Window, bounding_window, join_windows
 from segarena.samples import Mask, Target, as_mask
 
 T = TypeVar("T")

@@ -8,13 +8,13 @@ Table 1), a whole mask or support example 1 per mask given.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from segarena.errors import InvalidPrompt
-from segarena.samples import ImageSample, Mask, Shape
+from segarena.samples import Mask, Shape, Support
 
 Position: TypeAlias = tuple[int, ...]
 
@@ -119,29 +119,6 @@ class MaskPrompt:
     @property
     def effort(self) -> float:
         """1 interaction: one mask was given."""
-        return 1.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Support:
-    """One example for one-shot segmentation: an image and the mask of the object in it.
-
-    Attributes:
-        sample: the support image.
-        mask: bool, shape of the support image.
-        encoded: what the segmenter's `encode` made of the support image. The engine fills it in, once per
-            distinct support; users leave it None.
-    """
-
-    sample: ImageSample
-    mask: Mask
-    encoded: Any = field(default=None, repr=False)
-
-    kind: ClassVar[str] = "support"
-
-    @property
-    def effort(self) -> float:
-        """1 interaction: one example was shown."""
         return 1.0
 
 

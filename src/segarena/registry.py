@@ -33,10 +33,14 @@ from segarena.errors import PluginError, PluginInvalid, SegarenaError, UnknownPl
 KINDS = ("segmenter", "user", "metric", "dataset", "benchmark", "click-model")
 BUILT_IN = (
     "segarena.segmenters",
+    "segarena.segmenters.images",
+    "segarena.segmenters.volumes",
+    "segarena.segmenters.videos",
+    "segarena.segmenters.examples",
+    "segarena.segmenters.learned",
     "segarena.users",
     "segarena.metrics",
     "segarena.datasets",
-    "segarena.benchmarks",
 )
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
@@ -214,17 +218,22 @@ def _import_plugins() -> tuple[str, ...]:
 
     Another package's fault must not stop ours, so its error only becomes part of messages.
     """
-    for folder in BUILT_IN:
-        package = importlib.import_module(folder)
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{folder}.{module.name}")
+    for room in BUILT_IN:
+        _import_room(importlib.import_module(room))
     broken: list[str] = []
     for entry in entry_points(group="segarena.plugins"):
         try:
-            entry.load()
+            _import_room(entry.load())
         except Exception as error:
             broken.append(f"plug-in package {entry.value} failed to import: {type(error).__name__}: {error}")
     return tuple(broken)
+
+
+def _import_room(package: Any) -> None:
+    """Import the modules that lie directly in a package; packages within it are its modules' own affair."""
+    for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        if not module.ispkg:
+            importlib.import_module(f"{package.__name__}.{module.name}")
 
 
 def _from_file(kind: str, reference: str) -> Callable[..., Any]:

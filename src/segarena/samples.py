@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask
-
-if TYPE_CHECKING:
-    from segarena.prompts import Support
 
 Mask: TypeAlias = NDArray[np.bool_]
 """One object: True where it is. Shape (H, W), (D, H, W) or (T, H, W)."""
@@ -74,6 +71,29 @@ class ImageSample:
         return self.image.shape[:2]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Support:
+    """One example for one-shot segmentation: an image and the mask of the object in it.
+
+    Attributes:
+        sample: the support image.
+        mask: bool, shape of the support image.
+        encoded: what the segmenter's `encode` made of the support image. The engine fills it in, once per
+            distinct support; users leave it None.
+    """
+
+    sample: ImageSample
+    mask: Mask
+    encoded: Any = field(default=None, repr=False)
+
+    kind: ClassVar[str] = "support"
+
+    @property
+    def effort(self) -> float:
+        """1 interaction: one example was shown."""
+        return 1.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VolumeSample:
     """A 3D scan: `voxels` (D, H, W), any real dtype, in (plane, row, column).
@@ -127,7 +147,7 @@ def as_image(array: Any, *, name: str = "image") -> NDArray[np.uint8]:
     """Return `array` as uint8 RGB (H, W, 3), or say why it cannot be.
 
     Grey (H, W) is repeated over three channels, alpha (H, W, 4) is dropped; bool, 16-bit and float images
-    are refused, because scaling them is the reader's decision (see `segarena.datasets.files`).
+    are refused, because scaling them is the reader's decision (see `segarena.files.images`).
 
     Raises:
         InvalidImage: wrong number of axes, channels, dtype, or no pixels.

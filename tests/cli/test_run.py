@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 import segarena as package
-from segarena.cli.progress import RunProgress, duration_text
 from segarena.engine.evaluate import Progress
+from segarena.terminal.progress import RunProgress, duration_text
 
 PACKING = Path(__file__).parents[1] / "engine" / "packing.py"
 QUICK = ("run", "clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2", "-o", "r", "-w", "0")

@@ -10,8 +10,8 @@ from PIL import Image
 
 from segarena.datasets import demo
 from segarena.errors import DatasetMissing, SampleInvalid
-from segarena.interfaces import Dataset
 from segarena.registry import build
+from segarena.roles import Dataset
 from segarena.samples import check_sample
 
 INSTALLED = demo._installed("segarena.datasets") / "demo_data"

@@ -8,8 +8,8 @@ from PIL import Image
 
 from segarena.datasets.folder import Folder
 from segarena.errors import DatasetError, DatasetMissing, PluginInvalid, SampleInvalid
-from segarena.interfaces import Dataset
 from segarena.registry import build
+from segarena.roles import Dataset
 
 RNG = np.random.default_rng(3)
 

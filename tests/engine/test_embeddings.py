@@ -435,10 +435,10 @@ def test_all_that_ours_are_made_of_is_in_their_source_and_in_that_of_what_inheri
     ours = registry.find("segmenter", "sam")
     files = source_files(ours)
     for name in (
-        "segmenters/sam.py",
-        "segmenters/promptable/image_space.py",
+        "segmenters/learned/sam.py",
+        "segmenters/learned/promptable/image_space.py",
         "samples.py",
-        "segmenters/weights_sam.py",
+        "segmenters/weights/sam.py",
     ):
         assert files[f"segarena/{name}"].is_file()
     _, kind = package

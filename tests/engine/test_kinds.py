@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 import segarena
-import segarena.geometry.rle
+import segarena.arrays.rle
 from segarena import Benchmark, Click, ImageSample, Lift, Prediction, Support, Target, VideoSample, VolumeSample
 from segarena.engine import embeddings
 from segarena.engine.plan import make_plan
 from segarena.errors import PluginInvalid
-from segarena.interfaces import Finding, TimeBudget
+from segarena.roles import Finding, TimeBudget
 
 SHAPE = (3, 6, 8)
 
@@ -186,7 +186,7 @@ def test_several_objects_are_judged_by_their_mean_and_kept_one_by_one(tmp_path):
     assert folder.records()["iou"].to_list() == [0.25, 0.25]  # object 1: 0, object 2: half
     kept = folder.masks().filter(pl.col("round") == 2)
     assert kept["object"].to_list() == [1, 2]
-    assert [bool(segarena.geometry.rle.decode_rle(rle, SHAPE).any()) for rle in kept["rle"]] == [False, True]
+    assert [bool(segarena.arrays.rle.decode_rle(rle, SHAPE).any()) for rle in kept["rle"]] == [False, True]
 
 
 def test_a_user_who_corrects_one_object_is_not_asked_about_several(tmp_path):

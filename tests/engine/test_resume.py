@@ -13,7 +13,7 @@ import pytest
 SCRIPT = """
 import sys
 import segarena
-from segarena.interfaces import Benchmark
+from segarena.roles import Benchmark
 
 rules = Benchmark(name="b", users=(sys.argv[2], "sample-first-pixel"), metrics=("iou",), rounds=4, summary=())
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from segarena import Click, ImageSample, Target
 from segarena.comparison import Comparison, Reference
 from segarena.engine.session import Rules, Session
 from segarena.errors import InvalidPrompt, PluginError, PredictionInvalid, ProtocolViolation
-from segarena.interfaces import TimeBudget
 from segarena.metrics.overlap import Iou
+from segarena.roles import TimeBudget
 
 
 class Script:

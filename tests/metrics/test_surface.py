@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from segarena.arrays.surface import element_areas
 from segarena.comparison import Comparison, Reference
 from segarena.errors import PluginInvalid
-from segarena.geometry.surface import element_areas
 from segarena.metrics.surface import Nsd, SurfaceDistance, nsd
 from segarena.registry import build
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from segarena.geometry.boxes import bounding_window
+from segarena.arrays.boxes import bounding_window
 from segarena.reports.overlays import VIEW_PX, jpeg_uri, outline, positions_of, prompt_marks, view_of
 
 

@@ -329,7 +329,7 @@ def folder_of(tiny_model, tmp_path_factory):
 @pytest.fixture
 def edgetam_without_its_package(tiny_model, monkeypatch):
     """Let weights of EdgeTAM be the tiny model with its own backbone; the true one needs a package that is no extra."""
-    weights = importlib.import_module("segarena.segmenters.weights")
+    weights = importlib.import_module("segarena.segmenters.weights.loading")
     load = weights.load_model
 
     def instead(given, *, family, **how):

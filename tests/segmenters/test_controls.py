@@ -6,8 +6,8 @@ import pytest
 from segarena import registry
 from segarena.dialogue import Dialogue
 from segarena.errors import PluginInvalid, SegmenterError
-from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble, Support
-from segarena.samples import ImageSample, Target, VolumeSample
+from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
+from segarena.samples import ImageSample, Support, Target, VolumeSample
 from segarena.segmenters.controls import DegradedTruth, Nothing, Truth, meant_target
 
 SHAPE, SPACING_MM = (20, 50, 60), (2.0, 1.0, 1.0)

@@ -14,8 +14,8 @@ import pytest
 from segarena import evaluate, registry
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.embeddings import from_bytes, to_bytes
-from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble, Support
-from segarena.samples import ImageSample, Target, VideoSample, VolumeSample
+from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
+from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
 
 ROUNDS = 5
 SHAPE = (60, 80)

@@ -10,9 +10,9 @@ from scipy.ndimage import distance_transform_edt, gaussian_filter
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, PluginInvalid
-from segarena.interfaces import Turn
 from segarena.prompts import Box, Click
 from segarena.registry import build
+from segarena.roles import Turn
 from segarena.samples import ImageSample, Target, VolumeSample
 from segarena.users.centre import CentreClicker
 

@@ -6,15 +6,13 @@ from typing import Annotated
 
 import typer
 
-from segarena.cli.exits import FAILURES, one_line_errors
-from segarena.cli.prepare import prepare
+from segarena.terminal.exits import FAILURES, one_line_errors
 
 app = typer.Typer(
     help="Prepare datasets, and look at them before judging anything on them.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-app.command("prepare")(prepare)
 
 
 @app.callback()

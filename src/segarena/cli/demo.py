@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from segarena.cli.exits import FAILURES, one_line_errors
+from segarena.terminal.exits import FAILURES, one_line_errors
 
 SEGMENTERS = ("graph", "grabcut")
 
@@ -18,8 +18,8 @@ def demo(
     workers: Annotated[int, typer.Option("--workers", "-w", help="Processes to use.")] = 2,
 ) -> None:
     """Judge two segmenters by clicks on ten photographs, and write a report. Needs no download."""
-    from segarena.cli.run import run_and_show
     from segarena.reports import write_report
+    from segarena.terminal.running import run_and_show
 
     with one_line_errors("stopped; the same command goes on where it was"):
         runs = [out / name for name in SEGMENTERS]

@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from segarena.cli.exits import one_line_errors
 from segarena.errors import InvalidInput
+from segarena.terminal.exits import one_line_errors
 
 
 def list_plugins(

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-import segarena
-from segarena.cli import amodal, clicks, data, demo, listing, plan, report, run, segment, toss
+from segarena.cli import data, demo, listing, plan, report, run, segment
+from segarena.cli.commands import add_commands
+from segarena.version import __version__
 
 app = typer.Typer(
     name="segarena",
@@ -25,14 +26,12 @@ app.command("run")(run.run)
 app.command("report")(report.report)
 app.command("segment", cls=segment.TakesPairs)(segment.segment)
 app.add_typer(data.app, name="data")
-app.add_typer(clicks.app, name="clicks")
-app.add_typer(toss.app, name="toss")
-app.add_typer(amodal.app, name="amodal")
+add_commands(app, {"data": data.app})
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"segarena {segarena.__version__}")
+        typer.echo(f"segarena {__version__}")
         raise typer.Exit
 
 

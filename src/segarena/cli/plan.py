@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from segarena.cli import options as what
-from segarena.cli.exits import one_line_errors
+from segarena.terminal.exits import one_line_errors
 
 if TYPE_CHECKING:
     from segarena.engine.forecast import Forecast
@@ -96,7 +96,7 @@ def _show(cost: Forecast, asked: dict[str, Any]) -> None:
 
 def rows(cost: Forecast) -> list[tuple[str, str]]:
     """Return the lines of a forecast: what it is about, and how much."""
-    from segarena.cli.progress import duration_text
+    from segarena.terminal.progress import duration_text
 
     low, middle, high, most = (
         duration_text(3600 * hours) for hours in (cost.hours_low, cost.hours, cost.hours_high, cost.hours_at_most)

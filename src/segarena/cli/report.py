@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from segarena.cli.exits import one_line_errors
+from segarena.terminal.exits import one_line_errors
 
 
 def report(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from segarena.cli import options as what
-from segarena.cli.exits import FAILURES, one_line_errors
+from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.running import run_and_show
 
 _INTERRUPTED = "stopped; finished samples are kept, and the same command goes on where it was"
 
@@ -75,28 +75,7 @@ def run(
         "cache_gb": cache_gb,
     }
     with one_line_errors(_INTERRUPTED):
-        failures = run_and_show(retry_failed=retry_failed, **what.gather(config, given))
+        asked = what.gather(config, given)
+        failures = run_and_show(what.with_own(asked.pop("benchmark"), asked), retry_failed=retry_failed, **asked)
     if failures:
         raise typer.Exit(FAILURES)
-
-
-def run_and_show(benchmark: str, **options: Any) -> int:
-    """Run with a progress bar and print where it lies; return the number of failures."""
-    from segarena.cli.progress import RunProgress
-    from segarena.engine.evaluate import evaluate
-    from segarena.registry import PluginSpec
-    from segarena.reports import terminal_table
-
-    console = Console(stderr=True)
-    benchmark = what.with_own(benchmark, options)
-    title = f"{PluginSpec.parse(benchmark).reference} · {options['segmenter']}"
-    with RunProgress(title, console, workers=options["workers"]) as progress:
-        folder = evaluate(benchmark, on_progress=progress.update, **options)
-    Console().print(terminal_table([folder.path]))
-    failures = folder.config["counts"]["failures"]
-    for user, count in folder.config["counts"].get("targets_without", {}).items():
-        console.print(f"user {user} had nothing to say about {count} of {folder.config['counts']['targets']} targets")
-    if failures:
-        console.print(f"[yellow]failures among the records: {failures}; `segarena report` lists them[/yellow]")
-    console.print(f"run: {folder.path}   look at it: segarena report {folder.path}")
-    return failures

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperCommand
 
-from segarena.cli.exits import FAILURES, one_line_errors
+from segarena.terminal.exits import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
     from segarena.engine.segmenting import Segmented

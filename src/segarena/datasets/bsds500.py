@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.datasets.encodings import Objects, to_targets
-from segarena.datasets.files import check_same_shape, read_image
 from segarena.datasets.listing import Files, ListedDataset, existing_folder
-from segarena.datasets.matlab import read_matlab
 from segarena.errors import DatasetMissing, InvalidMask, PluginInvalid
-from segarena.interfaces import Finding
+from segarena.files.images import check_same_shape, read_image
+from segarena.files.matlab import read_matlab
 from segarena.registry import dataset
+from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask
 
 SPLITS = {"train": 200, "val": 100, "test": 200}

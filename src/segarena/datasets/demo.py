@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from segarena.datasets.files import LOSSY_SUFFIXES, check_same_shape, read_image, read_values
 from segarena.datasets.listing import Files, ListedDataset, Tally
 from segarena.errors import DatasetMissing, InvalidImage, InvalidMask, SampleInvalid
-from segarena.interfaces import Finding
+from segarena.files.images import LOSSY_SUFFIXES, check_same_shape, read_image, read_values
 from segarena.registry import dataset
+from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask, Target
 
 SKIMAGE = "skimage:"

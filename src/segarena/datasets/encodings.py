@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.files import LOSSY_SUFFIXES, read_colours, read_values
 from segarena.errors import InvalidMask, PluginInvalid
+from segarena.files.images import LOSSY_SUFFIXES, read_colours, read_values
 from segarena.samples import Mask, Target
 
 KINDS = ("binary", "index", "colour")

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.datasets.encodings import Colour, Encoding, Objects, to_targets
-from segarena.datasets.files import check_same_shape, list_files, read_image
 from segarena.datasets.listing import Files, ListedDataset, Tally, existing_folder, some
 from segarena.errors import DatasetError, DatasetMissing, InvalidImage, InvalidMask, PluginInvalid
-from segarena.interfaces import Finding
+from segarena.files.images import check_same_shape, list_files, read_image
 from segarena.registry import dataset
+from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask
 
 LAYOUT = "PATH/images/NAME.jpg with PATH/masks/NAME.png, PATH/masks/NAME__OBJECT.png or PATH/masks/NAME/OBJECT.png"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
 from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
-from segarena.interfaces import Finding
+from segarena.roles import Finding
 from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample, check_sample
 
 Files: TypeAlias = tuple[Path, ...]

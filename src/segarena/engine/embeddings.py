@@ -1,7 +1,7 @@
 """Encodings of samples, kept for the next run over the same images.
 
 Encoding is the dear part of most models. A segmenter that offers `pack` and `unpack` (see
-`segarena.interfaces.Segmenter`) has what it made of an image kept, first in memory, then in a folder that users,
+`segarena.roles.Segmenter`) has what it made of an image kept, first in memory, then in a folder that users,
 benchmarks and worker processes share. Kept encodings are found by what decides them: the pixels, and the
 segmenter with its options, source, weights and device. A file that is damaged counts as absent.
 """
@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.sizes import bytes_of
 from segarena.engine.blobs import BlobFolder, BlobMemory
 from segarena.errors import SegmenterError
 from segarena.samples import ImageSample, Sample, VolumeSample
-from segarena.sizes import bytes_of
 
 WORTH = 1.0
 """An encoding is kept when making it takes at least so many times what reading it back takes."""

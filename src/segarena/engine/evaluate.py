@@ -14,7 +14,7 @@ from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
 from segarena.engine.workers import Done, run_here, run_in_workers
 from segarena.errors import InvalidInput
-from segarena.interfaces import Benchmark, Dataset, Segmenter
+from segarena.roles import Benchmark, Dataset, Segmenter
 
 if TYPE_CHECKING:
     import polars as pl

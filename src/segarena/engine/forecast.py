@@ -23,7 +23,7 @@ from segarena.engine.store import RunFolder
 from segarena.engine.trial import Trial, count_targets, read_trial, spread
 from segarena.engine.workers import run_in_workers
 from segarena.errors import InvalidInput, SegarenaError
-from segarena.interfaces import Benchmark, Dataset, Segmenter
+from segarena.roles import Benchmark, Dataset, Segmenter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,10 @@ from segarena.engine.guard import TimeLimit
 from segarena.engine.rows import Row, Rows, encoder_row, failed_sample
 from segarena.engine.session import Rules, Session
 from segarena.errors import PredictionInvalid, SegarenaError
-from segarena.interfaces import Dataset, Segmenter, User
 from segarena.objects import begin
-from segarena.prompts import Prompt, Support
-from segarena.samples import Sample, Target, check_sample
+from segarena.prompts import Prompt
+from segarena.roles import Dataset, Segmenter, User
+from segarena.samples import Sample, Support, Target, check_sample
 
 ENCODE_LIMITS = 10.0
 """An encode may take this many times the limit of one prediction."""

@@ -11,8 +11,8 @@ import numpy as np
 from segarena.comparison import Comparison
 from segarena.engine.rows import Row
 from segarena.errors import PluginError
-from segarena.interfaces import Metric
 from segarena.objects import Judged
+from segarena.roles import Metric
 
 
 def measure(metrics: Sequence[Metric], comparison: Judged) -> dict[str, float]:

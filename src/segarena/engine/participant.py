@@ -12,7 +12,7 @@ from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
 from segarena.errors import DatasetError, InvalidInput
-from segarena.interfaces import Benchmark, Dataset
+from segarena.roles import Benchmark, Dataset
 from segarena.samples import check_sample
 
 

@@ -13,13 +13,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import segarena
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
 from segarena.errors import InvalidInput, PluginInvalid
-from segarena.interfaces import Benchmark, Dataset, Metric, Segmenter, User
 from segarena.registry import PluginSpec, build, describe, split_name
+from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
+from segarena.version import __version__
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
 """After these rounds (and the last) masks are kept unless the plan says otherwise."""
@@ -100,7 +100,7 @@ class Plan:
         if not samples:
             raise InvalidInput(f"dataset {dataset.name} has no samples to run")
         return {
-            "version": segarena.__version__,
+            "version": __version__,
             "benchmark": _describe_benchmark(rules),
             "segmenter": self._describe("segmenter", self.segmenter),
             "dataset": {
@@ -121,7 +121,7 @@ class Plan:
         if self.cache is None:
             return Encoder(segmenter)
         described = describe("segmenter", self.segmenter) if isinstance(self.segmenter, str) else None
-        facts = {"segarena": segarena.__version__, **environment()}
+        facts = {"segarena": __version__, **environment()}
         return Encoder(
             segmenter,
             key=segmenter_key(segmenter, described, facts),

@@ -12,15 +12,14 @@ from typing import Any
 import cv2
 import numpy as np
 
-import segarena
 from segarena.datasets.encodings import Encoding
-from segarena.datasets.files import check_same_shape, list_files, read_image
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.store import write_atomically
 from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid, RunConflict, SegarenaError
-from segarena.prompts import Support
+from segarena.files.images import check_same_shape, list_files, read_image
 from segarena.registry import build, describe
-from segarena.samples import ImageSample, Mask
+from segarena.samples import ImageSample, Mask, Support
+from segarena.version import __version__
 
 DESCRIPTION = "segment.json"
 
@@ -122,7 +121,7 @@ def _read_support(image: Path, mask: Path) -> Support:
 def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) -> None:
     """Write down what makes the masks, unless it stands there already."""
     described: dict[str, Any] = {
-        "segarena": segarena.__version__,
+        "segarena": __version__,
         "segmenter": describe("segmenter", segmenter),
         "supports": [{"image": _hash(image), "mask": _hash(mask)} for image, mask in supports],
     }

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from segarena.arrays.rle import encode_rle
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.measures import measure, measure_parts
 from segarena.engine.rows import Row, Rows
 from segarena.engine.seeds import stream
 from segarena.errors import InvalidInput, ProtocolViolation
-from segarena.geometry.rle import encode_rle
-from segarena.interfaces import Metric, TimeBudget, Turn, User
 from segarena.objects import Judged, compare
 from segarena.prompts import Prompt, check_prompt, prompt_to_json
+from segarena.roles import Metric, TimeBudget, Turn, User
 from segarena.samples import Sample, Target
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
-from segarena.interfaces import Dataset
+from segarena.roles import Dataset
 
 COUNTING_S = 10.0
 """So long, targets are counted."""

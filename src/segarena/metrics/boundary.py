@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from segarena.arrays.boundary import band_width_px, inner_band
+from segarena.arrays.boxes import Window, bounding_window, intersect_windows, is_empty, within_window
 from segarena.comparison import Comparison, Reference
-from segarena.geometry.boundary import band_width_px, inner_band
-from segarena.geometry.boxes import Window, bounding_window, intersect_windows, is_empty, within_window
 from segarena.registry import metric
 from segarena.samples import Mask
 

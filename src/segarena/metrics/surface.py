@@ -1,7 +1,7 @@
 """How far apart two surfaces are: NSD (surface Dice), HD95 and the average symmetric surface distance.
 
 Distances are Euclidean, in millimetres, from each element of one surface to the nearest element of the other; where
-a sample has no spacing (photographs), in pixels. See `segarena.geometry.surface` for what an element is. Both masks may
+a sample has no spacing (photographs), in pixels. See `segarena.arrays.surface` for what an element is. Both masks may
 have any number of parts; an ignored voxel takes the weight of the elements that touch it, not the elements, so the edge
 of an ignored region is no surface of the object.
 """
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.boxes import Window, bounding_window
+from segarena.arrays.surface import CONVENTIONS, Convention, Surface, surface
 from segarena.comparison import Comparison
 from segarena.errors import PluginInvalid
-from segarena.geometry.boxes import Window, bounding_window
-from segarena.geometry.surface import CONVENTIONS, Convention, Surface, surface
 from segarena.registry import metric
 from segarena.samples import Mask
 

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from segarena.interfaces import Statistic
 from segarena.reports.axes import nice_ticks, number
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.reports.groups import group_figures
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, Series, figure, panel_px, round_word, series_by_user
 from segarena.reports.tables import curve_intervals, metrics_of, noc_counts, thresholds_of
-from segarena.reports.toss import is_toss
-from segarena.reports.volumes import is_volumes
 from segarena.reports.wording import count_text, metric_name, seconds_text
+from segarena.roles import Statistic
+from segarena.systems.oneshot.page.runs import is_toss
+from segarena.systems.volumes.page.runs import is_volumes
 
 TIME_BINS = 30
 """About how many bars the distribution of seconds has."""

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from segarena.geometry.boxes import bounding_window
-from segarena.interfaces import Dataset
+from segarena.arrays.boxes import bounding_window
 from segarena.registry import PluginSpec, build
 from segarena.reports.charts import sparkline
-from segarena.reports.davis_pictures import video_strip
 from segarena.reports.overlays import View, jpeg_uri, outline, positions_of, prompt_marks, view_of
 from segarena.reports.reading import DialogueRecord, Key, Run
 from segarena.reports.series import area_statistic, round_word
 from segarena.reports.tables import thresholds_of
-from segarena.reports.volumes_pictures import volume_strip
 from segarena.reports.wording import metric_name
+from segarena.roles import Dataset
 from segarena.samples import ImageSample, Mask, Sample, Target, VideoSample, VolumeSample
+from segarena.systems.videos.page.pictures import video_strip
+from segarena.systems.volumes.page.pictures import volume_strip
 
 MOST_PANELS = 6
 """Predictions of one dialogue that stand side by side."""

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from segarena.interfaces import Statistic
-from segarena.metrics.intervals import Interval as MeanInterval
 from segarena.reports.charts import Interval, Points, interval_chart, scatter_chart
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, area_statistic, figure, run_colours, series_by_user
 from segarena.reports.tables import TargetKey, mean_over_targets, mean_over_users, target_values
+from segarena.roles import Statistic
+from segarena.statistics.intervals import Interval as MeanInterval
 
 MOST_GROUPS = 8
 """An attribute with more different words than this is not a grouping."""

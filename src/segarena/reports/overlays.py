@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from segarena.geometry.boxes import Window, grow_window, is_empty, join_windows
+from segarena.arrays.boxes import Window, grow_window, is_empty, join_windows
 from segarena.reports.axes import px
 from segarena.samples import Labels, Mask
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from segarena.reports.davis import is_davis
-from segarena.reports.davis_page import davis_files, davis_sections
 from segarena.reports.reading import Run
-from segarena.reports.robustness import is_robustness, whole_dialogues
-from segarena.reports.robustness_page import robustness_sections
-from segarena.reports.robustness_tables import robustness_files
 from segarena.reports.series import Figure
-from segarena.reports.toss import asked_pairs, is_toss
-from segarena.reports.toss_page import toss_files, toss_sections
-from segarena.reports.volumes import is_volumes
-from segarena.reports.volumes_page import volumes_files, volumes_sections
+from segarena.systems.clicks.page.page import robustness_sections
+from segarena.systems.clicks.page.runs import is_robustness, whole_dialogues
+from segarena.systems.clicks.page.tables import robustness_files
+from segarena.systems.oneshot.page.page import toss_files, toss_sections
+from segarena.systems.oneshot.page.runs import asked_pairs, is_toss
+from segarena.systems.videos.page.page import davis_files, davis_sections
+from segarena.systems.videos.page.runs import is_davis
+from segarena.systems.volumes.page.page import volumes_files, volumes_sections
+from segarena.systems.volumes.page.runs import is_volumes
 
 
 class Own(NamedTuple):

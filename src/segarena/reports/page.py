@@ -16,11 +16,9 @@ from segarena.reports.naming import short_name
 from segarena.reports.own import general_run, has_own_pictures, own_sections
 from segarena.reports.ranking import gallery_keys, ranked_targets
 from segarena.reports.reading import Run
-from segarena.reports.robustness import base_user, is_robustness
 from segarena.reports.sections import MOST_HARD, failures_section, hardest_table, paired_table, summary_table
 from segarena.reports.series import Figure, round_word
 from segarena.reports.tables import paired_rows
-from segarena.reports.volumes import is_volumes
 from segarena.reports.wording import (
     FAILURES,
     FEW_IMAGES,
@@ -35,6 +33,8 @@ from segarena.reports.wording import (
     partial_text,
     protocol_text,
 )
+from segarena.systems.clicks.page.runs import base_user, is_robustness
+from segarena.systems.volumes.page.runs import is_volumes
 
 GALLERY_STRIPS = 36
 """Dialogues with pictures, counted over all runs."""

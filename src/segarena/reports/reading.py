@@ -19,11 +19,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from segarena.arrays.rle import decode_rle
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
-from segarena.geometry.rle import decode_rle
-from segarena.interfaces import Statistic
 from segarena.reports.naming import data_names, run_labels, told_apart
+from segarena.roles import Statistic
 from segarena.samples import Mask
 
 _KEYS = {"benchmark", "dataset", "sample", "target", "label", "attributes", "user", "repeat", "round"}

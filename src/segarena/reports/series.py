@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from segarena.interfaces import Statistic
 from segarena.reports.charts import legend
 from segarena.reports.reading import Run
 from segarena.reports.tables import metrics_of, user_names
+from segarena.roles import Statistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

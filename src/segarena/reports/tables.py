@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.interfaces import Statistic
-from segarena.metrics.curves import SolvedAtLast, hold_last, statistic_values
-from segarena.metrics.intervals import Interval, PairedDifference, bootstrap_mean, paired_difference
 from segarena.reports.reading import DialogueRecord, Run
+from segarena.roles import Statistic
+from segarena.statistics.curves import SolvedAtLast, hold_last, statistic_values
+from segarena.statistics.intervals import Interval, PairedDifference, bootstrap_mean, paired_difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,15 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from segarena.reports.davis import is_davis
-from segarena.reports.davis_page import davis_terminal
 from segarena.reports.own import general_run
 from segarena.reports.reading import Run, read_runs
-from segarena.reports.robustness import base_user, is_robustness
-from segarena.reports.robustness_tables import robustness_terminal
 from segarena.reports.tables import direction, paired_rows, summary_rows, timing_rows
-from segarena.reports.toss import PAIRS_ASKED, is_toss
-from segarena.reports.toss_page import toss_terminal
 from segarena.reports.wording import (
     bounds_text,
     difference_bounds_text,
@@ -29,6 +23,12 @@ from segarena.reports.wording import (
     seconds_text,
     value_text,
 )
+from segarena.systems.clicks.page.runs import base_user, is_robustness
+from segarena.systems.clicks.page.tables import robustness_terminal
+from segarena.systems.oneshot.page.page import toss_terminal
+from segarena.systems.oneshot.page.runs import PAIRS_ASKED, is_toss
+from segarena.systems.videos.page.page import davis_terminal
+from segarena.systems.videos.page.runs import is_davis
 
 COLUMNS = 4
 """So many segmenters x users stand side by side; more go below."""

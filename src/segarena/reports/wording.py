@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from segarena.interfaces import Statistic
-from segarena.metrics.intervals import Interval, PairedDifference
 from segarena.reports.reading import Run
+from segarena.roles import Statistic
+from segarena.statistics.intervals import Interval, PairedDifference
 
 PRINTED = {
     "iou": "IoU",

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.boxes import Window, bounding_window, is_empty
 from segarena.comparison import Memory
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, SegmenterError
-from segarena.geometry.boxes import Window, bounding_window, is_empty
-from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, Support, check_prompt
+from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, check_prompt
 from segarena.registry import segmenter
-from segarena.samples import Mask, Sample, Target, VolumeSample
-from segarena.segmenters.marks import check_kinds
-from segarena.segmenters.seeding.blocks import Blocks
-from segarena.segmenters.seeding.drawing import Drawn, grown, points_of
-from segarena.segmenters.seeding.layout import VOLUME_KINDS, limits_of, volume_of
-from segarena.segmenters.supports import cell_shares, identity, supports_of
+from segarena.samples import Mask, Sample, Support, Target, VolumeSample
+from segarena.segmenters.drawing.marks import check_kinds
+from segarena.segmenters.examples.support.examples import cell_shares, identity, supports_of
+from segarena.segmenters.volumes.seeding.blocks import Blocks
+from segarena.segmenters.volumes.seeding.drawing import Drawn, grown, points_of
+from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, limits_of, volume_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from segarena.arrays.distance import deepest_pixel
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
-from segarena.geometry.distance import deepest_pixel
-from segarena.interfaces import Turn
 from segarena.prompts import Click
 from segarena.registry import user
+from segarena.roles import Turn
 from segarena.samples import Sample, Target
 
 WhenSolved = Literal["stop", "published"]

@@ -1,0 +1,107 @@
+"""Masks as COCO stores them: run lengths in column-major order, as a string of printable characters.
+
+Each number is written five bits to a character, lowest first, 32 added on all but the last, then 48 to make it
+printable; from the third run of a kind on, its difference to the run two before. Our own runs
+(`segarena.arrays.rle`) are row-major bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.rle import run_lengths
+from segarena.errors import InvalidMask
+from segarena.samples import Mask
+
+_LONGEST = 12  # characters of one number: 60 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Rle:
+    """A mask of `shape` (H, W) as its compressed COCO string `counts`; what the string says is checked by `decode`."""
+
+    shape: tuple[int, int]
+    counts: str
+
+    @classmethod
+    def of(cls, mask: Mask) -> Rle:
+        """Return a bool mask (H, W) as run lengths."""
+        return cls.of_lengths(run_lengths(mask.T).tolist(), (int(mask.shape[0]), int(mask.shape[1])))
+
+    @classmethod
+    def of_lengths(cls, lengths: Sequence[int], shape: tuple[int, int]) -> Rle:
+        """Return run lengths, column-major and the run outside the mask first, as `Rle`; they are not checked."""
+        return cls(shape, _pack(np.asarray(lengths, dtype=np.int64)))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The run lengths, column-major, the run outside the mask first.
+
+        Raises:
+            InvalidMask: not a COCO string, or the lengths are negative or do not add up to the pixels of `shape`.
+        """
+        lengths = _unpack(self.counts)
+        pixels = self.shape[0] * self.shape[1]
+        # Negative or single very large lengths first: a sum of them could come out right by chance.
+        if ((lengths < 0) | (lengths > pixels)).any() or int(lengths.sum()) != pixels:
+            raise InvalidMask(
+                f"run lengths: expected {pixels} pixels for {self.shape[0]} x {self.shape[1]}, rows by columns, "
+                "and these do not add up to that; export the mask again"
+            )
+        return lengths
+
+    def decode(self) -> Mask:
+        """Return the mask, bool (H, W).
+
+        Raises:
+            InvalidMask: as `lengths`.
+        """
+        lengths = self.lengths
+        is_on = np.arange(len(lengths)) % 2 == 1
+        return np.repeat(is_on, lengths).reshape(self.shape[::-1]).T
+
+    @property
+    def area_px(self) -> int:
+        """How many pixels are in the mask."""
+        return int(self.lengths[1::2].sum())
+
+
+def _pack(lengths: NDArray[np.int64]) -> str:
+    values = lengths.copy()
+    values[3:] -= lengths[1:-2]
+    sizes = np.ones(len(values), dtype=np.int64)
+    for place in range(1, _LONGEST):
+        half = 1 << (5 * place - 1)
+        sizes += (values < -half) | (values >= half)
+    starts = np.cumsum(sizes) - sizes
+    packed = np.zeros(int(sizes.sum()), dtype=np.uint8)
+    for place in range(int(sizes.max(initial=0))):
+        here = np.flatnonzero(sizes > place)
+        more = sizes[here] > place + 1
+        packed[starts[here] + place] = 48 + ((values[here] >> 5 * place) & 31) + 32 * more
+    return packed.tobytes().decode("ascii")
+
+
+def _unpack(counts: Any) -> NDArray[np.int64]:
+    try:
+        codes = np.frombuffer(counts.encode("ascii"), dtype=np.uint8).astype(np.int64) - 48
+    except (AttributeError, UnicodeEncodeError) as cause:
+        raise InvalidMask("run lengths: expected a string of the characters '0' to 'o', got something else") from cause
+    ends = np.flatnonzero(codes < 32)
+    starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
+    sizes = ends - starts + 1
+    is_whole = len(codes) == 0 or (codes[-1] < 32 and int(sizes.max()) <= _LONGEST)
+    if not is_whole or int(codes.min(initial=0)) < 0 or int(codes.max(initial=0)) > 63:
+        raise InvalidMask("run lengths: expected a string of the characters '0' to 'o' that ends with a whole number")
+    places = np.arange(len(codes)) - np.repeat(starts, sizes)
+    values = np.add.reduceat((codes & 31) << 5 * places, starts) if len(starts) else codes
+    values -= np.where(codes[ends] & 16, np.left_shift(1, 5 * sizes), 0)
+    lengths = values.copy()
+    lengths[1::2] = np.cumsum(values[1::2])
+    lengths[2::2] = np.cumsum(values[2::2])
+    return lengths

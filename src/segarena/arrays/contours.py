@@ -1,0 +1,71 @@
+"""Contours of masks as the video challenges draw them, and what of one contour lies near another."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import bounding_window, grow_window
+from segarena.samples import Mask, Shape
+
+
+def contour(mask: Mask) -> Mask:
+    """Return the pixels of a frame from which the mask differs to the east, south or south-east.
+
+    In the last row only the east neighbour counts, in the last column only the south one, and the last pixel of all
+    is never on a contour: an object's edge at the right or lower border of the frame is none, and a mask that fills
+    the frame has no contour.
+
+    Args:
+        mask: bool (H, W). A crop gives the contour of the frame in it when it holds the mask with a margin of one
+            pixel on each side where the frame goes on.
+
+    Source: DAVIS 2017, `seg2bmap` of its toolkits.
+    """
+    edge = np.zeros(mask.shape, dtype=np.bool_)
+    edge[:, :-1] = mask[:, :-1] ^ mask[:, 1:]
+    south = mask[:-1] ^ mask[1:]
+    edge[:-1] |= south
+    edge[:-1, :-1] |= mask[:-1, :-1] ^ mask[1:, 1:]
+    return edge
+
+
+def contour_radius_px(shape: Shape, share: float = 0.008) -> int:
+    """Return how far apart two contours may run: `share` of the diagonal of (H, W), rounded up; 1 or more is pixels.
+
+    Source: DAVIS 2017, bound_th.
+    """
+    return math.ceil(share if share >= 1 else share * math.hypot(*shape))
+
+
+def near(edge: Mask, radius_px: int) -> Mask:
+    """Return the pixels at most `radius_px` from a pixel of `edge`, by Euclidean distance, inside the frame."""
+    pixels = edge.view(np.uint8)
+    found = np.zeros_like(edge)
+    for rectangle in _rectangles(radius_px) if edge.any() else ():
+        found |= cv2.dilate(pixels, rectangle).view(np.bool_)
+    return found
+
+
+def count_near(edge: Mask, other: Mask, radius_px: int) -> int:
+    """Return how many pixels of `edge` lie at most `radius_px` from one of `other`; both (H, W).
+
+    Only the window of pixels that are not on `other` themselves is looked at.
+    """
+    apart = np.greater(edge, other)
+    window = bounding_window(apart)
+    wide = grow_window(window, radius_px, edge.shape)
+    inside = tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(window, wide, strict=True))
+    far = np.greater(apart[window], near(other[wide], radius_px)[inside]) if apart[window].size else apart[window]
+    return int(np.count_nonzero(edge)) - int(np.count_nonzero(far))
+
+
+@cache
+def _rectangles(radius_px: int) -> tuple[NDArray[np.uint8], ...]:
+    """Return the largest centred rectangles in the disk: together they are the disk, and each is quick to dilate by."""
+    tallest = {math.isqrt(radius_px**2 - height**2): height for height in range(radius_px + 1)}
+    return tuple(np.ones((2 * height + 1, 2 * width + 1), np.uint8) for width, height in tallest.items())

@@ -1,1 +1,0 @@
-"""Rules of evaluations, as data. One benchmark, one file."""

@@ -1,1 +1,0 @@
-"""Where people click: clicks tables, click maps, and the network that predicts them."""

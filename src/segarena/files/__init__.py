@@ -1,0 +1,1 @@
+"""Files shared by everybody: images and masks, MATLAB, weights. One of each."""

@@ -1,0 +1,199 @@
+"""The five roles: segmenter, user, metric, dataset, benchmark. Read this first.
+
+An evaluation is a dialogue between a user and a segmenter about a target in a sample, judged by metrics, under
+the rules of a benchmark. A plug-in is any class with these methods; nothing needs to be inherited.
+`segarena.registry` finds it by name, by entry point, or by path (`my_model.py:MyModel`). What varies is a
+constructor argument with a default: it becomes an option, and a run records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from segarena.comparison import Comparison
+from segarena.dialogue import Dialogue, Prediction
+from segarena.prompts import Prompt
+from segarena.rules import Statistic, TimeBudget
+from segarena.samples import Sample, Target
+
+
+@runtime_checkable
+class Segmenter(Protocol):
+    """Answers prompts with masks.
+
+    The engine calls `encode` once per sample, then `predict` once per round with every dialogue about that
+    sample that still goes on: different targets, users and repeats. Dialogues have nothing to do with
+    each other, and nothing may be kept between calls: what the next round needs travels in
+    `Prediction.logits` and comes back as `dialogue.previous.logits`.
+
+    Optional attributes:
+        prompt_kinds: the kinds it understands, e.g. `{"click", "box"}`; a run with a user who gives other
+            kinds is refused before it starts.
+        sample_kinds: what it segments, of "image", "volume", "video"; `{"image"}` when it does not say.
+        pack, unpack: `pack(encoded) -> dict[str, ndarray]` and `unpack(arrays) -> encoded`, without loss: `--cache`
+            keeps encodings. `encode` must then depend on nothing but the pixels, not on `sample.id` or targets.
+        fingerprint: a text that changes when `encode` would make something else of the same pixels: a hash of weights.
+        device: where it works, e.g. "cpu" or "cuda:0".
+        slice_intensity: how slices of volumes become pictures for it (see `segarena.segmenters.volumes.slices`).
+
+    What `encode` returns may have `pass_seconds`: what each encoder pass took so far, for who encodes slices or frames
+    when they are first needed. Otherwise `encode` counts as one pass.
+    """
+
+    def encode(self, sample: Sample) -> Any:
+        """Do the expensive work that does not depend on prompts; return anything."""
+        ...
+
+    def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> Sequence[Prediction | Any]:
+        """Answer each dialogue, in order: a `Prediction`, or just a bool mask of the sample's shape."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Turn:
+    """All that a simulated user may look at when it is their turn.
+
+    Attributes:
+        sample: the sample.
+        target: the ground truth.
+        dialogue: prompts so far, and the last prediction.
+        comparison: the last prediction against the target; the empty prediction in the first round. When several
+            objects are judged together: `segarena.objects.ObjectsComparison`, for users who declare `corrects_objects`.
+        repeat: the number of this dialogue among the user's dialogues about the target, from 0.
+        rng: this round's own random generator. It depends only on seed, benchmark, sample, target, user,
+            repeat and round, never on what ran before.
+    """
+
+    sample: Sample
+    target: Target
+    dialogue: Dialogue
+    comparison: Any
+    rng: np.random.Generator
+    repeat: int = 0
+
+    @property
+    def round(self) -> int:
+        """The round these prompts open, counted from 1."""
+        return len(self.dialogue.rounds) + 1
+
+
+@runtime_checkable
+class User(Protocol):
+    """A simulated user: looks at the last prediction and gives the next prompts.
+
+    Must be pure: the same turn gives the same prompts; randomness only from `turn.rng`.
+
+    Optional attributes:
+        prompt_kinds: the kinds of prompts given, e.g. `{"click"}`; checked against the segmenter's.
+        corrects_objects: True for who corrects several objects at once; others are not asked about such targets.
+        may_be_silent: True for who may give no prompts in a round and go on; the last answer then stands.
+        lift: how the prompts are meant to be spread over slices (see `segarena.dialogue.Lift`).
+        repeats: `repeats(sample, target) -> int`, how often this user talks about a target (a user who stands
+            for the people who clicked there); by default as the run says.
+        shared: an object that several users share, with `prepare(turns)`. It is called once per round
+            with the turns of all of them, before anyone is asked, so that work common to many (a network's
+            forward pass) is done in one batch.
+    """
+
+    def next(self, turn: Turn) -> Sequence[Prompt] | None:
+        """Return the prompts of this round, or None when there is nothing left to correct."""
+        ...
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """A value for a prediction held against its target.
+
+    Of several objects judged together the mean over the objects is taken, unless `judges_objects` is True: then the
+    metric is given `segarena.objects.ObjectsComparison`.
+
+    Attributes:
+        columns: the names of the values it gives, as they appear in the records.
+        parts: optional; `parts(comparison) -> {column: array (objects, frames)}`, kept in a table of their own.
+    """
+
+    columns: tuple[str, ...]
+
+    def __call__(self, comparison: Comparison) -> float | Mapping[str, float]:
+        """Return the value, or one per column; NaN where it is not defined, and say when in the docstring."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that `Dataset.check` noticed."""
+
+    is_error: bool
+    message: str
+
+
+@runtime_checkable
+class Dataset(Protocol):
+    """Samples with targets, loaded one at a time.
+
+    Attributes:
+        name: as it appears in records and tables.
+        sample_ids: in the order of evaluation, all distinct.
+        fingerprint: changes whenever the data or the rules that make targets of them change.
+    """
+
+    name: str
+
+    @property
+    def sample_ids(self) -> Sequence[str]:
+        """All sample ids, in order."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of the data as found."""
+        ...
+
+    def load(self, sample_id: str) -> Sample:
+        """Read one sample; raise `SampleInvalid` when it cannot be used."""
+        ...
+
+    def check(self) -> Sequence[Finding]:
+        """Look at every file and say what is found, what is odd and exactly what is missing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """The rules of an evaluation, as data.
+
+    Attributes:
+        name: as registered.
+        users: plug-in names (with options) of the users who take part; written "NAME=PLUGIN", records call the user
+            NAME, otherwise as written.
+        metrics: plug-in names of the metrics.
+        rounds: how many rounds a dialogue has at most.
+        summary: what the report's first table shows.
+        dataset: the dataset when none is named.
+        stop_at: (column, value): end a dialogue as soon as the value is reached; None goes on.
+        budget: what time a dialogue has; an answer that comes later is dropped and ends it. None: no limit.
+        protocol: "segarena" for a careful reader's defaults, "published" for the published numbers.
+        paper: where the protocol comes from.
+        options: whatever else the summary needs to know; printed in reports.
+        sample_kind: what its datasets hold: "image", "volume" or "video".
+        adapter: the segmenter that is put around one that takes images only, as written: "slices"; its first
+            argument is that one. Empty refuses such segmenters.
+    """
+
+    name: str
+    users: tuple[str, ...]
+    metrics: tuple[str, ...]
+    rounds: int
+    summary: tuple[Statistic, ...]
+    dataset: str = "demo"
+    stop_at: tuple[str, float] | None = None
+    budget: TimeBudget | None = None
+    protocol: str = "segarena"
+    paper: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sample_kind: str = "image"
+    adapter: str = ""

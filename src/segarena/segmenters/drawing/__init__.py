@@ -1,0 +1,1 @@
+"""Prompts drawn into images, and what segmenters without weights share."""

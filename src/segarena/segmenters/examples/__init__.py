@@ -1,0 +1,1 @@
+"""Segmenters that take one example instead of clicks."""

@@ -1,0 +1,240 @@
+"""Prototypes of patches: what looks like the support's object and unlike its background, to DINOv2 and DINOv3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.comparison import Memory
+from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import PluginInvalid, PredictionInvalid
+from segarena.registry import segmenter
+from segarena.samples import Sample, Shape, Support
+from segarena.segmenters.drawing.colour_cut import cut_by_colours
+from segarena.segmenters.drawing.marks import image_of
+from segarena.segmenters.examples.support.examples import (
+    PROMPT_KINDS,
+    cell_shares,
+    encoding_of,
+    identity,
+    nothing_of,
+    shows_object,
+    supports_of,
+)
+
+if TYPE_CHECKING:
+    from segarena.pytorch import Tensor
+
+FAMILIES = ("dinov2", "dinov3")
+REFINE = ("none", "grabcut")
+_ROUNDING = 1e-4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedImage:
+    """What the network made of an image.
+
+    Attributes:
+        shape: (H, W) of the image.
+        features: (rows, columns, channels) of its patches.
+        image: uint8 (H, W, 3), kept where masks are refined on it; else of no pixel.
+    """
+
+    shape: Shape
+    features: Tensor
+    image: NDArray[np.uint8]
+
+
+@segmenter("dino")
+class DinoSegmenter:
+    """Patches of an image, each nearer to a prototype of the supports' object or of their background.
+
+    Prototypes are weighted means of the supports' patch features (or several, by k-means). A patch counts with the
+    share that the mask covers, and for the background with the rest. A patch scores its cosine with the nearest
+    prototype of the object less that with the nearest of the background, which is 0 where supports have none. Scores
+    are upsampled bilinearly. Nothing is learned, and there is no chance in it.
+
+    Args:
+        weights: a folder or a name on the hub (see `segarena.segmenters.weights.loading`).
+        family: "dinov2" (with registers or without) or "dinov3" (ViT or ConvNeXt).
+        side_px: the longer side is resized to about so many pixels, both to whole patches.
+        prototypes: how many stand for the object.
+        background_prototypes: how many stand for the background.
+        refine: "none", or "grabcut": colours decide anew, starting from the score's surest parts.
+        device: "auto", "cpu", "cuda" or "cuda:1".
+        dtype: "float32", "bfloat16" or "float16".
+        threshold: of the upsampled score, -2 to 2; a pixel above it is in.
+        allow_download: whether a name on the hub may be fetched.
+
+    Raises:
+        PluginInvalid: an option that does not exist, or a device that is not there.
+        InvalidInput: the weights cannot be used.
+        MissingExtra: torch or transformers is not installed.
+
+    Source: Oquab et al., DINOv2, TMLR 2024; Siméoni et al., DINOv3, 2025. Prototypes by masked average pooling: Wang et
+    al., PANet, ICCV 2019; there features are not scaled to unit length before they are averaged.
+    """
+
+    prompt_kinds = PROMPT_KINDS
+
+    def __init__(
+        self,
+        *,
+        weights: str,
+        family: str = "dinov2",
+        side_px: int = 518,
+        prototypes: int = 1,
+        background_prototypes: int = 1,
+        refine: str = "none",
+        device: str = "auto",
+        dtype: str = "float32",
+        threshold: float = 0.0,
+        allow_download: bool = False,
+    ) -> None:
+        # torch is an extra, and every listing of plug-ins imports this file.
+        from segarena.segmenters.learned.promptable import devices
+        from segarena.segmenters.weights.loading import load_model
+
+        _check_options(family, side_px, prototypes, background_prototypes, refine, threshold)
+        self.place, self.numbers = devices.choose_device(device), devices.choose_dtype(dtype)
+        self.device = str(self.place)
+        self.model: Any = load_model(
+            weights, family=family, device=self.device, dtype=dtype, allow_download=allow_download
+        )
+        self.family, self.side_px, self.refine, self.threshold = family, side_px, refine, threshold
+        self.prototypes, self.background_prototypes = prototypes, background_prototypes
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all weights and of the configuration."""
+        from segarena.segmenters.learned.promptable import tensors
+
+        return tensors.fingerprint(self.model)
+
+    @cached_property
+    def patch_px(self) -> int:
+        """Side of the square that one feature stands for."""
+        config = self.model.config
+        # A ConvNeXt halves the side before every stage but the first, which sees squares of four pixels.
+        return 4 * 2 ** (len(config.hidden_sizes) - 1) if hasattr(config, "hidden_sizes") else int(config.patch_size)
+
+    def encode(self, sample: Sample) -> EncodedImage:
+        """Return the features of the image's patches: the one pass of the network.
+
+        Raises:
+            SegmenterError: the sample is not an image, or does not fit into memory.
+            PredictionInvalid: the network gave NaN or infinity.
+        """
+        image = image_of(sample, "dino")
+        height, width = image.shape[:2]
+        scale = self.side_px / max(height, width) / self.patch_px
+        grid = max(1, round(height * scale)), max(1, round(width * scale))
+        kept = image if self.refine != "none" else image[:0]
+        return EncodedImage((height, width), self._features(image, grid), kept)
+
+    def pack(self, encoded: EncodedImage) -> dict[str, NDArray[Any]]:
+        """Return an encoding as arrays, so that other runs can have it."""
+        from segarena.segmenters.learned.promptable import tensors
+
+        features = tensors.pack(encoded.features)
+        return {"shape": np.array(encoded.shape), "features": features, "image": encoded.image}
+
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> EncodedImage:
+        """Return the encoding that `pack` was given."""
+        from segarena.segmenters.learned.promptable import tensors
+
+        features = tensors.unpack(arrays["features"], self.numbers, self.place)
+        return EncodedImage(tuple(int(length) for length in arrays["shape"]), features, arrays["image"])
+
+    def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Answer each dialogue from all its supports, which weigh equally; nothing where none of them shows an object.
+
+        A support with an empty mask beside others that show the object adds to the background alone.
+
+        Raises:
+            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
+        """
+        memory = Memory()
+        asked = [supports_of(dialogue) for dialogue in dialogues]
+        return [
+            memory.remember(
+                tuple(map(identity, supports)), lambda supports=supports: self._answer(encoded, supports, memory)
+            )
+            for supports in asked
+        ]
+
+    def _features(self, image: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
+        from segarena.pytorch import torch
+        from segarena.segmenters.learned.promptable.devices import out_of_memory
+        from segarena.segmenters.learned.promptable.preparation import BICUBIC, BILINEAR, prepare
+
+        size = grid[0] * self.patch_px, grid[1] * self.patch_px
+        pixels = prepare(image, size, BICUBIC if self.family == "dinov2" else BILINEAR).to(self.place, self.numbers)
+        try:
+            with torch.inference_mode():
+                tokens = self.model(pixels).last_hidden_state[0]
+        except torch.OutOfMemoryError as error:
+            raise out_of_memory("encoding one image", error) from error
+        if not bool(torch.isfinite(tokens).all()):
+            raise PredictionInvalid(
+                f"the network gave NaN or infinity as {self.numbers}; take dtype='float32' or other weights"
+            )
+        others = 1 + getattr(self.model.config, "num_register_tokens", 0)
+        return tokens[others:].reshape(*grid, -1).contiguous()
+
+    def _answer(self, encoded: EncodedImage, supports: Sequence[Support], memory: Memory) -> Prediction:
+        from segarena.pytorch import functional
+        from segarena.segmenters.learned.promptable.prototypes import directions
+
+        if not shows_object(supports):
+            return nothing_of(encoded.shape)
+        parts = [
+            memory.remember(("parts", identity(each)), lambda each=each: self._parts(each, memory)) for each in supports
+        ]
+        patches = directions(encoded.features)
+        scores = self._score(patches.flatten(0, 1), parts).reshape(patches.shape[:2])
+        full = functional.interpolate(scores[None, None], tuple(encoded.shape), mode="bilinear", align_corners=False)
+        shown = full[0, 0].cpu().numpy()
+        mask = shown > self.threshold
+        return Prediction(mask=cut_by_colours(encoded.image, shown, mask) if self.refine == "grabcut" else mask)
+
+    def _parts(self, support: Support, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
+        """Return a support's patches, and how much each counts for object and background; each sum is 1, or 0."""
+        from segarena.pytorch import torch
+        from segarena.segmenters.learned.promptable.prototypes import directions
+
+        features: Tensor = encoding_of(support, self.encode, memory).features
+        share = cell_shares(support.mask, (features.shape[0], features.shape[1])).ravel()
+        rest = np.where(share < 1 - _ROUNDING, 1 - share, 0)
+        weights = (torch.from_numpy(part / max(part.sum(), 1e-12)).float().to(self.place) for part in (share, rest))
+        inside, outside = weights
+        return directions(features).flatten(0, 1), inside, outside
+
+    def _score(self, patches: Tensor, parts: Sequence[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+        from segarena.pytorch import torch
+        from segarena.segmenters.learned.promptable.prototypes import find_prototypes, similarity
+
+        features, inside, outside = (torch.cat(each) for each in zip(*parts, strict=True))
+        background = features[:0]
+        if float(outside.sum()) > 0:
+            background = find_prototypes(features, outside, self.background_prototypes)
+        return similarity(patches, find_prototypes(features, inside, self.prototypes)) - similarity(patches, background)
+
+
+def _check_options(
+    family: str, side_px: int, prototypes: int, background_prototypes: int, refine: str, threshold: float
+) -> None:
+    for option, value, known in (("family", family, FAMILIES), ("refine", refine, REFINE)):
+        if value not in known:
+            raise PluginInvalid(f"{option}={value!r}: expected one of {', '.join(map(repr, known))}")
+    numbers = {"side_px": side_px, "prototypes": prototypes, "background_prototypes": background_prototypes}
+    for option, number in numbers.items():
+        if number < 1 or number != int(number):
+            raise PluginInvalid(f"{option}={number!r}: expected a whole number of at least 1")
+    if not np.isfinite(threshold):
+        raise PluginInvalid(f"threshold={threshold!r}: expected a finite difference of two cosines")

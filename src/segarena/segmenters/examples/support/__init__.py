@@ -1,0 +1,1 @@
+"""Support examples, and votes among several."""

@@ -1,0 +1,1 @@
+"""Segmenters of images that need no weights."""

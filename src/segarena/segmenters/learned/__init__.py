@@ -1,0 +1,1 @@
+"""The SAM family, with weights that you bring."""

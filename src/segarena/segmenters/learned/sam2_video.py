@@ -1,0 +1,108 @@
+"""SAM 2 on videos: objects are pointed out in a few frames and tracked through the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import InvalidInput, PluginInvalid, SegmenterError
+from segarena.registry import segmenter
+from segarena.samples import Sample, VideoSample
+from segarena.segmenters.learned.promptable.video_prompting import PROMPT_KINDS, VideoHabits
+
+
+@segmenter("sam2-video")
+class Sam2VideoSegmenter:
+    """SAM 2 and SAM 2.1 on videos; every option is explained in docs/segmenters.md.
+
+    Each frame is encoded once, when it is first needed. A round is answered by tracking from all prompts of all rounds,
+    so nothing is kept between rounds. The answer is a bool mask while nothing but object 1 (and the background, object
+    0) was asked about, and labels otherwise.
+
+    Source: Ravi et al., SAM 2: Segment Anything in Images and Videos, ICLR 2025. Tracking is the library's; see the
+    page for what it does with corrections.
+
+    Args:
+        weights: a folder, a name on the hub or the authors' own file (see `segarena.segmenters.weights.loading`).
+        device: "auto", "cpu", "cuda" or "cuda:1".
+        dtype: "float32", "bfloat16" or "float16".
+        scribbles: what is made of a scribble: "points" along it, or a "mask" that hints at the object.
+        scribble_points: how many points, at most.
+        corrections: frames marked in later rounds are decoded with the "memory" of what was tracked, or "alone".
+        feed_logits: whether marked frames also get the logits of the previous prediction.
+        backwards: whether frames before the first marked one are tracked too.
+        threshold: of the upsampled logits; a pixel above it is in.
+        features_gb: what kept features of one video may take in main memory, in GB.
+        allow_download: whether a name on the hub may be fetched.
+
+    Raises:
+        PluginInvalid: an option that does not exist, or a device that is not there.
+        InvalidInput: the weights cannot be used.
+        MissingExtra: torch or transformers is not installed.
+    """
+
+    prompt_kinds = PROMPT_KINDS
+    sample_kinds = frozenset({"video"})
+
+    def __init__(
+        self,
+        *,
+        weights: str,
+        device: str = "auto",
+        dtype: str = "float32",
+        scribbles: str = "points",
+        scribble_points: int = 3,
+        corrections: str = "memory",
+        feed_logits: bool = False,
+        backwards: bool = True,
+        threshold: float = 0.0,
+        features_gb: float = 2.0,
+        allow_download: bool = False,
+    ) -> None:
+        # torch is an extra, and every listing of plug-ins imports this file.
+        from segarena.segmenters.learned.promptable import devices
+        from segarena.segmenters.learned.promptable.tracking import TrackingNetwork
+        from segarena.segmenters.weights.loading import load_model
+
+        habits = VideoHabits(
+            scribbles=scribbles,
+            scribble_points=scribble_points,
+            corrections=corrections,
+            feed_logits=feed_logits,
+            backwards=backwards,
+            threshold=threshold,
+        )
+        if not (math.isfinite(features_gb) and features_gb >= 0):
+            raise PluginInvalid(f"features_gb={features_gb!r}: expected a number of at least 0")
+        place = devices.choose_device(device)
+        devices.choose_dtype(dtype)
+        self.device = str(place)
+        load: Any = load_model  # what it returns has a configuration; torch's base class of modules has none
+        model = load(weights, family="sam2-video", device=self.device, dtype=dtype, allow_download=allow_download)
+        self.network = TrackingNetwork(model, habits, int(features_gb * 1e9))
+
+    def encode(self, sample: Sample) -> Any:
+        """Return the video with a place for its features; `passes` of it counts the frames encoded so far.
+
+        Raises:
+            SegmenterError: the sample is not a video.
+            InvalidInput: it has no frames, or frames without pixels.
+        """
+        if not isinstance(sample, VideoSample):
+            raise SegmenterError(f"sam2-video takes videos only, got a {type(sample).__name__}")
+        if 0 in sample.shape:
+            raise InvalidInput(f"sample {sample.id}: expected frames with pixels, got the shape {sample.shape}")
+        return self.network.encode(sample)
+
+    def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Answer each dialogue with masks of all frames.
+
+        Raises:
+            SegmenterError: no prompt in this round, or one of another kind; a box or scribble over several frames.
+            InvalidPrompt: a prompt outside of the video.
+            InvalidImage: a frame is not an 8-bit image of the video's shape.
+            PredictionInvalid: the network gave NaN or infinity.
+        """
+        return [self.network.predict(encoded, dialogue) for dialogue in dialogues]

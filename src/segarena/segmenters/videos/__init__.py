@@ -1,0 +1,1 @@
+"""Segmenters of videos that need no weights."""

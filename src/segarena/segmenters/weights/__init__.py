@@ -1,0 +1,1 @@
+"""Weights from folders, names on the hub and the authors' own files."""

@@ -1,0 +1,61 @@
+"""The authors' files of SAM-HQ (ViT-B, L, H): SAM, and the parts that sharpen its masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from segarena.segmenters.weights.renaming import Rules, Shapes
+from segarena.segmenters.weights.sam import PERCEPTRONS, sam_config, sam_weights
+
+RULES: Rules = (
+    (r"mask_decoder\.hf_token\.", r"mask_decoder.hq_token."),
+    (r"mask_decoder\.hf_mlp\.", r"mask_decoder.hq_mask_mlp."),
+    (r"mask_decoder\.compress_vit_feat\.0\.", r"mask_decoder.compress_vit_conv1."),
+    (r"mask_decoder\.compress_vit_feat\.1\.", r"mask_decoder.compress_vit_norm."),
+    (r"mask_decoder\.compress_vit_feat\.3\.", r"mask_decoder.compress_vit_conv2."),
+    (r"mask_decoder\.embedding_encoder\.0\.", r"mask_decoder.encoder_conv1."),
+    (r"mask_decoder\.embedding_encoder\.1\.", r"mask_decoder.encoder_norm."),
+    (r"mask_decoder\.embedding_encoder\.3\.", r"mask_decoder.encoder_conv2."),
+    (r"mask_decoder\.embedding_maskfeature\.0\.", r"mask_decoder.mask_conv1."),
+    (r"mask_decoder\.embedding_maskfeature\.1\.", r"mask_decoder.mask_norm."),
+    (r"mask_decoder\.embedding_maskfeature\.3\.", r"mask_decoder.mask_conv2."),
+)
+
+
+def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the configuration and the weights in the library's names.
+
+    Raises:
+        KeyError: a tensor that tells a size is missing.
+
+    Source: SysCV/sam-hq, segment_anything/modeling/mask_decoder_hq.py and build_sam.py.
+    """
+    shapes = Shapes(weights)
+    config = sam_config(shapes)
+    config["mask_decoder_config"]["vit_dim"] = shapes["mask_decoder.compress_vit_feat.0.weight"][0]
+    return config, sam_weights(weights, RULES, rf"{PERCEPTRONS}|mask_decoder\.hf_mlp")
+
+
+def repair(model: Any) -> None:
+    """Make the library's decoder upscale the image as its transformer leaves it, which is what the authors' code does.
+
+    Up to transformers 5.23 the decoder drops that result and upscales its own input, rows and columns exchanged, so
+    every mask is wrong. Where the library does it right, this changes nothing.
+    """
+    image = _AttendedImage()
+    model.mask_decoder.transformer.register_forward_hook(image.keep)
+    model.mask_decoder.upscale_conv1.register_forward_pre_hook(image.hand_over)
+
+
+class _AttendedImage:
+    def __init__(self) -> None:
+        self._image: Any = None
+
+    def keep(self, _module: Any, _inputs: Any, outputs: tuple[Any, ...]) -> None:
+        self._image = outputs[1]  # (image, prompt set, position, channel)
+
+    def hand_over(self, _module: Any, inputs: tuple[Any, ...]) -> tuple[Any]:
+        height, width = inputs[0].shape[-2:]
+        image, self._image = self._image, None
+        return (image.transpose(2, 3).reshape(-1, image.shape[-1], height, width),)

@@ -1,0 +1,185 @@
+"""Statistics over the rounds of dialogues: NoC, NoF, AuC, the value after k rounds.
+
+Everything here takes the values of many dialogues as one array (dialogues, rounds) and returns one value
+per dialogue, float64; means and their intervals are `segarena.statistics.intervals`. Round k is the answer to the
+k-th prompt, counted from 1. Source: RClicks, section 5 ("NoC", "NoF", "AuC"); the areas of challenges on volumes
+are sums instead of means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segarena.errors import InvalidInput
+from segarena.roles import Statistic
+
+Values: TypeAlias = NDArray[np.float64]
+SolvedAtLast: TypeAlias = Literal["solved", "failure"]
+
+
+def hold_last(values_per_dialogue: Sequence[ArrayLike], rounds: int) -> Values:
+    """Return the values as one array (dialogues, rounds); what ended early holds its last value.
+
+    Rounds beyond `rounds` are left out. No dialogues give an array of 0 rows.
+
+    Args:
+        values_per_dialogue: one sequence per dialogue, a value for each of its rounds, at least one.
+        rounds: how many columns to return, at least 1.
+
+    Raises:
+        InvalidInput: a dialogue without a round, or `rounds` below 1.
+    """
+    if rounds < 1:
+        raise InvalidInput(f"rounds: expected at least 1, got {rounds}")
+    held = np.empty((len(values_per_dialogue), rounds))
+    for row, values in zip(held, values_per_dialogue, strict=True):
+        given = np.asarray(values, dtype=np.float64)[:rounds]
+        if given.ndim != 1 or not len(given):
+            raise InvalidInput(f"dialogue: expected a value for each round, got shape {np.shape(values)}")
+        row[: len(given)] = given
+        row[len(given) :] = given[-1]
+    return held
+
+
+def number_of_clicks(values: ArrayLike, threshold: float, *, limit: int | None = None) -> Values:
+    """Return NoC: the first round whose value is at least `threshold`, `limit` when none is.
+
+    Args:
+        values: (dialogues, rounds).
+        threshold: compared with >=, exactly.
+        limit: only that many rounds count; all of them by default.
+
+    Raises:
+        InvalidInput: not such an array, NaN, or `limit` not within 1..rounds.
+    """
+    curve = _up_to(values, limit)
+    solved = curve >= threshold
+    return np.where(solved.any(axis=1), solved.argmax(axis=1) + 1.0, float(curve.shape[1]))
+
+
+def number_of_failures(
+    values: ArrayLike,
+    threshold: float,
+    *,
+    limit: int | None = None,
+    solved_at_last: SolvedAtLast = "solved",
+) -> Values:
+    """Return NoF of each dialogue: 1 where `threshold` was not reached, 0 where it was.
+
+    The sum over dialogues is the NoF of the papers, the mean is the share that failed.
+
+    Args:
+        values: (dialogues, rounds).
+        threshold: compared with >=, exactly.
+        limit: only that many rounds count; all of them by default.
+        solved_at_last: what a dialogue is that reaches the threshold only in the very last round. The published
+            numbers count NoC == 20, so they take it for a failure.
+
+    Raises:
+        InvalidInput: as `number_of_clicks`; or another word for `solved_at_last`.
+    """
+    if solved_at_last not in ("solved", "failure"):
+        raise InvalidInput(f"solved_at_last: expected 'solved' or 'failure', got {solved_at_last!r}")
+    curve = _up_to(values, limit)
+    counted = curve[:, :-1] if solved_at_last == "failure" else curve
+    return np.where((counted >= threshold).any(axis=1), 0.0, 1.0)
+
+
+def area_under_curve(values: ArrayLike) -> Values:
+    """Return AuC: trapezoids over rounds 1..n divided by n - 1; with one round, its value.
+
+    Raises:
+        InvalidInput: not an array (dialogues, rounds), or NaN.
+    """
+    curve = _checked(values)
+    if curve.shape[1] == 1:
+        return curve[:, 0].copy()
+    ends = (curve[:, 0] + curve[:, -1]) / 2
+    return (ends + curve[:, 1:-1].sum(axis=1)) / (curve.shape[1] - 1)
+
+
+def area_over_all(values: ArrayLike) -> Values:
+    """Return the sum of the trapezoids over all rounds, at most rounds - 1; 0 with one round.
+
+    Raises:
+        InvalidInput: not an array (dialogues, rounds), or NaN.
+
+    Source: autoPET, whose 11 values (no click, then 10) give at most 10.
+    """
+    curve = _checked(values)
+    return area_under_curve(curve) * (curve.shape[1] - 1)
+
+
+def area_over_last_five(values: ArrayLike) -> Values:
+    """Return the sum of the trapezoids over the last five rounds, at most 4.
+
+    Raises:
+        InvalidInput: not an array (dialogues, rounds), fewer than five rounds, or NaN.
+
+    Source: the script of the CVPR 2025 challenge on interactive 3D biomedical segmentation: a box, then five clicks;
+    the box does not count.
+    """
+    curve = _checked(values)
+    if curve.shape[1] < 5:
+        raise InvalidInput(f"area over the last five rounds: expected at least five, got {curve.shape[1]}")
+    return area_over_all(curve[:, -5:])
+
+
+def at_round(values: ArrayLike, k: int) -> Values:
+    """Return the value after round `k`, counted from 1.
+
+    Raises:
+        InvalidInput: not an array (dialogues, rounds), NaN, or `k` not within 1..rounds.
+    """
+    return _up_to(values, k)[:, -1].copy()
+
+
+def statistic_values(statistic: Statistic, values: ArrayLike, *, solved_at_last: SolvedAtLast = "solved") -> Values:
+    """Return `statistic` of each dialogue.
+
+    Args:
+        statistic: which one; its `kind` is "noc", "nof", "auc", "auc_all", "auc_last_five" or "at_round".
+        values: (dialogues, rounds) of the column that the statistic reads.
+        solved_at_last: for "nof", see `number_of_failures`.
+
+    Raises:
+        InvalidInput: another kind, or as the function of that kind.
+    """
+    match statistic.kind:
+        case "noc":
+            return number_of_clicks(values, statistic.threshold)
+        case "nof":
+            return number_of_failures(values, statistic.threshold, solved_at_last=solved_at_last)
+        case "auc":
+            return area_under_curve(values)
+        case "auc_all":
+            return area_over_all(values)
+        case "auc_last_five":
+            return area_over_last_five(values)
+        case "at_round":
+            return at_round(values, statistic.round)
+        case other:
+            kinds = "noc, nof, auc, auc_all, auc_last_five or at_round"
+            raise InvalidInput(f"statistic {statistic.name!r}: expected {kinds}, got {other!r}")
+
+
+def _up_to(values: ArrayLike, limit: int | None) -> Values:
+    curve = _checked(values)
+    if limit is None:
+        return curve
+    if not 1 <= limit <= curve.shape[1]:
+        raise InvalidInput(f"round {limit}: expected 1..{curve.shape[1]}, as many as the values have")
+    return curve[:, :limit]
+
+
+def _checked(values: Any) -> Values:
+    curve = np.asarray(values, dtype=np.float64)
+    if curve.ndim != 2 or not curve.shape[1]:
+        raise InvalidInput(f"values: expected (dialogues, rounds) with at least one round, got shape {curve.shape}")
+    if np.isnan(curve).any():
+        raise InvalidInput("values: contain NaN; leave out the dialogues where the metric is not defined")
+    return curve

@@ -1,0 +1,1 @@
+"""RClicks: click segmentation of photographs, by users who click where people click."""

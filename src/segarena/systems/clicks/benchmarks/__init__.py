@@ -1,0 +1,1 @@
+"""The click benchmark, and RClicks: the same by many users."""

@@ -1,0 +1,24 @@
+"""`segarena clicks`: where people click, as tables, maps and models."""
+
+from __future__ import annotations
+
+import typer
+
+from segarena.systems.clicks.commands import models as click_models
+from segarena.systems.clicks.commands import tables as click_tables
+
+app = typer.Typer(
+    help="Where people click: tables, maps and models.\n\nStart with `segarena clicks crowd` for something to try "
+    "the others on, or with a clicks table of your own.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+app.command("crowd")(click_tables.crowd)
+app.command("check")(click_tables.check)
+app.command("filter")(click_tables.filter_)
+app.command("counts")(click_tables.counts)
+app.command("maps")(click_tables.maps)
+app.command("train")(click_models.train)
+app.command("judge")(click_models.judge)
+app.command("compare-modes")(click_models.compare_modes)
+app.command("compare-devices")(click_models.compare_devices)

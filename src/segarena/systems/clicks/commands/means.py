@@ -1,0 +1,54 @@
+"""Means with their intervals as tables: on the terminal, and as CSV or LaTeX by the ending of a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from segarena.terminal.tables import show_table, write_table
+
+if TYPE_CHECKING:
+    from segarena.statistics.intervals import Interval
+    from segarena.systems.clicks.page.click_quality import MeanRow
+
+
+def show_means(
+    title: str, names: Sequence[str], rows: Sequence[MeanRow], formats: dict[str, str], out: Path | None = None
+) -> None:
+    """Print means with their intervals, one column per metric of `formats`, each printed in its format.
+
+    Files get the ends of the intervals in columns of their own.
+    """
+    shown = [
+        [*row.names, *(_interval_text(row.means[metric], form) for metric, form in formats.items()), str(row.instances)]
+        for row in rows
+    ]
+    show_table(title, [*names, *map(str.upper, formats), "instances"], shown)
+    if out is not None and out.suffix != ".csv":
+        write_table(out, [*names, *map(str.upper, formats), "instances"], shown)
+    elif out is not None:
+        bounds = [f"{metric}{end}" for metric in formats for end in ("", "_low", "_high")]
+        numbers = [
+            [
+                *row.names,
+                *(_number(value) for metric in formats for value in _ends(row.means[metric])),
+                str(row.instances),
+            ]
+            for row in rows
+        ]
+        write_table(out, [*names, *bounds, "instances"], numbers)
+
+
+def _interval_text(interval: Interval, form: str) -> str:
+    mean, low, high = (format(value, form) for value in _ends(interval))
+    return mean if math.isnan(interval.low) else f"{mean} [{low}, {high}]"
+
+
+def _ends(interval: Interval) -> tuple[float, float, float]:
+    return interval.mean, interval.low, interval.high
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.10g}"

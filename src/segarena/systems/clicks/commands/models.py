@@ -1,0 +1,287 @@
+"""`segarena clicks`: training click models, and how models, display modes and devices compare with people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from segarena.systems.clicks.commands.inputs import (
+    DatasetOption,
+    OutOption,
+    PreviousOption,
+    RowsOption,
+    TableOption,
+    match_and_tell,
+    open_dataset,
+    track,
+)
+from segarena.terminal.exits import one_line_errors
+
+QUALITY_FORMATS = {"pl1": ".3f", "wd": ".3f", "ks": ".2f", "nss": ".2f", "pde": ".2e"}
+DIFFERENCE_FORMATS = {"pl1": "+.3f", "wd": "+.3f", "ks": "+.2f", "nss": "+.2f", "pde": "+.2e"}
+MODE_FORMATS = {"pl1": ".3f", "ks": ".2f", "wd": ".3f"}
+DEVICE_FORMATS = {"ks": ".2f", "wd": ".3f", "pl1": ".3f"}
+
+
+def judge(
+    table: TableOption,
+    dataset: DatasetOption,
+    model: Annotated[
+        list[str],
+        typer.Option("--model", "-m", help="A click model, or NAME=MODEL; repeat for several."),
+    ],
+    previous_masks: PreviousOption = None,
+    rows_of: RowsOption = None,
+    draws: Annotated[int, typer.Option(help="Sets of clicks drawn from each map.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many instances.")] = None,
+    protocol: Annotated[str, typer.Option(help="segarena or published.")] = "segarena",
+    against: Annotated[
+        str | None, typer.Option(help="Show too how each other model differs from this one, paired by instance.")
+    ] = None,
+    out: OutOption = None,
+    instances_out: Annotated[
+        Path | None, typer.Option("--instances", help="Write the values of every instance here (CSV).")
+    ] = None,
+) -> None:
+    """Hold click models against real clicks: PL1, WD, KS, NSS and PDE, by round, with 95 % intervals over images.
+
+    PL1 and WD: lower is better; KS, NSS and PDE: higher. KS is the share of draws that a test does not tell from the
+    real clicks.
+
+        segarena clicks judge clicks.csv --dataset demo --model depth --model uniform
+
+        segarena clicks judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" -m depth --against mine -o q.csv
+    """
+    from segarena.errors import InvalidInput
+    from segarena.registry import build, split_name
+    from segarena.systems.clicks.commands.means import show_means
+    from segarena.systems.clicks.crowd.from_dataset import clicked_instances
+    from segarena.systems.clicks.crowd.table import read_clicks
+    from segarena.systems.clicks.page.click_quality import difference_rows, judge_click_models, quality_rows
+    from segarena.terminal.tables import check_table_path
+
+    with one_line_errors():
+        check_table_path(out)
+        if protocol not in ("segarena", "published"):
+            raise InvalidInput(f"--protocol {protocol}: expected segarena or published")
+        named = dict(map(split_name, model))
+        if against is not None and (against not in named or len(named) < 2):
+            raise InvalidInput(f"--against {against}: expected one of several models, got {', '.join(named)}")
+        if len(named) != len(model):
+            raise InvalidInput(f"each model may be named once, got {', '.join(model)}")
+        models = {name: build("click-model", text) for name, text in named.items()}
+        images = open_dataset(dataset)
+        matched = match_and_tell(read_clicks(table), images, rows_of)
+        instances = clicked_instances(matched.table, images, previous_masks=previous_masks)
+        chosen = instances if limit is None else instances[:limit]
+        skipped, skip = _skips()
+        judged = judge_click_models(
+            track(chosen, len(chosen), "judging"), models,
+            draws=draws, seed=seed, protocol=protocol, on_skip=skip,
+        )  # fmt: skip
+        _tell_skipped(skipped)
+        title = f"Click models on {images.name} ({protocol} protocol, {draws} draws)"
+        names = ["dataset", "round", "model"]
+        show_means(title, names, quality_rows(judged), QUALITY_FORMATS, out)
+        if against is not None:
+            differences = difference_rows(judged, against)
+            show_means(f"Their values less those of {against}", names, differences, DIFFERENCE_FORMATS, _beside(out))
+        if instances_out is not None:
+            import polars as pl
+
+            pl.DataFrame([one.row() for one in judged]).write_csv(instances_out)
+
+
+def compare_modes(
+    table: Annotated[Path, typer.Argument(help="Clicks whose column `dataset` names the display mode.")],
+    dataset: DatasetOption,
+    out: OutOption = None,
+) -> None:
+    """Compare ways to show people the target: each display mode's clicks against those under a text description.
+
+    segarena clicks compare-modes previews.csv --dataset "tetris(path='TETRIS')"
+    """
+    from segarena.systems.clicks.commands.means import show_means
+    from segarena.systems.clicks.crowd.from_dataset import target_loader
+    from segarena.systems.clicks.crowd.table import read_display_modes
+    from segarena.systems.clicks.page.click_quality import display_mode_rows
+    from segarena.terminal.tables import check_table_path
+
+    with one_line_errors():
+        check_table_path(out)
+        images = open_dataset(dataset)
+        with Console(stderr=True).status("comparing"):
+            rows = display_mode_rows(read_display_modes(table), target_loader(images), images.name)
+        show_means("Display modes against Text_Description", ["mode"], rows, MODE_FORMATS, out)
+
+
+def compare_devices(
+    table: TableOption,
+    dataset: DatasetOption,
+    rows_of: RowsOption = None,
+    least_clicks: Annotated[int, typer.Option(help="Leave out instances with fewer of either device.")] = 10,
+    protocol: Annotated[
+        str, typer.Option(help="segarena; or published, which takes the columns of PC clicks for their rows too.")
+    ] = "segarena",
+    out: OutOption = None,
+) -> None:
+    """Compare clicks made with a mouse and on a phone, on the same instances.
+
+    segarena clicks compare-devices clicks.csv --dataset demo
+    """
+    from segarena.errors import InvalidInput
+    from segarena.systems.clicks.commands.means import show_means
+    from segarena.systems.clicks.crowd.from_dataset import target_loader
+    from segarena.systems.clicks.crowd.table import read_clicks
+    from segarena.systems.clicks.page.click_quality import device_rows
+    from segarena.terminal.tables import check_table_path
+
+    with one_line_errors():
+        check_table_path(out)
+        if protocol not in ("segarena", "published"):
+            raise InvalidInput(f"--protocol {protocol}: expected segarena or published")
+        images = open_dataset(dataset)
+        matched = match_and_tell(read_clicks(table), images, rows_of)
+        skipped, skip = _skips()
+        with Console(stderr=True).status("comparing"):
+            rows = device_rows(
+                matched.table, target_loader(images), least_clicks=least_clicks, protocol=protocol, on_skip=skip
+            )
+        _tell_skipped(skipped, f"fewer than {least_clicks} clicks of a device")
+        if not rows:
+            raise InvalidInput(f"no instance has {least_clicks} clicks of each device; lower --least-clicks")
+        show_means(f"Phone against PC ({protocol} protocol)", ["dataset"], rows, DEVICE_FORMATS, out)
+
+
+def train(
+    table: TableOption,
+    dataset: DatasetOption,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the checkpoints; goes on if it has some.")],
+    previous_masks: PreviousOption = None,
+    rows_of: RowsOption = None,
+    size: Annotated[str, typer.Option(help="b (the paper's), s, t, or tiny, which trains on a CPU in minutes.")] = "b",
+    epochs: Annotated[int | None, typer.Option(help="Passes over the instances. [default: 20; tiny: 14]")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="[default: 16; tiny: 8]")] = None,
+    rate: Annotated[float | None, typer.Option(help="Highest learning rate. [default: 0.01; tiny: 0.005]")] = None,
+    sigma: Annotated[
+        list[float] | None,
+        typer.Option(help="Blur of the click maps; repeat to train one network for each. [default: 5; tiny: 20]"),
+    ] = None,
+    validation_share: Annotated[float, typer.Option(help="Share of the images that choose the best epoch.")] = 0.2,
+    initial: Annotated[Path | None, typer.Option(help="A checkpoint to start from.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    seed: Annotated[int, typer.Option(help="Of weights, order, flips, and which images validate.")] = 0,
+    workers: Annotated[int, typer.Option("--workers", "-w", help="Processes that load images ahead.")] = 0,
+    cached: Annotated[
+        bool, typer.Option(help="Keep prepared instances in memory: 24 bytes per pixel of the network's canvas.")
+    ] = True,
+    published: Annotated[
+        bool, typer.Option("--published", help="Schedule and map smoothing of the published script.")
+    ] = False,
+) -> None:
+    """Train the clickability network on a clicks table. Needs torch.
+
+    After each epoch FOLDER holds last.pt and best.pt; the same command goes on where it was. At the end history.csv and
+    curves.svg show how it went.
+
+        segarena clicks train clicks.csv --dataset demo --out network --size tiny
+    """
+    from segarena.systems.clicks.crowd.from_dataset import clicked_instances
+    from segarena.systems.clicks.crowd.table import read_clicks
+
+    with one_line_errors("stopped; finished epochs are kept, and the same command goes on after them"):
+        from segarena.systems.clicks.network import training
+
+        given = {"epochs": epochs, "batch_size": batch_size, "rate": rate, "seed": seed}
+        options = _training_options(size, published=published, **{k: v for k, v in given.items() if v is not None})
+        images = open_dataset(dataset)
+        matched = match_and_tell(read_clicks(table), images, rows_of)
+        training_stems, validation_stems = _split(matched.table["image_stem"].to_list(), validation_share, seed)
+        parts = [
+            clicked_instances(
+                matched.table.filter(matched.table["image_stem"].is_in(stems)), images, previous_masks=previous_masks
+            )
+            for stems in (training_stems, validation_stems)
+        ]
+        typer.echo(f"training on {len(parts[0])} instances, {len(parts[1])} choose the best epoch", err=True)
+        more: dict[str, Any] = {
+            "size": size, "initial": initial, "device": device, "workers": workers, "progress": _say_epoch,
+            "is_cached": cached
+        }  # fmt: skip
+        if sigma is None or len(sigma) < 2:
+            options = _with_sigma(options, sigma)
+            results = {out: training.train(parts[0], parts[1], out, options=options, **more)}
+        else:
+            found = training.sigma_ablation(parts[0], parts[1], out, sigmas=sigma, options=options, **more)
+            results = {out / f"sigma_{value:g}": result for value, result in found.items()}
+        for folder, result in results.items():
+            _write_history(folder, result.history)
+            typer.echo(f"best epoch: {result.best}   curves: {folder / 'curves.svg'}\nhold it against clicks on other "
+                       f"images: segarena clicks judge ... -m \"network(path='{result.best}')\"")  # fmt: skip
+
+
+def _training_options(size: str, *, published: bool, **given: Any) -> Any:
+    from dataclasses import replace
+
+    from segarena.systems.clicks.network.training_options import PUBLISHED, TINY, TrainingOptions
+
+    base = PUBLISHED if published else TINY if size == "tiny" else TrainingOptions()
+    return replace(base, **given)
+
+
+def _with_sigma(options: Any, sigma: Sequence[float] | None) -> Any:
+    from dataclasses import replace
+
+    return replace(options, sigma=sigma[0]) if sigma else options
+
+
+def _split(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
+    """Return the images to train on and those that validate, at least one of each."""
+    import numpy as np
+
+    from segarena.errors import InvalidInput
+
+    images = sorted(set(stems))
+    if not 0 < share < 1 or len(images) < 2:
+        raise InvalidInput(f"expected a validation share in (0, 1) and two images or more, got {share}, {len(images)}")
+    count = min(len(images) - 1, max(1, round(share * len(images))))
+    order = np.random.default_rng(seed).permutation(len(images)).tolist()
+    return [images[i] for i in order[count:]], [images[i] for i in order[:count]]
+
+
+def _say_epoch(row: dict[str, float]) -> None:
+    text = ", ".join(f"{name} {value:.4g}" for name, value in row.items() if name != "epoch")
+    typer.echo(f"epoch {row['epoch']:g}: {text}", err=True)
+
+
+def _write_history(folder: Path, history: Sequence[dict[str, float]]) -> None:
+    import polars as pl
+
+    from segarena.systems.clicks.page.training_curves import training_svg
+
+    pl.DataFrame(list(history)).write_csv(folder / "history.csv")
+    (folder / "curves.svg").write_text(training_svg(history), encoding="utf-8")
+
+
+def _beside(out: Path | None) -> Path | None:
+    """Return where the differences go: quality.csv has quality-differences.csv beside it."""
+    return out and out.with_stem(f"{out.stem}-differences")
+
+
+def _skips() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]:
+    skipped: list[tuple[str, str]] = []
+    return skipped, lambda name, why: skipped.append((name, why))
+
+
+def _tell_skipped(skipped: Sequence[tuple[str, str]], why: str = "") -> None:
+    """Say on stderr what was left out: one line per reason, with an example."""
+    reasons = Counter(why or reason for _, reason in skipped)
+    examples = {why or reason: name for name, reason in reversed(skipped)}
+    for reason, count in reasons.items():
+        typer.secho(f"left out {count} of the instances, {examples[reason]} the first: {reason}", fg="yellow", err=True)

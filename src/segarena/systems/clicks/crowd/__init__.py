@@ -1,0 +1,1 @@
+"""Clicks tables: what people clicked, checks and filters, and a synthetic crowd."""

@@ -1,0 +1,214 @@
+"""Instances: one object of one image in one round, with the clicks that people made on it.
+
+An *instance* is what people were shown: the image, the target and, after the first round, the mask to correct. Its
+clicks come from the clicks table, clipped to the image and scaled to the size that the image is loaded in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
+from segarena.samples import Mask
+from segarena.systems.clicks.models.maps import ClickType, error_mask
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAX_SIDE_PX: Mapping[str, int] = {"TETRIS": 2048}
+"""The datasets whose images are loaded smaller than they are: the longer side is at most this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Instance:
+    """One object of one image in one round.
+
+    Attributes:
+        full_stem: its name, unique within the dataset.
+        image: uint8 (H, W, 3), RGB.
+        target: bool (H, W).
+        previous: the mask to correct, float in [0, 1] (H, W); None in the first round.
+        positions: int (n, 2), the (row, column) of every click, possibly none.
+        click_type: what the clicks correct.
+        dataset: where the image is from.
+        image_stem: the image's name.
+        object_stem: the object's code; empty when the image has one object.
+        model_type: whose mask `previous` is; empty in the first round.
+    """
+
+    full_stem: str
+    image: NDArray[np.uint8]
+    target: Mask
+    previous: NDArray[np.float32] | None = None
+    positions: NDArray[np.int64]
+    click_type: ClickType = "first"
+    dataset: str = ""
+    image_stem: str = ""
+    object_stem: str = ""
+    model_type: str = ""
+
+    @property
+    def error(self) -> NDArray[np.float32]:
+        """What the clicks correct, float32 (H, W) in [0, 1]."""
+        return error_mask(self.target, self.previous, self.click_type)
+
+
+LoadTarget = Callable[[str, str, str], tuple[NDArray[np.uint8], Mask]]
+"""(dataset, image_stem, object_stem) to the image and the object's mask, of one size."""
+
+
+class ClickedInstances(Sequence[Instance]):
+    """The instances of a clicks table, in order of first appearance; images are loaded when asked for.
+
+    Args:
+        table: the clicks.
+        load: gives the image and the object's mask; without an object code that is any label above 0.
+        previous_masks: dataset to its folder of previous masks; may be empty when there are only first rounds.
+        max_side_px: dataset to the longest side that `load` returns, for the clicks to be scaled alike.
+    """
+
+    def __init__(
+        self,
+        table: pl.DataFrame,
+        load: LoadTarget,
+        *,
+        previous_masks: Mapping[str, Path] | None = None,
+        max_side_px: Mapping[str, int] = MAX_SIDE_PX,
+    ) -> None:
+        self._load = load
+        self._folders = previous_masks or {}
+        self._rows = list(group_clicks(place_clicks(table, max_side_px=max_side_px)).iter_rows(named=True))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hash of the instances' names and clicks."""
+        return hashlib.sha256(repr(self._rows).encode()).hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Instance: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Instance]: ...
+    def __getitem__(self, index: int | slice) -> Instance | Sequence[Instance]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return self._read(self._rows[index])
+
+    def __iter__(self) -> Iterator[Instance]:
+        return map(self._read, self._rows)
+
+    def _read(self, row: dict[str, Any]) -> Instance:
+        names = {key: row[key] for key in ("full_stem", "dataset", "image_stem", "object_stem", "model_type")}
+        image, target = self._load(row["dataset"], row["image_stem"], row["object_stem"])
+        size = (row["height"], row["width"])
+        if target.shape != size:
+            raise SampleInvalid(f"{row['full_stem']}: its clicks are for a size of {size}, the mask has {target.shape}")
+        previous = None
+        if row["click_type"] != "first":
+            if row["dataset"] not in self._folders:
+                raise DatasetMissing(f"{row['full_stem']}: no folder of previous masks was given for {row['dataset']}")
+            previous = read_previous_mask(self._folders[row["dataset"]], row["full_stem"], size)
+        positions = np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
+        return Instance(
+            image=image, target=target, previous=previous, positions=positions, click_type=row["click_type"], **names
+        )
+
+
+def place_clicks(table: pl.DataFrame, *, max_side_px: Mapping[str, int] = MAX_SIDE_PX) -> pl.DataFrame:
+    """Return the table with `row`, `column`, `height`, `width`: clicks inside the image as it is loaded.
+
+    Clicks are clipped to the image of the first row of their instance, then scaled with it and cut to whole pixels.
+    The longer side of an image becomes at most `max_side_px` of its dataset, the other one follows, rounded.
+
+    Source: RClicks, published code.
+    """
+    import polars as pl
+
+    instance = ["dataset", "full_stem"]
+    width, height = (pl.col(side).cast(pl.Int64).first().over(instance) for side in ("w", "h"))
+    table = table.with_columns(width=width, height=height)
+    width, height = pl.col("width"), pl.col("height")
+    column = pl.min_horizontal(pl.col("x").clip(lower_bound=0), width - 1)
+    row = pl.min_horizontal(pl.col("y").clip(lower_bound=0), height - 1)
+    limits = [pl.when(pl.col("dataset") == name).then(limit) for name, limit in max_side_px.items()]
+    longer, shorter = pl.max_horizontal(width, height), pl.min_horizontal(width, height)
+    limited = pl.min_horizontal(longer, *limits)
+    other = (shorter / longer * limited + 0.5).cast(pl.Int64)
+    is_tall = height > width
+    table = table.with_columns(
+        new_height=pl.when(is_tall).then(limited).otherwise(other),
+        new_width=pl.when(is_tall).then(other).otherwise(limited),
+    )
+    return table.with_columns(
+        row=row * pl.col("new_height") // height,
+        column=column * pl.col("new_width") // width,
+        height=pl.col("new_height"),
+        width=pl.col("new_width"),
+    ).drop("new_height", "new_width")
+
+
+def group_clicks(placed: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per instance, in order of first appearance, with lists `row` and `column`.
+
+    Args:
+        placed: what `place_clicks` gives.
+    """
+    import polars as pl
+
+    same = ("image_stem", "object_stem", "model_type", "click_type", "height", "width")
+    return placed.group_by("dataset", "full_stem", maintain_order=True).agg(
+        pl.col(*same).first(), pl.col("row", "column")
+    )
+
+
+def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Return the mask that people were asked to correct, float32 (H, W) in [0, 1].
+
+    Raises:
+        DatasetMissing: there is no `<full_stem>.png` in the folder.
+        SampleInvalid: it cannot be read, or has another size.
+    """
+    path = folder / f"{full_stem}.png"
+    if not path.is_file():
+        raise DatasetMissing(f"there is no previous mask {path}")
+    pixels = cv2.imread(str(path), cv2.IMREAD_COLOR)
+    if pixels is None or pixels.shape[:2] != shape:
+        came = "not an image" if pixels is None else f"{pixels.shape[:2]}"
+        raise SampleInvalid(f"previous mask {path}: expected an image of {shape}, got {came}")
+    return pixels[:, :, 2].astype(np.float32) / np.float32(255)
+
+
+def missing_previous_masks(table: pl.DataFrame, folders: Mapping[str, Path]) -> list[str]:
+    """Return the full stems of all fn and fp instances without a previous mask, in order of first appearance."""
+    import polars as pl
+
+    later = table.filter(pl.col("click_type") != "first").select("dataset", "full_stem").unique(maintain_order=True)
+    present = {name: {path.stem for path in folder.glob("*.png")} for name, folder in folders.items()}
+    return [stem for name, stem in later.iter_rows() if stem not in present.get(name, set())]
+
+
+def positions_of(table: pl.DataFrame, full_stem: str, *, dataset: str | None = None) -> NDArray[np.int64]:
+    """Return the (row, column) of every click on one instance, int (n, 2), in the table's order.
+
+    Raises:
+        InvalidInput: there are none.
+    """
+    import polars as pl
+
+    chosen = table.filter(pl.col("full_stem") == full_stem)
+    if dataset is not None:
+        chosen = chosen.filter(pl.col("dataset") == dataset)
+    if not chosen.height:
+        raise InvalidInput(f"the clicks table has no clicks on {full_stem!r}")
+    return place_clicks(chosen).select("row", "column").to_numpy().astype(np.int64)

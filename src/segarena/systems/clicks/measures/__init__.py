@@ -1,0 +1,1 @@
+"""Robustness over users, and click models held against clicks."""

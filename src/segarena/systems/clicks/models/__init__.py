@@ -1,0 +1,1 @@
+"""Click models: how likely each pixel of an error is to be clicked."""

@@ -1,0 +1,147 @@
+"""The reference click models of the paper: uniform, by depth, and by saliency on or around the object.
+
+Each is a `ClickMap`: called with image, target and error it returns how likely each pixel is clicked. An error
+without pixels gives a map of zeros; the published saliency models crash on it, the others divide by zero.
+
+Source: RClicks, section 4.4 and appendix B.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
+from segarena.errors import InvalidInput, InvalidMask
+from segarena.samples import Mask, as_image
+from segarena.systems.clicks.models.maps import ClickMap
+from segarena.systems.clicks.models.saliency import Saliency, contrast
+
+Border = Literal["background", "published"]
+Background = Literal["image", "grey"]
+
+
+def uniform(image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
+    """Return UD: the error itself, divided by its maximum; grey errors are clicked in proportion."""
+    values = _values(error)
+    highest = values.max()
+    return values / highest if highest > 0 else values
+
+
+class ByDepth:
+    """DT: in proportion to the distance from the edge of the error.
+
+    Args:
+        border: what lies beyond the frame. "background": the frame is an edge, as it is for people and in the
+            clicks of `CentreClicker`; "published": it is not, and a whole frame of error is uniform.
+    """
+
+    def __init__(self, *, border: Border = "background") -> None:
+        if border not in ("background", "published"):
+            raise InvalidInput(f"border {border!r}: expected 'background' or 'published'")
+        self._pad = int(border == "background")
+
+    def __call__(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
+        """Return distances divided by the largest; an error pixel counts from 1 / 255 on."""
+        inside = _counted(error)
+        depth = np.zeros(inside.shape, dtype=np.float32)
+        box = bounding_window(inside)
+        if is_empty(box):
+            return depth
+        if not self._pad and inside.all():
+            return np.ones_like(depth)
+        near = grow_window(box, 1, inside.shape)
+        cut = (slice(self._pad, -self._pad),) * 2 if self._pad else (slice(None),) * 2
+        padded = np.zeros([s.stop - s.start + 2 * self._pad for s in near], dtype=np.uint8)
+        padded[cut] = inside[near]
+        distances = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+        # The transform's last digit varies between runs; whole squares do not, and equal depths stay equal.
+        whole = np.square(distances[cut])
+        np.rint(whole, out=whole)
+        whole /= whole.max()
+        np.sqrt(whole, out=depth[near])
+        return depth
+
+
+class BySaliency:
+    """SI and SM: what stands out in a crop around the error, confined to the error.
+
+    Args:
+        saliency: see `segarena.systems.clicks.models.saliency`; the paper's is TranSalNet, ours needs no weights.
+        background: "image" shows the saliency the crop as it is (SI); "grey" hides what is not error (SM).
+        enlarge: the crop is the error's box times this.
+        level: grey errors count from here on when the box is found; the published code takes 1.0, and crashes when
+            no pixel reaches it.
+
+    Raises:
+        InvalidInput: an unknown background, or a level outside (0, 1].
+    """
+
+    def __init__(
+        self,
+        saliency: Saliency = contrast,
+        *,
+        background: Background = "image",
+        enlarge: float = 1.4,
+        level: float = 0.5,
+    ) -> None:
+        if background not in ("image", "grey"):
+            raise InvalidInput(f"background {background!r}: expected 'image' or 'grey'")
+        if not 0 < level <= 1:
+            raise InvalidInput(f"level {level}: expected more than 0, at most 1")
+        self._saliency = saliency
+        self._background = background
+        self._enlarge = enlarge
+        self._level = level
+
+    def __call__(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
+        """Return a map that sums to 1; the error itself, not divided, where nothing in it stands out."""
+        values = _values(error)
+        result = np.zeros_like(values)
+        box = bounding_window(values >= min(self._level, float(values.max())))
+        if not values.any():
+            return result
+        window = _enlarged(box, self._enlarge, values.shape)
+        inside = values[window]
+        crop = as_image(image)[window]
+        if self._background == "grey":
+            crop = np.where(inside[:, :, None] > 0, crop, np.uint8(127))
+        weights = np.asarray(self._saliency(crop, window), dtype=np.float64) * inside
+        total = float(weights.sum())
+        result[window] = weights / total if total > 0 else inside
+        return result
+
+
+REFERENCE_MODELS: dict[str, ClickMap] = {
+    "UD": uniform,
+    "DT": ByDepth(),
+    "SI": BySaliency(),
+    "SM": BySaliency(background="grey"),
+}
+"""The paper's names, with our defaults."""
+
+
+def _counted(error: NDArray[Any]) -> Mask:
+    """Return the pixels that count as error: in a grey mask, those of at least 1 / 255."""
+    values = np.asarray(error)
+    return values if values.dtype == np.bool_ and values.ndim == 2 else (255 * _values(values)).astype(np.uint8) > 0
+
+
+def _values(error: NDArray[Any]) -> NDArray[np.float32]:
+    values = np.asarray(error)
+    if values.ndim != 2 or not values.size:
+        raise InvalidMask(f"error mask: expected (H, W), got {values.shape}")
+    return values.astype(np.float32)
+
+
+def _enlarged(box: Window, factor: float, shape: tuple[int, ...]) -> Window:
+    """Return the box with every side moved outwards by half of what the factor adds, cut at the frame."""
+    sides: list[slice] = []
+    for s, length in zip(box, shape, strict=True):
+        size = s.stop - s.start
+        margin = int((int(factor * size) - size) / 2)
+        sides.append(slice(max(0, s.start - margin), min(length, s.stop + margin)))
+    return tuple(sides)

@@ -1,0 +1,118 @@
+"""What stands out in an image: saliency as a plug-in of the saliency reference models.
+
+A saliency is any callable from a crop, uint8 (h, w, 3) RGB, and the window it was cut from, to numbers of at least 0,
+(h, w). Here are one that needs no weights, one that reads precomputed maps, and the canvas that published networks
+want their crops on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import Window
+from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
+
+PADDING = 1
+
+
+class Saliency(Protocol):
+    """How much each pixel of a crop stands out."""
+
+    def __call__(self, crop: NDArray[np.uint8], window: Window) -> NDArray[Any]:
+        """Return numbers of at least 0, (h, w), for a crop (h, w, 3) cut at `window` out of the image."""
+        ...
+
+
+def contrast(crop: NDArray[np.uint8], window: Window) -> NDArray[np.float64]:
+    """Return how far each pixel's colour is from the mean colour of the crop, in CIELAB.
+
+    A crop of one colour is zero everywhere. `window` is not used.
+
+    Source: Achanta et al., Frequency-tuned Salient Region Detection (CVPR 2009).
+    """
+    lab = np.asarray(cv2.cvtColor(crop.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), dtype=np.float64)
+    smooth = np.asarray(cv2.GaussianBlur(lab, (5, 5), 0))
+    away = np.linalg.norm(smooth - lab.mean(axis=(0, 1)), axis=-1)
+    # Rounding makes differences of about 1e-5 in a crop of one colour.
+    return np.where(away < 1e-3, 0.0, away)
+
+
+class SavedSaliency:
+    """Reads a map of the whole image, computed elsewhere, and cuts the window out of it.
+
+    Args:
+        path: an image file, one channel, of the image's size.
+
+    Raises:
+        DatasetMissing: there is no such file.
+        SampleInvalid: it is not an image.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        if not Path(path).is_file():
+            raise DatasetMissing(f"there is no saliency map {path}")
+        pixels = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH)
+        if pixels is None:
+            raise SampleInvalid(f"the saliency map {path} is not an image")
+        self._path = path
+        self._map = np.asarray(pixels)
+
+    def __call__(self, crop: NDArray[np.uint8], window: Window) -> NDArray[Any]:
+        """Return the part of the map in `window`."""
+        part = self._map[window]
+        if part.shape != crop.shape[:2]:
+            raise InvalidInput(f"the saliency map {self._path} of {self._map.shape} is smaller than its image")
+        return part
+
+
+class OnCanvas:
+    """Gives a network its crop on a canvas of fixed size, and brings the answer back to the crop.
+
+    The answer is rounded down to 8 bits on the way, as in the published code.
+
+    Args:
+        network: crop on the canvas, uint8 (*shape, 3), to saliency in [0, 1], `shape`.
+        shape: of the canvas; TranSalNet's by default.
+    """
+
+    def __init__(self, network: Any, *, shape: tuple[int, int] = (288, 384)) -> None:
+        self._network = network
+        self._shape = shape
+
+    def __call__(self, crop: NDArray[np.uint8], window: Window) -> NDArray[np.uint8]:
+        """Return 8-bit saliency of the crop's shape."""
+        answer = np.asarray(self._network(self._put(crop)))
+        if answer.shape != self._shape:
+            raise InvalidInput(f"a saliency network on a canvas of {self._shape} returned a map of {answer.shape}")
+        return self._cut((255 * answer).astype(np.uint8), (crop.shape[0], crop.shape[1]))
+
+    def _put(self, crop: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        rows, columns = _fit((crop.shape[0], crop.shape[1]), self._shape)
+        canvas = np.full((*self._shape, 3), PADDING, dtype=np.uint8)
+        top, left = (self._shape[0] - rows) // 2, (self._shape[1] - columns) // 2
+        canvas[top : top + rows, left : left + columns] = cv2.resize(crop, (columns, rows))
+        return canvas
+
+    def _cut(self, answer: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8]:
+        """Return the answer scaled until it covers `shape`, and cut to it around the centre."""
+        height, width = self._shape
+        rows, columns = shape
+        if shape[0] / height > shape[1] / width:
+            columns = width * shape[0] // height
+        else:
+            rows = height * shape[1] // width
+        scaled = np.asarray(cv2.resize(answer, (columns, rows)), dtype=np.uint8)
+        top, left = (rows - shape[0]) // 2, (columns - shape[1]) // 2
+        return scaled[top : top + shape[0], left : left + shape[1]]
+
+
+def _fit(shape: tuple[int, int], canvas: tuple[int, int]) -> tuple[int, int]:
+    """Return the largest size of the same proportions on the canvas, at least one pixel each way."""
+    if shape[0] / canvas[0] > shape[1] / canvas[1]:
+        return canvas[0], max(1, shape[1] * canvas[0] // shape[0])
+    return max(1, shape[0] * canvas[1] // shape[1]), canvas[1]

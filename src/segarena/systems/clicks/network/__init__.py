@@ -1,0 +1,1 @@
+"""The clickability network: its layers, weights, predictions and training."""

@@ -1,0 +1,1 @@
+"""What the report of RClicks has of its own."""

@@ -1,0 +1,178 @@
+"""Pictures of the rclicks report: where people click, and what segmenters make of the first click.
+
+Source: RClicks, Figures 4, 6, 10 (clicks) and 15, 16 (mean masks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from segarena.arrays.boxes import bounding_window
+from segarena.reports.axes import px
+from segarena.reports.gallery import BUDGET_BYTES, open_dataset
+from segarena.reports.overlays import View, jpeg_uri, outline, view_of
+from segarena.reports.reading import Run
+from segarena.reports.tables import TargetKey
+from segarena.roles import Dataset
+from segarena.samples import ImageSample, Target
+from segarena.systems.clicks.page.figures import MARKED, group_colour
+from segarena.systems.clicks.page.heat import density, heat_image
+from segarena.systems.clicks.page.numbers import Hardness
+from segarena.systems.clicks.page.runs import first_positions, first_values, mean_first_mask, roles_of
+from segarena.systems.clicks.page.wording import WHO
+
+STEADY = 3
+"""Instances shown whose result depends least on the click."""
+
+MOST_COLUMNS = 6
+"""Pictures of an instance that stand side by side."""
+
+Place = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scene:
+    """What is common to the pictures of one instance."""
+
+    anchor: str
+    view: View
+    sample: ImageSample
+    target: Target
+
+
+def robustness_pictures(runs: Sequence[Run], found: Sequence[Hardness]) -> tuple[str, list[str]]:
+    """Return the HTML of the hardest and the steadiest instances of each dataset, and notes on what is missing."""
+    parts: list[str] = []
+    notes: list[str] = []
+    for number, one in enumerate(found, 1):
+        mine = [runs[place] for place in one.runs]
+        dataset, problem = open_dataset(mine[0])
+        notes += [problem] if problem else []
+        if dataset is None:
+            continue
+        hard, steady = one.ranking[:MARKED], _steady(one)
+        for place, i in enumerate([*hard, *steady], 1):
+            if sum(map(len, parts)) > BUDGET_BYTES / 2:
+                notes.append("Some instances are not shown, to keep this file small.")
+                break
+            title = f"{place}. hard" if place <= len(hard) else "steady"
+            card, problem = _card(mine, one, i, dataset, f"where-{number}-{place}", title)
+            parts.append(card)
+            notes += [problem] if problem else []
+    return "".join(parts), list(dict.fromkeys(notes))
+
+
+def _steady(one: Hardness) -> list[int]:
+    """Return the instances with the lowest NSR of those that are solved half at least; none that is shown as hard."""
+    rest = [i for i in reversed(one.ranking[MARKED:]) if one.means[i] >= 0.5]
+    return rest[:STEADY]
+
+
+def _card(runs: Sequence[Run], one: Hardness, index: int, dataset: Dataset, anchor: str, title: str) -> tuple[str, str]:
+    key = one.keys[index]
+    try:
+        sample = dataset.load(key[0])
+        target = next(target for target in sample.targets if target.id == key[1])
+    except Exception as error:  # a dataset is foreign code; without it the report still has its numbers
+        return "", f"Sample {key[0]} cannot be shown: {' '.join(str(error).split())}."
+    if not isinstance(sample, ImageSample):
+        return "", "Only photographs are shown; volumes and videos are left out."
+    scene = _Scene(anchor=anchor, view=_view(runs, key, sample, target), sample=sample, target=target)
+    panels, missing = _mask_panels(scene, runs, one.who, key)
+    clicked = _click_panels(scene, runs[0], key)
+    columns = min(MOST_COLUMNS, len(clicked) + len(panels))
+    numbers = f"NSR {one.nsr[index]:.3f}, IoU@1 {one.means[index]:.3f} ± {one.stds[index]:.3f}"
+    name = target.label or target.id
+    where = f"{one.dataset} / {key[0]} / {key[1]}"
+    html = (
+        f'<article class="scene" id="{anchor}"><header><h3>{escape(title)}: {escape(name)}</h3>'
+        f'<p class="where">{escape(where)}</p><p class="who">{escape(numbers)}</p></header>{_shared(scene)}'
+        f'<div class="strip even" style="--columns: {columns}">{"".join([*clicked, *panels])}</div></article>'
+    )
+    return html, missing
+
+
+def _view(runs: Sequence[Run], key: TargetKey, sample: ImageSample, target: Target) -> View:
+    """Return a view of the target, of what was predicted instead, and of all first clicks."""
+    roles = roles_of(runs[0])
+    users = [user for user in (roles.base, *roles.groups, roles.real, roles.sampled) if user]
+    places = [place for user in users for place in first_positions(runs[0], user, key)]
+    return view_of((sample.shape[0], sample.shape[1]), [bounding_window(target.mask > 0)], places)
+
+
+def _shared(scene: _Scene) -> str:
+    anchor, view = scene.anchor, scene.view
+    return (
+        f'<svg class="shared" width="0" height="0" aria-hidden="true"><defs>'
+        f'<image id="{anchor}-i" width="{view.width:.1f}" height="{view.height:.1f}" preserveAspectRatio="none" '
+        f'href="{jpeg_uri(scene.sample.image, view)}"/>'
+        f'<path id="{anchor}-t" d="{outline(scene.target.mask, view)}"/></defs></svg>'
+    )
+
+
+def _click_panels(scene: _Scene, run: Run, key: TargetKey) -> list[str]:
+    """Return the panels of first clicks: those of real people, those sampled, those of base user and groups."""
+    roles = roles_of(run)
+    panels: list[str] = []
+    for who, user in (("real", roles.real), ("sampled", roles.sampled)):
+        places = first_positions(run, user, key) if user else []
+        if places:
+            heat = heat_image(density(places, scene.sample.shape, scene.view), scene.view, is_fading=True)
+            dots = "".join(_dot(scene.view, place, "person") for place in places)
+            panels.append(_panel(scene, heat + dots, WHO[who].partition(" from ")[0], f"{len(places)} clicks"))
+    marks = [
+        _dot(scene.view, place, f"person {group_colour(number, len(roles.groups))}")
+        for number, group in enumerate(roles.groups)
+        for place in first_positions(run, group, key)
+    ]
+    centre = [_cross(scene.view, place) for place in (first_positions(run, roles.base, key)[:1] if roles.base else [])]
+    if marks or centre:
+        panels.append(_panel(scene, "".join([*marks, *centre]), "groups, base +", f"{len(marks)} clicks"))
+    return panels
+
+
+def _mask_panels(scene: _Scene, runs: Sequence[Run], who: str, key: TargetKey) -> tuple[list[str], str]:
+    """Return the mean mask of each run, and a line when some were not kept."""
+    panels: list[str] = []
+    for run in runs:
+        roles = roles_of(run)
+        users = [roles.real] if who == "real" and roles.real else [*roles.groups]
+        mean = mean_first_mask(run, users, key)
+        if mean is None or mean.shape != scene.sample.shape:
+            continue
+        values = first_values(run, users)[key]
+        panels.append(
+            _panel(
+                scene,
+                heat_image(mean, scene.view, is_fading=False),
+                f"mean, {run.segmenter}",
+                f"{values.mean():.2f} ± {values.std():.2f}",
+                is_grey=True,
+            )
+        )
+    missing = "" if len(panels) == len(runs) else "Some predictions of the first round were not kept: no mean mask."
+    return panels, missing
+
+
+def _panel(scene: _Scene, inside: str, name: str, number: str, *, is_grey: bool = False) -> str:
+    anchor, view = scene.anchor, scene.view
+    css = ' class="grey"' if is_grey else ""
+    return (
+        f'<figure><svg class="picture" viewBox="{view.box}" role="img" aria-label="{escape(name)}">'
+        f'<use href="#{anchor}-i"{css}/>{inside}'
+        f'<use href="#{anchor}-t" class="truth halo"/><use href="#{anchor}-t" class="truth thin"/></svg>'
+        f"<figcaption><span>{escape(name)}</span><b>{escape(number)}</b></figcaption></figure>"
+    )
+
+
+def _dot(view: View, place: Place, css: str) -> str:
+    x, y = view.place(*place)
+    return f'<circle cx="{px(x)}" cy="{px(y)}" r="7" class="{css}"/>'
+
+
+def _cross(view: View, place: Place) -> str:
+    x, y = view.place(*place)
+    line = f"M{px(x - 13)} {px(y)}H{px(x + 13)}M{px(x)} {px(y - 13)}V{px(y + 13)}"
+    return f'<path d="{line}" class="cross halo"/><path d="{line}" class="cross"/>'

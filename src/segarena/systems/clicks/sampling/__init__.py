@@ -1,0 +1,1 @@
+"""Clicks drawn from click maps; one map for several users."""

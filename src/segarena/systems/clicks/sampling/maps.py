@@ -1,0 +1,74 @@
+"""Click maps of any sample: how likely each pixel of an error is to be clicked.
+
+Maps that look at photographs, the clickability network among them, are `segarena.systems.clicks.models.by_name`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import bounding_window, grow_window
+from segarena.arrays.distance import squared_distance
+from segarena.errors import InvalidInput
+from segarena.samples import Mask, Sample
+
+Border = Literal["background", "object"]
+
+
+class ClickMap(Protocol):
+    """Says how likely each pixel of an error is to be clicked."""
+
+    def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
+        """Return weights of 0 or more, shape of the sample; only those of error pixels are read.
+
+        Args:
+            sample: the sample.
+            target: the target, full frame, ignored pixels False.
+            error: the missing or the surplus part, full frame, clicked pixels included.
+        """
+        ...
+
+
+class UniformMap:
+    """Every error pixel is as likely as the others."""
+
+    def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
+        """Return the error itself."""
+        return error
+
+
+class DepthMap:
+    """Likelihood in proportion to the Euclidean distance to the nearest pixel that is no error of that kind.
+
+    Args:
+        border: what lies beyond the frame: "background" as for `CentreClicker`, or "object" as in the published
+            map, where pixels on the frame's border are not near an edge. An error that fills the whole frame is then
+            far from any edge everywhere, and uniform.
+    """
+
+    def __init__(self, *, border: Border = "background") -> None:
+        if border not in ("background", "object"):
+            raise InvalidInput(f'border: expected "background" or "object", got {border!r}')
+        self._border = border
+
+    def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
+        """Return distances in pixels, 0 outside the error."""
+        if self._border == "background":
+            return np.sqrt(squared_distance(error))
+        if error.all():
+            return error
+        return _open_distance(error)
+
+
+def _open_distance(error: Mask) -> NDArray[np.float64]:
+    """Return distances to the nearest pixel of the frame that is no error."""
+    from scipy.ndimage import distance_transform_edt
+
+    distance = np.zeros(error.shape)
+    # The nearest pixel outside a window lies beside it, so one more row and column on each side are enough.
+    window = grow_window(bounding_window(error), 1, error.shape)
+    distance[window] = distance_transform_edt(error[window])
+    return distance

@@ -1,0 +1,1 @@
+"""Users who click by a click map, in clicking groups, or as real people did."""

@@ -1,0 +1,112 @@
+"""Users who click where a map says that people click: uniform, by depth, or any other map of the error.
+
+Source: the sampled clicks and the clicking groups of RClicks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from segarena.errors import InvalidInput
+from segarena.prompts import Click
+from segarena.registry import user
+from segarena.roles import Turn
+from segarena.systems.clicks.sampling.draws import Weights
+from segarena.systems.clicks.sampling.maps import Border, ClickMap, DepthMap, UniformMap
+from segarena.systems.clicks.sampling.shared_maps import ErrorWeights, SharedMap
+from segarena.users.centre import CentreClicker, WhenSolved
+
+Groups = Literal["exact", "published"]
+
+
+class MapClicker:
+    """Draws its clicks from a map of the error, wholly or between two bounds of its mass.
+
+    Which error is clicked, missing or surplus, is decided as by `CentreClicker`. The map over that error, without
+    pixels clicked before, is then sampled: a pixel's probability is its share of the sum. When the map is zero
+    there, the click is that of `CentreClicker`.
+
+    Bounds make clicking groups: with pixels sorted from the least to the most likely, only those between the shares
+    `low` and `high` of the total can be drawn. So 0.0 to 0.1 is where the unlikeliest tenth of all clicks falls, 0.9 to
+    1.0 the likeliest.
+
+    Args:
+        click_map: the map, or one that several users share.
+        low: lower bound, 0 to 1.
+        high: upper bound, above `low`, at most 1.
+        groups: "exact" cuts at the bounds themselves: a pixel across a bound is in either group with its part
+            of the mass, equally likely pixels count in row-major order. "published" keeps every pixel whose value is
+            between those of the pixels at the bounds, which are wholly in both groups with all their equals.
+        when_solved: see `CentreClicker`.
+
+    Raises:
+        InvalidInput: bounds or options out of range.
+    """
+
+    prompt_kinds = frozenset({"click"})
+
+    def __init__(
+        self,
+        click_map: ClickMap | SharedMap,
+        *,
+        low: float = 0.0,
+        high: float = 1.0,
+        groups: Groups = "exact",
+        when_solved: WhenSolved = "stop",
+    ) -> None:
+        if not 0.0 <= low < high <= 1.0:
+            raise InvalidInput(f"expected 0 <= low < high <= 1, got low={low}, high={high}")
+        if groups not in ("exact", "published"):
+            raise InvalidInput(f'groups: expected "exact" or "published", got {groups!r}')
+        self.shared = click_map if isinstance(click_map, SharedMap) else SharedMap(click_map)
+        self._low, self._high = low, high
+        self._draw = Weights.draw if groups == "exact" else Weights.draw_published
+        self._centre = CentreClicker(when_solved=when_solved)
+
+    def next(self, turn: Turn) -> Sequence[Click] | None:
+        """Return one click, or None when nothing is left to correct."""
+        click = self._centre.click(turn)
+        if click is None:
+            return None
+        error = self.shared.of(turn, click.is_positive)
+        weights = _without_clicked(error, turn)
+        if not weights.total > 0:
+            return (click,)
+        pixel = error.pixels[self._draw(weights, self._low, self._high, turn.rng.random())]
+        return (Click(tuple(map(int, np.unravel_index(pixel, turn.sample.shape))), is_positive=click.is_positive),)
+
+
+def _without_clicked(error: ErrorWeights, turn: Turn) -> Weights:
+    """Return the weights, with nothing left on pixels clicked before."""
+    clicked = np.array([np.ravel_multi_index(click.position, turn.sample.shape) for click in turn.dialogue.clicks])
+    places = np.searchsorted(error.pixels, clicked)
+    taken = places[error.pixels.take(places, mode="clip") == clicked] if len(error.pixels) else places[:0]
+    if not len(taken):
+        return error.weights
+    values = error.weights.values.copy()
+    values[taken] = 0
+    return Weights(values)
+
+
+@user("uniform")
+def uniform_clicker(
+    *, low: float = 0.0, high: float = 1.0, groups: Groups = "exact", when_solved: WhenSolved = "stop"
+) -> MapClicker:
+    """Return the user who clicks anywhere in the error (`UniformMap`); options are those of `MapClicker`."""
+    return MapClicker(UniformMap(), low=low, high=high, groups=groups, when_solved=when_solved)
+
+
+@user("depth")
+def depth_clicker(
+    *,
+    border: Border = "background",
+    low: float = 0.0,
+    high: float = 1.0,
+    groups: Groups = "exact",
+    when_solved: WhenSolved = "stop",
+) -> MapClicker:
+    """Return the user who clicks deep in the error (`DepthMap`); options are those of it and of `MapClicker`."""
+    return MapClicker(DepthMap(border=border), low=low, high=high, groups=groups, when_solved=when_solved)

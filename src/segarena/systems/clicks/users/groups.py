@@ -1,0 +1,34 @@
+"""Clicking groups: users who click where people click, from the least likely places to the most likely.
+
+Source: RClicks, section 3.4.
+"""
+
+from __future__ import annotations
+
+from segarena.registry import user
+from segarena.systems.clicks.models.by_name import shared_map
+from segarena.systems.clicks.users.click_maps import Groups, MapClicker
+from segarena.users.centre import WhenSolved
+
+
+@user("group")
+def group_clicker(
+    *,
+    click_model: str = "depth",
+    low: float = 0.0,
+    high: float = 1.0,
+    groups: Groups = "exact",
+    when_solved: WhenSolved = "stop",
+) -> MapClicker:
+    """Return the user who clicks where a click model says that people click, within bounds of likelihood.
+
+    All groups of one click model share it, and its map of the first round.
+
+    Args:
+        click_model: as written, `depth` or `network(path='weights.pt')`; see `segarena list click-models`.
+        low: see `MapClicker`, like all that follows.
+        high: upper bound.
+        groups: "exact" or "published".
+        when_solved: "stop" or "published".
+    """
+    return MapClicker(shared_map(click_model), low=low, high=high, groups=groups, when_solved=when_solved)

@@ -1,0 +1,1 @@
+"""TOSS: one-shot segmentation in tiers of difficulty."""

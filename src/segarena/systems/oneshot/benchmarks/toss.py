@@ -1,0 +1,85 @@
+"""TOSS: how well does a one-shot segmenter do, tier by tier: hard queries, misleading supports, far classes?
+
+One example is shown, one answer is given. Scores are read off the pixel counts in the records, so another variant needs
+no further run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from segarena.errors import InvalidInput
+from segarena.registry import benchmark
+from segarena.roles import Benchmark, Statistic
+from segarena.systems.oneshot.scoring.settings import Settings, Variant, Weights
+from segarena.systems.oneshot.scoring.tally import Aggregate, EmptyUnion, Void
+
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "segarena": {},
+    "published": {"void": "script", "empty_union": "toss", "strict_published": True},
+    "paper": {"variant": "paper"},
+}
+"""What each protocol has other than the defaults of `segarena.systems.oneshot.scoring.settings.Settings`."""
+
+RECORDED = ("variant", "aggregate", "void", "empty_union", "weights", "order", "strict_published")
+"""The settings that a run records; reports read them back."""
+
+
+@benchmark("toss")
+def toss(
+    *,
+    protocol: str = "segarena",
+    variant: Variant | None = None,
+    aggregate: Aggregate | None = None,
+    void: Void | None = None,
+    empty_union: EmptyUnion | None = None,
+    weights: Weights | Sequence[float] | None = None,
+) -> Benchmark:
+    """Judge one-shot segmenters by LCA, HCA, SCS and GS, on the fixed pairs of a one-shot dataset.
+
+    The summary has the mean IoU of pairs; the scores, which are no means over pairs, are the first section of the
+    report: see `scoring/scores.py`. The last five options are conventions of these scores; None is the protocol's.
+
+    Args:
+        protocol: "segarena" for the defaults of a careful reader, "published" for everything that the scripts do
+            otherwise, "paper" for SCS as the paper's equation has it.
+        variant: of SCS: "published" or "paper".
+        aggregate: "accumulate" or "per_pair".
+        void: "ignore", "background" or "script".
+        empty_union: "clamp", "toss" or "pfenet".
+        weights: of LCA: "published", "simplicity" or four numbers.
+
+    Raises:
+        InvalidInput: an option is not one of those above.
+
+    Source: TOSS, section 4; `docs/toss.md` names the places where paper and scripts differ.
+    """
+    if protocol not in PROTOCOLS:
+        raise InvalidInput(f"protocol: expected one of {', '.join(PROTOCOLS)}, got {protocol!r}")
+    settings = _settings(protocol, variant, aggregate, void, empty_union, weights)
+    return Benchmark(
+        name="toss",
+        users=("support",),
+        metrics=("iou", "void"),
+        rounds=1,
+        summary=(Statistic(name="IoU", kind="at_round", round=1),),
+        dataset="oneshot-demo",
+        protocol=protocol,
+        paper="Patel et al., What Ails One-Shot Image Segmentation: A Data Perspective",
+        options={name: _plain(getattr(settings, name)) for name in RECORDED},
+    )
+
+
+def _settings(protocol: str, variant: Any, aggregate: Any, void: Any, empty_union: Any, weights: Any) -> Settings:
+    asked = {"variant": variant, "aggregate": aggregate, "void": void, "empty_union": empty_union}
+    known = {"variant": Variant, "aggregate": Aggregate, "void": Void, "empty_union": EmptyUnion}
+    for name, value in asked.items():
+        if value is not None and value not in get_args(known[name]):
+            raise InvalidInput(f"{name}: expected one of {', '.join(get_args(known[name]))}, got {value!r}")
+    asked["weights"] = weights if weights is None or isinstance(weights, str) else tuple(map(float, weights))
+    return Settings(**{**PROTOCOLS[protocol], **{name: value for name, value in asked.items() if value is not None}})
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

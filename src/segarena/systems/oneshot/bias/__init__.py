@@ -1,0 +1,1 @@
+"""Analyses of bias: class and background, selection by salience."""

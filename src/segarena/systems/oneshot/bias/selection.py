@@ -1,0 +1,105 @@
+"""SGTSS: which training images to keep, by how much of what stands out in them is of training classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from segarena.samples import ImageSample, Mask
+from segarena.systems.oneshot.building.cache import OnProgress, run_stage
+from segarena.systems.oneshot.pairs.sources import Item, Source
+from segarena.systems.oneshot.saliency import Saliency, SaliencyMap
+
+
+def training_share(
+    salient: SaliencyMap, training: Mask, *, threshold: float = 0.5, is_soft: bool = False
+) -> float | None:
+    """Return which share of the salient region is of training classes, 0 to 1; None where nothing is salient.
+
+    Args:
+        salient: (H, W), 0 to 1.
+        training: bool (H, W), the union of the masks of all training classes.
+        threshold: the region is where the map reaches it.
+        is_soft: weigh pixels by the map instead.
+
+    Source: TOSS, section 5 (K_i of SGTSS). Whether the map is cut is not told there, nor what an empty region gives.
+    """
+    weights = salient.astype(np.float64) if is_soft else (salient >= threshold).astype(np.float64)
+    total = float(weights.sum())
+    return float(weights[training].sum()) / total if total > 0 else None
+
+
+def select_training(shares: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with a column `kept`: share at least the median; images without any share are kept.
+
+    At least half of the images remain, since those at the median stay.
+
+    Args:
+        shares: columns image and share, which may be null.
+    """
+    known = shares["share"].drop_nulls().to_numpy()
+    median = float(np.median(known)) if len(known) else 0.0
+    return shares.with_columns(kept=pl.col("share").is_null() | (pl.col("share") >= median))
+
+
+def measure_training(
+    source: Source,
+    fold_of: Callable[[str], int | None],
+    fold: int,
+    saliency: Saliency,
+    folder: Path,
+    *,
+    images: Collection[str] | None = None,
+    threshold: float = 0.5,
+    is_soft: bool = False,
+    called: str = "",
+    on_progress: OnProgress = lambda name, done, total: None,
+) -> pl.DataFrame:
+    """Return the share of each training image of a fold: images that hold a class that the fold does not test.
+
+    Pixels of classes that it tests count as background. What was measured is kept in `folder`.
+
+    Args:
+        source: where images and masks are.
+        fold_of: the fold that tests a class; None for one that is never tested.
+        fold: which.
+        saliency: see `segarena.systems.oneshot.saliency.saliency_from`.
+        folder: where the stage is kept.
+        images: those that may be trained on; None all.
+        threshold: of the map.
+        is_soft: see `training_share`.
+        called: the saliency as written; other words measure anew.
+        on_progress: told after each part.
+
+    Returns:
+        Columns image and share.
+    """
+    allowed = None if images is None else set(images)
+    classes: dict[str, list[str]] = {}
+    for label, image in source.items():
+        if fold_of(label) != fold and (allowed is None or image in allowed):
+            classes.setdefault(image, []).append(label)
+
+    def measure(_: str, image: str) -> dict[str, float | None]:
+        sample = ImageSample(id=image, image=source.image(image))
+        union = _union(source, classes[image], image, sample.shape)
+        return {"share": training_share(saliency(sample), union, threshold=threshold, is_soft=is_soft)}
+
+    items: Sequence[Item] = [("", image) for image in sorted(classes)]
+    parameters = {"threshold": threshold, "is_soft": is_soft, "saliency": called, "fold": fold}
+    table = run_stage(
+        folder, f"sgtss-fold{fold}", items, measure, columns={"share": pl.Float64}, parameters=parameters,
+        on_progress=on_progress,
+    )  # fmt: skip
+    return table.drop("class")
+
+
+def _union(source: Source, labels: Sequence[str], image: str, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    union = np.zeros(shape, np.bool_)
+    for label in labels:
+        union |= source.mask(label, image).mask
+    return union

@@ -1,0 +1,217 @@
+"""From images and masks to tiers: all stages in order, the tables they leave, and the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from segarena.errors import DatasetError
+from segarena.systems.oneshot.building import measures, semantics
+from segarena.systems.oneshot.building.cache import OnProgress, run_stage, write_table, write_text
+from segarena.systems.oneshot.building.partitions import partitioned, thresholds_of
+from segarena.systems.oneshot.building.plan import FAMILIAR, Plan, check_folds, check_plan
+from segarena.systems.oneshot.building.sampling import (
+    Drawn,
+    Items,
+    draw_cognizance,
+    draw_complexity,
+    draw_general,
+    similarity_cuts,
+)
+from segarena.systems.oneshot.pairs.published import write_published
+from segarena.systems.oneshot.pairs.sources import Item, Source
+from segarena.systems.oneshot.pairs.table import pairs_table, write_pairs
+from segarena.version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """What was built.
+
+    Attributes:
+        pairs: the table of pairs.
+        items: measured items, with partition and fold.
+        manifest: as written.
+    """
+
+    pairs: pl.DataFrame
+    items: pl.DataFrame
+    manifest: dict[str, Any]
+
+
+def build_tiers(
+    source: Source, out: Path, plan: Plan, *, on_progress: OnProgress = lambda name, done, total: None
+) -> Built:
+    """Build tiers of a source of images and masks; the same source, plan and version give the same bytes.
+
+    Written under `out`: `pairs.parquet` and `pairs.jsonl` (every tier and level), `items.parquet` (what was
+    measured), `published/` where the data set's names have that form, `keep.txt` and `drop.txt` with training classes,
+    `manifest.json`, and `stages/`, from where an interrupted call goes on.
+
+    Raises:
+        DatasetError: no item can be used, or classes of the folds are not there.
+        InvalidInput: see the stages; a threshold out of range.
+    """
+    check_plan(plan)
+    all_items = sorted(source.items(), key=lambda item: (item[1], item[0]))
+    check_folds(plan, {label for label, _ in all_items})
+    in_folds = {label for fold in plan.folds for label in fold} | set(plan.training if plan.folds else ())
+    wanted = [item for item in all_items if not plan.folds or item[0] in in_folds]
+    items, looks, left_out = _measured(source, wanted, out / "stages", plan, on_progress)
+    if not items.height:
+        raise DatasetError(f"no item can be used; the first: {next(iter(left_out.values()), 'there are none')}")
+    thresholds = thresholds_of(items, plan)
+    items = partitioned(items, thresholds, plan)
+    pairs, shortfalls, cuts, verdicts = _drawn(items, looks, source, plan)
+    if not pairs.height:
+        raise DatasetError("no pair could be drawn: no class has two images; give more images")
+    out.mkdir(parents=True, exist_ok=True)
+    write_table(items, out / "items.parquet")
+    write_table(pairs, out / "pairs.parquet")
+    write_pairs(pairs, out / "pairs.jsonl")
+    lists = write_published(pairs, out / "published") if plan.name in FAMILIAR else []
+    if plan.training:
+        semantics.write_lists(verdicts, out)
+    manifest = {
+        "segarena": __version__,
+        "plan": asdict(plan),
+        "inputs": {"items": len(wanted), "sha256": _digest_of(items), "used": items.height},
+        "thresholds": {**thresholds, "similar_from": cuts},
+        "counts": _counts(pairs),
+        "shortfalls": shortfalls,
+        "left_out": left_out,
+        "classes_of_generalization": [asdict(verdict) for verdict in verdicts],
+        "files": {file.relative_to(out).as_posix(): _sha256(file) for file in [*_files(out, plan), *lists]},
+    }
+    write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", out / "manifest.json")
+    return Built(pairs=pairs, items=items, manifest=manifest)
+
+
+def _measured(
+    source: Source, wanted: Sequence[Item], folder: Path, plan: Plan, on_progress: OnProgress
+) -> tuple[pl.DataFrame, np.ndarray[Any, np.dtype[np.float64]], dict[str, str]]:
+    """Return what was measured of items that can be used, their looks, and why others cannot."""
+    version = {
+        "segarena": __version__,
+        "files": _state(dict.fromkeys(file for item in wanted for file in source.files(*item))),
+    }
+
+    def stage(
+        name: str, items: Sequence[Item], compute: measures.Measure, columns: Mapping[str, Any], **parameters: Any
+    ) -> pl.DataFrame:
+        told = {**version, **parameters}
+        return run_stage(folder, name, items, compute, columns=columns, parameters=told, on_progress=on_progress)
+
+    # What is asked for wrongly is told before anything is measured.
+    salience = measures.salience_of(source, plan.saliency, threshold=plan.saliency_threshold)
+    stages = {
+        "salience": (salience, pl.Float64, {"saliency": _named(plan.saliency), "threshold": plan.saliency_threshold}),
+        "difficulty": (
+            measures.difficulty_of(source, plan.difficulty),
+            pl.Float64,
+            {"difficulty": _named(plan.difficulty)},
+        ),
+        "looks": (measures.looks_of(source, plan.looks), pl.List(pl.Float64), {"looks": _named(plan.looks)}),
+    }
+    index = stage(
+        "index", wanted, measures.index_of(source, min_area_px=plan.min_area_px), measures.INDEX,
+        min_area_px=plan.min_area_px,
+    )  # fmt: skip
+    bad = index.filter(pl.col("left_out") != "")
+    left_out = {f"{row['class']} in {row['image']}": row["left_out"] for row in bad.iter_rows(named=True)}
+    index = index.filter(pl.col("left_out") == "").drop("left_out")
+    good = list(index.select("class", "image").iter_rows())
+    found = {
+        name: stage(name, good, compute, {name: kind}, **parameters)
+        for name, (compute, kind, parameters) in stages.items()
+    }
+    items = index.with_columns(found["salience"]["salience"], found["difficulty"]["difficulty"])
+    looks = np.array(found["looks"]["looks"].to_list(), np.float64)
+    return items, looks, left_out
+
+
+def _drawn(
+    items: pl.DataFrame, looks: np.ndarray[Any, np.dtype[np.float64]], source: Source, plan: Plan
+) -> tuple[pl.DataFrame, list[dict[str, Any]], dict[str, float], list[semantics.Verdict]]:
+    is_tested = (items["fold"].is_not_null() if plan.folds else items["class"].is_not_null()).to_numpy()
+    tested = Items(items.filter(is_tested), looks[is_tested], plan.seed)
+    cuts = similarity_cuts(tested, per_class=plan.similar_per == "class")
+    parts = {
+        "complexity": draw_complexity(tested, plan.quotas, plan.name),
+        "cognizance": draw_cognizance(
+            tested, plan.quotas, cuts, plan.motion, lambda label, image: source.mask(label, image).mask, plan.name
+        ),
+    }
+    verdicts: list[semantics.Verdict] = []
+    if plan.training:
+        means = {label: looks[(items["class"] == label).to_numpy()].mean(axis=0) for label in tested.classes}
+        seen = {label: looks[(items["class"] == label).to_numpy()].mean(axis=0)
+                for label in plan.training if (items["class"] == label).any()}  # fmt: skip
+        verdicts = semantics.judge_classes(
+            tested.classes, plan.training, looks={**means, **seen}, keep=plan.keep, drop=plan.drop
+        )
+        kept = [verdict.label for verdict in verdicts if verdict.keep]
+        parts["general"] = draw_general(tested, plan.quotas, kept, plan.name)
+    return _listed(parts), [row for part in parts.values() for row in part.shortfalls], cuts, verdicts
+
+
+def _listed(parts: Mapping[str, Drawn]) -> pl.DataFrame:
+    """Return all pairs as a table, in lists called as the published ones; a build without folds is fold 0 of these."""
+    named: dict[str, list[dict[str, Any]]] = {}
+    for part in parts.values():
+        for row in part.rows:
+            named.setdefault(_list_of(row), []).append(row)
+    tables = [pairs_table([{"list": name, **row} for row in rows]) for name, rows in sorted(named.items())]
+    return pl.concat(tables) if tables else pairs_table([])
+
+
+def _list_of(row: Mapping[str, Any]) -> str:
+    if row["tier"] == "generalization":
+        return "general_tier"
+    fold = row["fold"] or 0
+    return f"split{fold}_q_{row['partition']}" if row["tier"] == "query-complexity" else f"split{fold}_tier2"
+
+
+def _counts(pairs: pl.DataFrame) -> list[dict[str, Any]]:
+    by = ["tier", "fold", "partition", "level"]
+    table = pairs.group_by(by).agg(
+        pairs=pl.len(), queries=pl.col("query").n_unique(), classes=pl.col("class").n_unique()
+    )
+    return table.sort(by, nulls_last=False).to_dicts()
+
+
+def _named(written: str) -> Any:
+    """Return a method as a stage remembers it: what is read from files with their names, sizes and times."""
+    path = Path(written.partition(".py:")[0] + (".py" if ".py:" in written else "")).expanduser()
+    files = [path] if path.is_file() else sorted(path.rglob("*")) if path.is_dir() else []
+    return {"written": written, "files": _state(files)} if files else written
+
+
+def _state(files: Iterable[Path]) -> str:
+    """Return a hash of names, sizes and times of files, so that changed ones are measured again."""
+    digest = hashlib.sha256()
+    for file in files:
+        state = file.stat() if file.is_file() else None
+        digest.update(f"{file.name} {state.st_size if state else 0} {state.st_mtime_ns if state else 0}\n".encode())
+    return digest.hexdigest()
+
+
+def _digest_of(items: pl.DataFrame) -> str:
+    return hashlib.sha256("".join(items["sha256"].to_list()).encode()).hexdigest()
+
+
+def _files(out: Path, plan: Plan) -> list[Path]:
+    """Return the files that are always written, and those that training classes add."""
+    names = ("items.parquet", "pairs.jsonl", "pairs.parquet", *(("keep.txt", "drop.txt") if plan.training else ()))
+    return [out / name for name in names]
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,0 +1,301 @@
+"""`segarena toss`: lists of pairs audited, scores from counts, the published partitions recovered."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from segarena.systems.oneshot.commands import bias as toss_bias
+from segarena.systems.oneshot.commands import build as toss_build
+from segarena.terminal.exits import FAILURES, one_line_errors
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from segarena.systems.oneshot.scoring.counts import Counted
+    from segarena.systems.oneshot.scoring.settings import Settings
+
+app = typer.Typer(
+    help="One-shot segmentation in tiers (TOSS): lists, scores, own tiers.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+_PERCENT = ("value", "low", "high", "spread", "miou", "iou")
+_ERRORS = frozenset({"missing-files"})
+_PAIRS_HELP = "Lists of pairs, published or your own, or folders of them."
+
+
+app.command("build")(toss_build.build)
+app.command("judge")(toss_build.judge)
+app.command("spurious")(toss_bias.spurious)
+app.command("bias")(toss_bias.bias)
+app.command("cnb")(toss_bias.cnb)
+app.command("sgtss")(toss_bias.sgtss)
+
+
+@app.callback()
+def _toss() -> None:
+    """One-shot segmentation in tiers (TOSS): lists, scores, own tiers."""
+
+
+@app.command("audit")
+def audit(
+    lists: Annotated[list[Path], typer.Argument(help=_PAIRS_HELP)],
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", "-d", help="Look for every file: pascal5i(path='DIR'), ...")
+    ] = None,
+    train_classes: Annotated[
+        Path | None, typer.Option(help="File of classes that a model was trained on, one per line.")
+    ] = None,
+    class_list: Annotated[Path | None, typer.Option(help="File of the classes that the list should have.")] = None,
+    tiny: Annotated[int, typer.Option(min=0, help="Name cells with so few distinct query images.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Also write findings: .csv, or .json with counts.")
+    ] = None,
+) -> None:
+    """Say what is wrong, odd or fragile in lists of pairs: wrong classes, self pairs, duplicates, tiny cells, leaks.
+
+        segarena toss audit toss/tiers toss/fixedsplits
+
+        segarena toss audit my_pairs.csv --dataset "oneshot-folder(path='mine')" --out audit.json
+
+    Exit code 0: read; 1: files are missing; 2: a list cannot be read.
+    """
+    from segarena.systems.oneshot.pairs.published import read_class_list, read_lists
+    from segarena.systems.oneshot.published.audit import audit as audit_pairs
+    from segarena.systems.oneshot.published.audit import count_table, findings_table
+    from segarena.terminal.tables import show_table
+
+    with one_line_errors():
+        _check_out(out, (".csv", ".json"))
+        pairs = read_lists(lists)
+        found = audit_pairs(
+            pairs,
+            tiny=tiny,
+            train_classes=read_class_list(train_classes) if train_classes else (),
+            class_list=read_class_list(class_list) if class_list else None,
+            files=_source(dataset) if dataset else None,
+        )
+        counts = count_table(pairs)
+        slim = _slim(counts.drop("tier"))
+        show_table("Pairs", slim.columns, _cells(slim))
+        rows = [[finding.kind, finding.list or "all", str(finding.count), finding.message] for finding in found]
+        show_table(f"{len(found)} findings", ("kind", "list", "count", "what"), rows)
+        if out is not None:
+            table = findings_table(found)
+            _write(out, table, {"findings": table.to_dicts(), "counts": count_table(pairs).to_dicts()})
+    if any(finding.kind in _ERRORS for finding in found):
+        raise typer.Exit(FAILURES)
+
+
+@app.command("score")
+def score(
+    what: Annotated[list[Path], typer.Argument(help="Run folders; or one folder of masks; or one CSV of counts.")],
+    lists: Annotated[list[Path] | None, typer.Option("--pairs", help="For counts: " + _PAIRS_HELP)] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", "-d", help="For masks: the one-shot dataset, with its pairs.")
+    ] = None,
+    variant: Annotated[str, typer.Option(help="Of SCS: published or paper.")] = "published",
+    weights: Annotated[str, typer.Option(help="Of LCA: published, simplicity, or 4 numbers a,b,c,d.")] = "published",
+    order: Annotated[str, typer.Option(help="What 4 numbers mean: paper or script.")] = "paper",
+    aggregate: Annotated[str, typer.Option(help="accumulate or per_pair.")] = "accumulate",
+    void: Annotated[str, typer.Option(help="Void pixels: ignore, background or script.")] = "ignore",
+    empty_union: Annotated[str, typer.Option(help="An empty union: clamp, toss or pfenet.")] = "clamp",
+    strict_published: Annotated[
+        bool, typer.Option("--strict-published", help="What is missing counts as 0, over 4 folds.")
+    ] = False,
+    drop_cross_class: Annotated[
+        bool, typer.Option("--drop-cross-class", help="Leave out pairs that show another class by mistake.")
+    ] = False,
+    repeats: Annotated[int, typer.Option(min=0, help="Bootstrap samples; 0 for no intervals.")] = 1000,
+    classes: Annotated[bool, typer.Option("--classes", help="Show every class of every cell too.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Also write scores: .csv, or .json with all tables.")
+    ] = None,
+) -> None:
+    """Compute LCA, HCA, SCS, GS, class mIoU and FB-IoU from counts; nothing is segmented again.
+
+        segarena toss score runs/toss-superpixels
+
+        segarena toss score masks --dataset "pascal5i(path='DIR', pairs='toss/tiers')"
+
+        segarena toss score counts.csv --pairs toss/tiers/suppcog --variant published
+
+    Several run folders are scored together; a list that all of them hold is scored run by run, with mean and spread.
+    Exit code 0: all pairs are scored; 1: some have no counts; 2: nothing can be scored.
+    """
+    from segarena.systems.oneshot.scoring.settings import Settings
+
+    with one_line_errors():
+        _check_out(out, (".csv", ".json"))
+        settings = Settings(
+            aggregate=_as(aggregate), empty_union=_as(empty_union), void=_as(void), variant=_as(variant),
+            weights=_weights(weights), order=_as(order), strict_published=strict_published, repeats=repeats,
+        )  # fmt: skip
+        counted = [_counts(path, lists, dataset) for path in what]
+        left_out = _show_scores(counted, settings, classes=classes, drop=drop_cross_class, out=out)
+    if left_out:
+        raise typer.Exit(FAILURES)
+
+
+@app.command("recover")
+def recover(
+    statistics: Annotated[Path, typer.Argument(help="The published statistics (test_stats.csv).")],
+    tiers: Annotated[Path, typer.Option(help="Folder with the lists of query complexity.")],
+    neighbours: Annotated[int, typer.Option(min=1, help="Of the mutual information estimate.")] = 3,
+) -> None:
+    """Recover how the published partitions were made: thresholds on the statistics, and what informs most.
+
+    segarena toss recover toss/analysis/test_stats.csv --tiers toss/tiers/attribute
+    """
+    from segarena.systems.oneshot.pairs.published import read_lists
+    from segarena.systems.oneshot.published.recovery import ATTRIBUTES, PUBLISHED_INFORMATION, read_statistics
+    from segarena.systems.oneshot.published.recovery import recover as recover_partitions
+    from segarena.terminal.tables import show_table
+
+    with one_line_errors():
+        found = recover_partitions(read_statistics(statistics), read_lists([tiers]), neighbours=neighbours)
+        typer.echo(
+            f"{found.found} of {found.queries} query images have statistics; {found.unused} of {found.rows} rows of "
+            "statistics are in no list"
+        )
+        rules = [
+            ("easy is supervised IoU >= 0.75", found.easy),
+            ("salient is salience IoU >= 0.5", found.salient),
+            ("both", found.both),
+            (f"salient is salience IoU >= {found.best_threshold:.4f}, the best cut", found.best),
+        ]
+        show_table("Published partition", ("rule", "agrees"), [[rule, f"{share:.1%}"] for rule, share in rules])
+        typer.echo(f"at 0.5, {found.missed} salient images lie below and {found.surplus} others above")
+        head = ("partition", "mean one-shot IoU", "simplicity weight")
+        rows = [[name, f"{mean:.3f}", f"{found.simplicity[name]:.2f}"] for name, mean in found.partition_means.items()]
+        show_table("Partitions", head, rows)
+        informed = [
+            [ATTRIBUTES[name], f"{value:.4f}", f"{PUBLISHED_INFORMATION[name]:.4f}"]
+            for name, value in sorted(found.information.items(), key=lambda pair: -pair[1])
+        ]
+        ranking = "as published" if found.has_published_ranking else "NOT as published"
+        typer.echo(f"mutual information with one-shot IoU > 0.5, in nats; ranked {ranking}")
+        show_table("Information", ("attribute", "here", "published"), informed)
+
+
+def _as(word: str) -> Any:
+    """Return a word of the command line for an option that checks its words itself."""
+    return word
+
+
+def _weights(text: str) -> Any:
+    from segarena.errors import InvalidInput
+
+    if "," not in text:
+        return text
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise InvalidInput(f"--weights {text}: expected published, simplicity or four numbers a,b,c,d") from error
+
+
+def _source(dataset: str) -> Any:
+    """Return where a one-shot dataset's files are; its own pairs do not matter."""
+    return _built(dataset).source
+
+
+def _built(dataset: str) -> Any:
+    from segarena.errors import InvalidInput
+    from segarena.registry import build
+    from segarena.systems.oneshot.pairs.paired import PairedImages
+
+    found = build("dataset", dataset)
+    if not isinstance(found, PairedImages):
+        raise InvalidInput(f"--dataset {dataset}: expected a one-shot dataset, such as pascal5i or oneshot-folder")
+    return found
+
+
+def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> Counted:
+    from segarena.engine.store import RunFolder
+    from segarena.errors import InvalidInput
+    from segarena.systems.oneshot.pairs.published import read_lists
+    from segarena.systems.oneshot.scoring.counts import counts_of_file, counts_of_masks, counts_of_records
+
+    if path.is_file():
+        if not lists:
+            raise InvalidInput(f"{path}: counts need --pairs, the list or lists whose rows they are of")
+        return counts_of_file(path, read_lists(lists))
+    if dataset is not None:
+        return counts_of_masks(path, _built(dataset))
+    return counts_of_records(RunFolder.open(path).records())
+
+
+def _show_scores(
+    counted: list[Counted], settings: Settings, *, classes: bool, drop: bool, out: Path | None
+) -> dict[str, str]:
+    from segarena.systems.oneshot.pairs.table import drop_cross_class
+    from segarena.systems.oneshot.scoring.breakdown import class_table, level_table
+    from segarena.systems.oneshot.scoring.runs import score_table, scores_of_runs
+    from segarena.terminal.tables import show_table
+
+    runs = [one.counts for one in counted]
+    runs = [drop_cross_class(run) for run in runs] if drop else runs
+    scores, together = scores_of_runs(runs, settings)
+    levels, cells = level_table(together, settings), class_table(together, settings)
+    typer.echo(f"mode: {settings.mode}")
+    table = score_table(scores)
+    shown = {"Scores": table, "Partitions and levels": levels, **({"Classes": cells} if classes else {})}
+    for title, each in shown.items():
+        slim = _slim(each)
+        show_table(f"{title}, percent", slim.columns, _cells(slim, percent=_PERCENT))
+    left_out = {name: why for one in counted for name, why in one.left_out.items()}
+    for name in list(left_out)[:5]:
+        typer.secho(f"left out: {name}: {left_out[name]}", fg="yellow", err=True)
+    if left_out:
+        typer.secho(f"{len(left_out)} pairs or samples have no counts and are in no score", fg="yellow", err=True)
+    if out is not None:
+        tables = {"scores": table.to_dicts(), "levels": levels.to_dicts(), "classes": cells.to_dicts()}
+        _write(out, table, {"mode": settings.mode, "settings": asdict(settings), **tables, "left_out": left_out})
+    return left_out
+
+
+def _slim(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table narrow enough for a terminal: partition and level in one column, no data set if there is one."""
+    import polars as pl
+
+    if "level" in table.columns:
+        cell = pl.coalesce("partition", "level").fill_null("").alias("cell")
+        place = table.columns.index("partition")
+        table = table.drop("partition", "level").insert_column(place, table.select(cell)["cell"])
+    return table.drop("dataset") if table["dataset"].n_unique() == 1 else table
+
+
+def _cells(table: pl.DataFrame, percent: tuple[str, ...] = ()) -> list[list[str]]:
+    def text(name: str, value: Any) -> str:
+        if value is None or value != value:
+            return ""
+        return f"{100 * value:.2f}" if name in percent else str(value)
+
+    return [[text(name, value) for name, value in row.items()] for row in table.iter_rows(named=True)]
+
+
+def _check_out(out: Path | None, suffixes: tuple[str, ...]) -> None:
+    from segarena.errors import InvalidInput
+
+    if out is not None and out.suffix not in suffixes:
+        raise InvalidInput(f"--out {out}: expected a name ending in {' or '.join(suffixes)}")
+
+
+def _write(out: Path, table: pl.DataFrame, everything: dict[str, Any]) -> None:
+    import json
+
+    from segarena.errors import InvalidInput
+
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if out.suffix == ".csv":
+            table.write_csv(out)
+        else:
+            out.write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{out} cannot be written: {error.strerror}") from error

@@ -1,0 +1,232 @@
+"""`segarena toss build` and `judge`: tiers from your own images, and segmenters judged on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
+from segarena.terminal.exits import FAILURES, one_line_errors
+
+if TYPE_CHECKING:
+    from segarena.systems.oneshot.building.build import Built
+    from segarena.systems.oneshot.building.plan import Plan
+    from segarena.systems.oneshot.pairs.sources import Source
+
+DATASET = "dataset.txt"
+_SHOWN = 5
+
+
+def build(
+    images: Annotated[
+        str, typer.Argument(help="Folder with images/ and masks/CLASS/, or a one-shot dataset: pascal5i(path='DIR').")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to fill; what is done there is kept.")] = Path(
+        "tiers"
+    ),
+    folds: FoldsOption = "",
+    saliency: Annotated[
+        str, typer.Option(help="boundary-contrast, spectral-residual, a folder of maps, or file.py:function.")
+    ] = "boundary-contrast",
+    difficulty: Annotated[
+        str,
+        typer.Option(help="IoU of a reference: CSV (class, image, iou), folder of predicted masks, or a segmenter."),
+    ] = "superpixel-prototypes",
+    easy_from: Annotated[
+        str, typer.Option(help="Difficulty from which an item is easy: 0 to 1, median, or auto: 0.75 or the median.")
+    ] = "auto",
+    salient_from: Annotated[str, typer.Option(help="Salience from which it is salient: 0 to 1, or median.")] = "0.5",
+    looks: Annotated[str, typer.Option(help="colour-texture, or file.py:function.")] = "colour-texture",
+    similar_per: Annotated[str, typer.Option(help="Mean similarity over what: fold or class.")] = "fold",
+    min_area: Annotated[int, typer.Option(min=0, help="Leave smaller targets out, in pixels.")] = 0,
+    per_partition: Annotated[int, typer.Option(min=1, help="Pairs of each class and partition.")] = 100,
+    per_level: Annotated[int, typer.Option(min=1, help="Pairs of each class and level.")] = 20,
+    training: Annotated[
+        Path | None, typer.Option(help="Classes that models have seen, one a line: adds the Generalization tier.")
+    ] = None,
+    keep: Annotated[Path | None, typer.Option(help="Classes that tier keeps: an edited keep.txt.")] = None,
+    drop: Annotated[Path | None, typer.Option(help="Classes that it drops: an edited drop.txt.")] = None,
+    name: Annotated[str | None, typer.Option(help="Of the data set. [default: of the folder]")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
+) -> None:
+    """Build tiers from images and masks: measure, split, pair. Needs no weights and no download.
+
+    A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`. Two commands lead to a report:
+
+        segarena toss build photos --out tiers
+
+        segarena toss judge tiers --segmenter superpixel-prototypes
+
+    With the IoU of a supervised network and its own saliency maps, as published:
+
+        segarena toss build "pascal5i(path='DIR')" --folds pascal --difficulty deeplab.csv --saliency DIR/u2net
+
+    Interrupted, it goes on where it was. Exit code 0: built (what fell short is in manifest.json); 1: built, but some
+    images could not be used; 2: nothing can be built.
+    """
+    from segarena.systems.oneshot.building.build import build_tiers
+
+    with one_line_errors("stopped; the same command goes on"):
+        source, called, dataset = _opened(images, out)
+        parted = read_folds(folds, {label for label, _ in source.items()})
+        plan = _plan(
+            name=name or called, folds=parted, saliency=saliency, difficulty=difficulty,
+            easy_from=_number(easy_from), salient_from=_number(salient_from), looks=looks, similar_per=similar_per,
+            min_area_px=min_area, seed=seed, lists={"training": training, "keep": keep, "drop": drop},
+            quotas={"partition": per_partition, "level": per_level},
+        )  # fmt: skip
+        with StageBars() as bars:
+            built = build_tiers(source, out, plan, on_progress=bars.show)
+        (out / DATASET).write_text(dataset + "\n", encoding="utf-8")
+        _show(built, out, dataset)
+    if built.manifest["left_out"]:
+        raise typer.Exit(FAILURES)
+
+
+def judge(
+    tiers: Annotated[Path, typer.Argument(help="What `segarena toss build` filled.")],
+    segmenter: Annotated[
+        list[str], typer.Option("--segmenter", "-s", help="As for `segarena run`; repeat to compare.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="For runs and report. [default: TIERS/runs]")] = None,
+    workers: Annotated[int, typer.Option("--workers", "-w", help="Processes to use.")] = 1,
+) -> None:
+    """Judge segmenters on built tiers, and write one report.
+
+        segarena toss judge tiers -s superpixel-prototypes -s saliency-only -s copy-support-mask
+
+    The same as `segarena run toss` with the dataset in TIERS/dataset.txt, and then `segarena report`.
+    """
+    import re
+
+    from segarena.errors import DatasetMissing
+    from segarena.reports import write_report
+    from segarena.terminal.running import run_and_show
+
+    with one_line_errors("stopped; the same command goes on where it was"):
+        if not (tiers / DATASET).is_file():
+            raise DatasetMissing(f"{tiers}: expected {DATASET}, which 'segarena toss build' writes; found none")
+        dataset = (tiers / DATASET).read_text(encoding="utf-8").strip()
+        folder = out or tiers / "runs"
+        runs = {written: folder / (re.sub(r"[^\w.-]+", "-", written).strip("-") or "run") for written in segmenter}
+        failures = sum(
+            run_and_show("toss", segmenter=written, dataset=dataset, workers=workers, out=run)
+            for written, run in runs.items()
+        )
+        files = write_report(list(runs.values()), folder / "report")
+        typer.echo(f"report: {files.html}")
+    if failures:
+        raise typer.Exit(FAILURES)
+
+
+def _opened(images: str, out: Path) -> tuple[Source, str, str]:
+    """Return where images and masks are, what the data set is called, and how it is written with the new pairs."""
+    from segarena.registry import PluginSpec
+
+    pairs = (out / "pairs.parquet").resolve().as_posix()
+    source = open_source(images)
+    folder = Path(images).expanduser()
+    if folder.is_dir():
+        spec = PluginSpec("oneshot-folder", {"path": folder.resolve().as_posix(), "pairs": pairs})
+        return source, folder.resolve().name, str(spec)
+    spec = PluginSpec.parse(images)
+    return source, spec.reference, str(PluginSpec(spec.reference, {**spec.options, "pairs": pairs}))
+
+
+def open_source(images: str) -> Source:
+    """Return where images and masks are: of a folder as `oneshot-folder` has it, or of a one-shot dataset as written.
+
+    Raises:
+        InvalidInput: it is neither.
+        DatasetMissing: the folder lacks images or masks.
+    """
+    from segarena.errors import InvalidInput
+    from segarena.registry import PluginSpec, names
+    from segarena.registry import build as build_plugin
+    from segarena.systems.oneshot.datasets.folder import folder_source
+    from segarena.systems.oneshot.pairs.paired import PairedImages
+
+    folder = Path(images).expanduser()
+    if folder.is_dir():
+        return folder_source(folder)
+    spec = PluginSpec.parse(images)
+    if not spec.options and spec.reference not in names("dataset"):
+        raise InvalidInput(
+            f"{images}: expected a folder that exists, or a one-shot dataset such as pascal5i(path='DIR')"
+        )
+    found = build_plugin("dataset", spec)
+    if not isinstance(found, PairedImages):
+        raise InvalidInput(f"{images}: expected a one-shot dataset, such as pascal5i or oneshot-folder")
+    return found.source
+
+
+def _plan(*, lists: dict[str, Path | None], quotas: dict[str, Any], **options: Any) -> Plan:
+    from segarena.systems.oneshot.building.plan import Plan
+    from segarena.systems.oneshot.building.sampling import Quotas
+    from segarena.systems.oneshot.building.semantics import read_list
+
+    read: dict[str, Any] = {name: tuple(read_list(file)) for name, file in lists.items() if file is not None}
+    return Plan(**options, **read, quotas=Quotas(**quotas))
+
+
+def _number(text: str) -> Any:
+    """Return a number, or the word as it is; the plan knows which words there are."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _show(built: Built, out: Path, dataset: str) -> None:
+    from segarena.terminal.tables import show_table
+
+    manifest = built.manifest
+    head = ("tier", "fold", "cell", "pairs", "query images", "classes")
+    rows = [
+        [row["tier"], "" if row["fold"] is None else str(row["fold"]), row["partition"] or row["level"] or "",
+         *(str(row[name]) for name in ("pairs", "queries", "classes"))]
+        for row in manifest["counts"]
+    ]  # fmt: skip
+    show_table(f"{built.pairs.height} pairs of {built.items.height} items", head, rows)
+    thresholds = manifest["thresholds"]
+    typer.echo(f"easy from {thresholds['easy_from']:.3f} ({manifest['plan']['difficulty']}), "
+               f"salient from {thresholds['salient_from']:.3f} ({manifest['plan']['saliency']})")  # fmt: skip
+    if manifest["shortfalls"]:
+        typer.echo(f"{len(manifest['shortfalls'])} cells have fewer pairs than asked for; manifest.json lists them")
+    for item, why in list(manifest["left_out"].items())[:_SHOWN]:
+        typer.secho(f"left out: {item}: {why}", fg="yellow", err=True)
+    if manifest["left_out"]:
+        typer.secho(f"{len(manifest['left_out'])} items could not be used", fg="yellow", err=True)
+    typer.echo(f"judge on them: segarena toss judge {out} --segmenter superpixel-prototypes")
+    typer.echo(f'or:            segarena run toss --dataset "{dataset}" --segmenter NAME')
+
+
+class StageBars:
+    """A bar for each stage on a terminal; elsewhere a line when a stage is done."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bars = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            console=self._console, disable=not self._console.is_terminal,
+        )  # fmt: skip
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> StageBars:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        """Take how far a stage is."""
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, total=total)
+        self._bars.update(self._tasks[stage], completed=done, total=total)
+        if done == total and not self._console.is_terminal:
+            self._console.print(f"{stage}: {total} items")

@@ -1,0 +1,112 @@
+"""COCO-20i: COCO, 80 classes in four folds, in two conventions."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Literal, cast
+
+import polars as pl
+
+from segarena.datasets.listing import existing_folder
+from segarena.errors import DatasetError, PluginInvalid
+from segarena.registry import dataset
+from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
+from segarena.systems.oneshot.pairs.folds import COCO_CLASSES, FoldRule, fold_of
+from segarena.systems.oneshot.pairs.paired import PairedImages
+from segarena.systems.oneshot.pairs.sources import (
+    FileSource,
+    find_folder,
+    image_in,
+    label_items,
+    map_in,
+    merged_in,
+    merged_items,
+)
+
+LAYOUT = "PATH/images/000000000139.jpg with PATH/maps/000000000139.png or PATH/masks/CLASS_000000000139.png"
+_DIGITS = 12
+
+
+@dataset("coco20i")
+class Coco20i(PairedImages):
+    """COCO-20i with a list of pairs, published or your own; without one, pairs are drawn.
+
+    Masks are label maps with contiguous classes 1 (person) to 80 (toothbrush), not COCO's category ids, in `maps`,
+    where 255 is void; or one binary mask per class, `masks/CLASS_IMAGE.png`. Lists may write image ids
+    without leading zeros.
+
+    Args:
+        path: the folder with images and masks.
+        pairs: a list or folder of lists, several separated by commas; "" draws pairs.
+        folds: "interleaved" (FWB, HSNet, PMMs, TOSS) or "blocks" of 20 (PANet, PFENet, RePRI). Results under
+            the two are not comparable. A list under the other convention is refused.
+        fold: only pairs of this fold.
+        per_class: with drawn pairs, how many of each class.
+        shots: with drawn pairs, how many supports each has.
+        seed: of drawn pairs.
+        cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
+
+    Raises:
+        DatasetMissing: a folder or list is not there.
+        DatasetError: a list cannot be read, is of the other convention, or no pair is left.
+        PluginInvalid: another convention.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        pairs: str = "",
+        folds: Literal["interleaved", "blocks"] = "interleaved",
+        fold: int | None = None,
+        per_class: int = 200,
+        shots: int = 1,
+        seed: int = 0,
+        cross_class: str = "keep",
+    ) -> None:
+        if folds not in ("interleaved", "blocks"):
+            raise PluginInvalid(f"folds={folds!r}: expected 'interleaved' or 'blocks'")
+        source = coco_source(existing_folder(Path(path).expanduser(), "COCO-20i", LAYOUT))
+        table = listed_or_drawn(
+            pairs, source.items, per_class=per_class, shots=shots, seed=seed,
+            fold_of=lambda label: fold_of(int(label), folds), dataset="coco20i",
+        )  # fmt: skip
+        _check_folds(table, folds)
+        super().__init__(f"COCO-20i-{folds}", source, _padded(table), cross_class=cross_class, fold=fold)
+
+
+def coco_source(root: Path) -> FileSource:
+    """Return where COCO-20i's images and masks are.
+
+    Raises:
+        DatasetMissing: no folder of images or masks.
+    """
+    images = find_folder(root, ("images", "val2017", "train2017"), "the images")
+    folder = find_folder(root, ("maps", "masks"), "label maps or masks")
+    titles = {str(number): name for number, name in enumerate(COCO_CLASSES, 1)}
+    has_labels = folder.name == "maps"
+    return FileSource(
+        image_file=partial(image_in, images),
+        mask_file=partial(map_in if has_labels else merged_in, folder),
+        list_items=partial(label_items, folder, range(1, 81)) if has_labels else partial(merged_items, folder),
+        titles=titles,
+        has_labels=has_labels,
+    )
+
+
+def _check_folds(table: pl.DataFrame, folds: FoldRule) -> None:
+    classes = table.filter(pl.col("fold").is_not_null()).select("class", "fold").unique()
+    wrong = [(label, fold) for label, fold in classes.iter_rows() if fold_of(int(label), folds) != fold]
+    if wrong:
+        label, fold = min(wrong, key=lambda pair: int(pair[0]))
+        other = cast(FoldRule, "blocks" if folds == "interleaved" else "interleaved")
+        raise DatasetError(
+            f"the list tests class {label} in fold {fold}, which is not so with folds={folds!r}; "
+            f"perhaps it is of folds={other!r}"
+        )
+
+
+def _padded(table: pl.DataFrame) -> pl.DataFrame:
+    pad = pl.element().str.zfill(_DIGITS)
+    return table.with_columns(pl.col("query").str.zfill(_DIGITS), pl.col("supports").list.eval(pad))

@@ -1,0 +1,94 @@
+"""FSS-1000: a thousand classes of ten images each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from segarena.datasets.listing import existing_folder
+from segarena.errors import DatasetMissing
+from segarena.registry import dataset
+from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
+from segarena.systems.oneshot.pairs.paired import PairedImages
+from segarena.systems.oneshot.pairs.sources import FileSource, Item, by_stem
+
+LAYOUT = "PATH/CLASS/1.jpg and PATH/CLASS/1.png, up to 10"
+_IMAGES = (".jpg", ".jpeg")
+
+
+@dataset("fss1000")
+class Fss1000(PairedImages):
+    """FSS-1000 with a list of pairs, such as the Generalization tier; without one, pairs are drawn from all classes.
+
+    Masks may hold 0 and 1, or 0 and 255: both are shipped. Published lists write `0` for `'` and `-` in names of
+    classes; folders are found either way.
+
+    Args:
+        path: the folder that holds a folder per class.
+        pairs: a list or folder of lists, several separated by commas; "" draws pairs.
+        per_class: with drawn pairs, how many of each class.
+        shots: with drawn pairs, how many supports each has.
+        seed: of drawn pairs.
+        cross_class: "keep" or "drop" pairs whose support shows another class by mistake: 389 in the published list.
+
+    Raises:
+        DatasetMissing: a folder or list is not there.
+        DatasetError: a list cannot be read, or no pair is left.
+
+    Source: Li et al., CVPR 2020.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        pairs: str = "",
+        per_class: int = 10,
+        shots: int = 1,
+        seed: int = 0,
+        cross_class: str = "keep",
+    ) -> None:
+        source = fss_source(existing_folder(Path(path).expanduser(), "FSS-1000", LAYOUT))
+        table = listed_or_drawn(pairs, source.items, per_class=per_class, shots=shots, seed=seed, dataset="fss1000")
+        super().__init__("FSS-1000", source, table, cross_class=cross_class)
+
+
+def fss_source(root: Path) -> FileSource:
+    """Return where FSS-1000's images and masks are; images are called CLASS/NUMBER.
+
+    Raises:
+        DatasetMissing: no class folder with images.
+    """
+    folders = {_written(folder.name): folder for folder in sorted(root.iterdir()) if folder.is_dir()}
+    folders |= {folder.name: folder for folder in folders.values()}
+    if not any(by_stem(folder, _IMAGES) for folder in folders.values()):
+        raise DatasetMissing(f"{root}: expected class folders with images, found none; the layout is {LAYOUT}")
+
+    return FileSource(
+        image_file=partial(_image_file, root, folders),
+        mask_file=partial(_mask_file, root, folders),
+        list_items=partial(_items, folders),
+        titles={name: folder.name.replace("_", " ") for name, folder in folders.items()},
+    )
+
+
+def _image_file(root: Path, folders: Mapping[str, Path], image: str) -> Path:
+    label, _, number = image.rpartition("/")
+    return folders.get(label, root / label) / f"{number}.jpg"
+
+
+def _mask_file(root: Path, folders: Mapping[str, Path], label: str, image: str) -> Path:
+    del label
+    return _image_file(root, folders, image).with_suffix(".png")
+
+
+def _items(folders: Mapping[str, Path]) -> list[Item]:
+    own = [(name, folder) for name, folder in folders.items() if name == folder.name]
+    return [(name, f"{name}/{stem}") for name, folder in own for stem in by_stem(folder, (".png",))]
+
+
+def _written(name: str) -> str:
+    """Return a class as the published lists write it."""
+    return re.sub(r"['-]", "0", name)

@@ -1,0 +1,1 @@
+"""What TOSS measures of a pair beside IoU."""

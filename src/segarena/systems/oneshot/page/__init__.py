@@ -1,0 +1,1 @@
+"""What reports of TOSS have of their own."""

@@ -1,0 +1,1 @@
+"""The published lists: audited, and their partition recovered."""

@@ -1,0 +1,1 @@
+"""Scores of tiers: LCA, HCA, SCS, GS, from counts of pixels."""

@@ -1,0 +1,96 @@
+"""The choices that scores depend on, and what a score is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from segarena.errors import InvalidInput
+from segarena.systems.oneshot.pairs.table import PARTITIONS
+from segarena.systems.oneshot.scoring.tally import Aggregate, EmptyUnion, Void
+
+Weights: TypeAlias = Literal["published", "simplicity"] | tuple[float, float, float, float]
+Variant: TypeAlias = Literal["published", "paper"]
+
+PUBLISHED_WEIGHTS = (3.0, 0.75, 0.75, 0.5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every choice that a score depends on; `mode` says them in one line, and every table prints it.
+
+    Attributes:
+        aggregate: "accumulate" adds intersections and unions of a class up before dividing; "per_pair" averages the
+            IoU of each pair.
+        empty_union: "clamp" divides by at least 1 pixel (HSNet, PMMs), "toss" adds 1e-7 to the union, "pfenet" 1e-10.
+        void: "ignore" leaves void pixels out; "background" takes them for background (PMMs); "script" has all of them
+            in the union, as the TOSS scripts do with float labels.
+        variant: of SCS: "published" (4 groups, weights 4 3 1 1 of 9) or "paper" (7 levels, 4 2 2 1 1 1 1 of 12).
+        weights: of LCA; HCA has them reversed. "published" 3 0.75 0.75 0.5, "simplicity" the mean of salience times
+            difficulty in each partition, or four numbers.
+        order: which partitions four numbers mean: "paper" easy_sal, hard_sal, easy_nsal, hard_nsal; "script" has the
+            middle two the other way round.
+        strict_published: what is missing counts as IoU 0, and LCA and HCA are always means over four folds.
+        repeats: bootstrap samples of query images; 0 gives no intervals.
+        level: share of them inside the interval.
+        seed: of the resampling.
+    """
+
+    aggregate: Aggregate = "accumulate"
+    empty_union: EmptyUnion = "clamp"
+    void: Void = "ignore"
+    variant: Variant = "published"
+    weights: Weights = "published"
+    order: Literal["paper", "script"] = "paper"
+    strict_published: bool = False
+    repeats: int = 1000
+    level: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.variant not in ("published", "paper") or self.order not in ("paper", "script"):
+            raise InvalidInput(
+                f"variant {self.variant!r}, order {self.order!r}: expected published or paper, paper or script"
+            )
+        numbers: tuple[float, ...] = self.weights if isinstance(self.weights, tuple) else PUBLISHED_WEIGHTS
+        if isinstance(self.weights, str) and self.weights not in ("published", "simplicity"):
+            raise InvalidInput(f"weights {self.weights!r}: expected published, simplicity or four numbers")
+        if len(numbers) != len(PARTITIONS) or min(numbers) < 0 or not sum(numbers) > 0:
+            raise InvalidInput(f"weights {numbers}: expected four numbers, none below 0, not all 0")
+
+    @property
+    def mode(self) -> str:
+        """One line that says under which conventions a table was made."""
+        weights = " ".join(f"{w:g}" for w in self.weights) if isinstance(self.weights, tuple) else self.weights
+        parts = [f"IoU {self.aggregate}", f"empty union {self.empty_union}", f"void {self.void}", f"SCS {self.variant}",
+                 f"weights {weights}", f"order {self.order}"]  # fmt: skip
+        return ", ".join([*parts, *(["strict_published"] if self.strict_published else [])])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A score with its interval.
+
+    Attributes:
+        name: "LCA", "HCA", "SCS", "GS", "mIoU", "FB-IoU".
+        dataset: of which pairs.
+        tier: of these.
+        fold: of which fold; None for the mean over them.
+        value: 0 to 1.
+        low: lower end of the interval; NaN without one.
+        high: upper end.
+        pairs: how many.
+        queries: how many distinct query images.
+        classes: how many.
+    """
+
+    name: str
+    dataset: str
+    tier: str
+    fold: int | None
+    value: float
+    low: float
+    high: float
+    pairs: int
+    queries: int
+    classes: int

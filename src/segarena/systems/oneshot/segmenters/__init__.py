@@ -1,0 +1,1 @@
+"""Salience alone, and salience around any one-shot segmenter."""

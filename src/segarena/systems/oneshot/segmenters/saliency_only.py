@@ -1,0 +1,65 @@
+"""A control of bias: whatever is asked for, what stands out is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import PluginInvalid, SegmenterError
+from segarena.registry import segmenter
+from segarena.samples import ImageSample, Mask, Sample
+from segarena.systems.oneshot.saliency import Saliency, saliency_from
+
+
+class EncodedImage:
+    """An image, and what stands out in it when that is first asked for."""
+
+    def __init__(self, sample: ImageSample, saliency: Saliency, threshold: float) -> None:
+        self._sample, self._saliency, self._threshold = sample, saliency, threshold
+
+    @cached_property
+    def salient(self) -> Mask:
+        """What stands out, bool (H, W)."""
+        return np.asarray(self._saliency(self._sample) >= self._threshold)
+
+
+@segmenter("saliency-only")
+class SaliencyOnly:
+    """A control that answers with what stands out in the image, whatever it is shown: what saliency alone is worth.
+
+    Args:
+        saliency: "boundary-contrast", "spectral-residual", a folder of maps, or `file.py:function`.
+        threshold: of the map, above 0 and up to 1; a pixel that reaches it is in.
+
+    Raises:
+        PluginInvalid: a threshold out of range.
+        InvalidInput, DatasetMissing: see `saliency_from`.
+    """
+
+    prompt_kinds = frozenset({"support", "click", "box", "scribble"})
+
+    def __init__(self, *, saliency: str = "boundary-contrast", threshold: float = 0.5) -> None:
+        if not 0 < threshold <= 1:
+            raise PluginInvalid(f"threshold={threshold!r}: expected a number above 0 and up to 1")
+        self.saliency, self.threshold = saliency_from(saliency), threshold
+
+    def encode(self, sample: Sample) -> EncodedImage:
+        """Return the image; its map is made when it is asked about, since supports need none.
+
+        Raises:
+            SegmenterError: the sample is not an image.
+        """
+        if not isinstance(sample, ImageSample):
+            raise SegmenterError(f"saliency-only takes images only, got a {type(sample).__name__}")
+        return EncodedImage(sample, self.saliency, self.threshold)
+
+    def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return the same for each dialogue.
+
+        Raises:
+            DatasetMissing, SampleInvalid: the image's map is missing or not one.
+        """
+        return [Prediction(mask=encoded.salient) for _ in dialogues]

@@ -1,0 +1,1 @@
+"""Users who show one example, or several."""

@@ -1,0 +1,1 @@
+"""Semantic Amodal Segmentation: scenes with depth order, and how well people agree."""

@@ -1,0 +1,25 @@
+"""`segarena amodal`: annotations of whole scenes in depth order, hidden parts included."""
+
+from __future__ import annotations
+
+import typer
+
+from segarena.systems.scenes.commands import files as amodal_files
+from segarena.systems.scenes.commands import measures as amodal_measures
+from segarena.systems.scenes.commands import review as amodal_review
+
+app = typer.Typer(
+    help="Annotations of whole scenes in depth order, hidden parts included.\n\nFiles are COCO-Amodal (COCOA, BSDS, "
+    "D2SA, KINS), COCO, labelme, CVAT XML or `.ann`; a folder is all of those in it.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+app.command("demo")(amodal_files.demo)
+app.command("convert")(amodal_files.convert)
+app.command("reduce")(amodal_files.reduce)
+app.command("check")(amodal_files.check)
+app.command("review")(amodal_review.review)
+app.command("statistics")(amodal_measures.statistics)
+app.command("agreement")(amodal_measures.agreement)
+app.command("edges")(amodal_measures.edges)
+app.command("quality")(amodal_measures.quality)

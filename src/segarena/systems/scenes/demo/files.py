@@ -1,0 +1,69 @@
+"""The generated scenes as files: photographs, what everyone drew, and the truth."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from segarena.systems.scenes.demo.scenes import DemoScene, Drawing, TrueScene
+from segarena.systems.scenes.files.cocoa import write_cocoa
+from segarena.systems.scenes.files.writing import write_bytes, write_json
+from segarena.systems.scenes.model.scene import SceneSet
+
+SCENES = "scenes.json"
+TRUE_SCENES = "true_scenes.json"
+TRUTH = "truth.json"
+
+
+def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
+    """Write generated scenes into a folder, and return the files.
+
+    They are `images/`, `scenes.json` (what the five annotators drew) and `true_scenes.json` (drawn without fault) as
+    COCO-Amodal, and `truth.json`: depth, occlusion and overlap as generated, and where each annotator went wrong.
+    """
+    drawn = SceneSet(scenes=tuple(drawing.scene for scene in scenes for drawing in scene.drawings))
+    true = SceneSet(scenes=tuple(scene.truth.scene for scene in scenes))
+    photos = [_write_photo(scene.truth, folder / "images") for scene in scenes]
+    return [
+        *photos,
+        *write_cocoa(drawn, folder / SCENES),
+        *write_cocoa(true, folder / TRUE_SCENES),
+        write_json([_truth(scene) for scene in scenes], folder / TRUTH),
+    ]
+
+
+def _write_photo(truth: TrueScene, folder: Path) -> Path:
+    buffer = io.BytesIO()
+    Image.fromarray(truth.photo).save(buffer, format="PNG")
+    return write_bytes(buffer.getvalue(), folder / truth.scene.image.file_name)
+
+
+def _truth(scene: DemoScene) -> dict[str, Any]:
+    truth = scene.truth
+    return {
+        "image_id": int(truth.scene.image.id),
+        "names": [shape.name for shape in truth.shapes],
+        "kinds": [shape.kind for shape in truth.shapes],
+        "areas_px": truth.overlap_px.diagonal().tolist(),
+        "occlusion": list(truth.occlusion),
+        "overlap_px": truth.overlap_px.tolist(),
+        "pairs": [[front + 1, behind + 1] for front, behind in truth.pairs],
+        "components": [[place + 1 for place in component] for component in truth.components],
+        "layers": list(truth.layers),
+        "annotators": [_errors(drawing) for drawing in scene.drawings],
+    }
+
+
+def _errors(drawing: Drawing) -> dict[str, Any]:
+    how = drawing.sloppiness
+    return {
+        "author": how.annotator,
+        "vertex_noise_px": how.vertex_noise_px,
+        "missing": [int(region_id) for region_id in drawing.missing],
+        "swapped": [[int(a), int(b)] for a, b in drawing.swapped],
+        "renamed": [int(region_id) for region_id in drawing.renamed],
+    }

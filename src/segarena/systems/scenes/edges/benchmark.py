@@ -1,0 +1,189 @@
+"""The edge benchmark on folders: a detector's maps or segmentations against what people drew, image by image.
+
+Source: BSDS500, `boundaryBench`, `regionBench`, `allBench`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.label_edges import label_edges
+from segarena.arrays.thinning import thin
+from segarena.errors import DatasetMissing, InvalidMask
+from segarena.files.matlab import read_matlab
+from segarena.samples import Shape
+from segarena.systems.scenes.edges.counting import (
+    EdgeCounts,
+    as_soft,
+    count_edges,
+    edge_thresholds,
+    maps_of_soft,
+    regions_of_ultrametric,
+)
+from segarena.systems.scenes.edges.matching import TOLERANCE, match_radius_px
+from segarena.systems.scenes.edges.regions import RegionCounts, count_regions
+from segarena.systems.scenes.measures.sources import HumanImage
+
+Judged: TypeAlias = Literal["edges", "regions"]
+SUFFIXES = (".png", ".npy", ".mat", ".npz")
+_SOFT_NAMES = ("ucm2", "ucm", "E", "edges", "map")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeRules:
+    """How maps are judged.
+
+    Attributes:
+        thresholds: how many; segmentations bring their own.
+        tolerance: how far matched pixels may lie apart, as a share of the diagonal.
+        thins: whether maps are thinned before they are matched.
+        judged: "edges", "regions", or both.
+    """
+
+    thresholds: int = 99
+    tolerance: float = TOLERANCE
+    thins: bool = True
+    judged: tuple[Judged, ...] = ("edges",)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the rules as plain values, which a folder of results remembers."""
+        return {"survey": "edges", **asdict(self)}
+
+    @property
+    def work(self) -> partial[dict[str, Any]]:
+        """The function that judges (image, file of its detection), to be sent to a process."""
+        return partial(judge_image, rules=self)
+
+
+def find_detections(
+    folder: Path, images: Sequence[HumanImage], *, is_partial: bool = False
+) -> list[tuple[str, tuple[HumanImage, Path]]]:
+    """Return (id, (image, file of its detection)) for every image.
+
+    Args:
+        folder: ID.png (8 or 16 bit), ID.npy, or ID.mat / ID.npz with `segs`, `ucm2` or a soft map.
+        images: what people annotated.
+        is_partial: leave out images without a file.
+
+    Raises:
+        DatasetMissing: an image has no file; with `is_partial`, none has.
+    """
+    found: list[tuple[str, tuple[HumanImage, Path]]] = []
+    missing: list[str] = []
+    for image in images:
+        files = [folder / f"{image.id}{suffix}" for suffix in SUFFIXES]
+        file = next((file for file in files if file.is_file()), None)
+        if file is None:
+            missing.append(image.id)
+        else:
+            found.append((image.id, (image, file)))
+    if missing and not (is_partial and found):
+        raise DatasetMissing(
+            f"{folder}: expected ID{' or ID'.join(SUFFIXES)} for every annotated image, found none for "
+            f"{len(missing)} of {len(images)}: {', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
+        )
+    return found
+
+
+def judge_image(item: tuple[HumanImage, Path], *, rules: EdgeRules) -> dict[str, Any]:
+    """Return the counts of one image as plain values; see `edge_counts_of` and `region_counts_of`.
+
+    Raises:
+        InvalidMask: a file that cannot be used, or sizes that differ.
+    """
+    image, file = item
+    drawings = image.drawings()
+    shape: Shape = drawings[0].labels.shape
+    detection = read_detection(file)
+    thresholds = edge_thresholds(rules.thresholds)
+    result: dict[str, Any] = {}
+    if isinstance(detection, list):
+        thresholds = np.arange(1.0, len(detection) + 1)
+    if "edges" in rules.judged:
+        if isinstance(detection, list):
+            maps = [thin(label_edges(one)) if rules.thins else label_edges(one) for one in detection]
+        else:
+            maps = maps_of_soft(as_soft(detection, shape, name=str(file)), thresholds, thins=rules.thins)
+        references = [drawing.edges for drawing in drawings]
+        radius_px = match_radius_px(shape, rules.tolerance)
+        counts = count_edges(maps, references, thresholds=thresholds, radius_px=radius_px)
+        result["edges"] = [counts.thresholds.tolist(), *counts.table.T.tolist()]
+    if "regions" in rules.judged:
+        segmentations = (
+            detection
+            if isinstance(detection, list)
+            else [regions_of_ultrametric(detection, float(t), shape, name=str(file)) for t in thresholds]
+        )
+        regions = count_regions(segmentations, [d.labels for d in drawings], thresholds=thresholds)
+        result["regions"] = [
+            regions.thresholds.tolist(), regions.covered.tolist(), regions.area, regions.best,
+            regions.given_covered.tolist(), regions.rand.tolist(), regions.information.tolist(),
+        ]  # fmt: skip
+    return result
+
+
+def edge_counts_of(result: dict[str, Any]) -> EdgeCounts:
+    """Return the edge counts in a result of `judge_image`."""
+    thresholds, target_matched, target, prediction_matched, prediction = map(np.array, result["edges"])
+    return EdgeCounts(
+        thresholds=thresholds, target_matched=target_matched, target=target,
+        prediction_matched=prediction_matched, prediction=prediction,
+    )  # fmt: skip
+
+
+def region_counts_of(result: dict[str, Any]) -> RegionCounts:
+    """Return the region counts in a result of `judge_image`."""
+    thresholds, covered, area, best, given, rand, information = result["regions"]
+    return RegionCounts(
+        thresholds=np.array(thresholds), covered=np.array(covered), area=area, best=best,
+        given_covered=np.array(given), rand=np.array(rand), information=np.array(information),
+    )  # fmt: skip
+
+
+def read_detection(path: Path) -> NDArray[Any] | list[NDArray[Any]]:
+    """Return a soft map, or the segmentations of one image, one per threshold.
+
+    Raises:
+        InvalidMask: missing, damaged, or with neither in it.
+    """
+    if path.suffix == ".png":
+        pixels = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        if pixels is None or pixels.ndim != 2:
+            raise InvalidMask(f"{path}: expected a grey PNG of 8 or 16 bits, got another or a damaged one")
+        return pixels
+    if path.suffix == ".mat":
+        return _of_matlab(path)
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+            return list(loaded["segs"]) if "segs" in loaded else loaded[loaded.files[0]]
+    except (OSError, ValueError, KeyError, IndexError, EOFError) as error:
+        raise InvalidMask(f"{path}: expected an array, or `segs` (T, H, W), got: {error}") from error
+
+
+def _of_matlab(path: Path) -> NDArray[Any] | list[NDArray[Any]]:
+    from scipy.io import whosmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        names = [name for name, _, _ in whosmat(path)]
+    except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
+        raise InvalidMask(f"{path}: expected a readable MATLAB file, got: {error}") from error
+    if "segs" in names:
+        return [np.asarray(one).astype(np.int64) for one in read_matlab(path, "segs").ravel()]
+    name = next((name for name in _SOFT_NAMES if name in names), None)
+    if name is None:
+        raise InvalidMask(
+            f"{path}: expected one of segs, {', '.join(_SOFT_NAMES)}; got {', '.join(names) or 'nothing'}"
+        )
+    return read_matlab(path, name)

@@ -1,0 +1,57 @@
+"""The result files of the Berkeley benchmark, in the published layout: numbers in columns, no headings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from segarena.systems.scenes.edges.regions import RegionSummary
+from segarena.systems.scenes.edges.summary import EdgeSummary, Score
+
+
+def write_edge_files(folder: Path, summary: EdgeSummary) -> list[Path]:
+    """Write eval_bdry.txt, eval_bdry_img.txt and eval_bdry_thr.txt; return their paths.
+
+    - eval_bdry.txt: threshold, recall, precision, F (ODS), recall, precision, F (OIS), AP.
+    - eval_bdry_img.txt: number of the image from 1, its best threshold, recall, precision, F.
+    - eval_bdry_thr.txt: threshold, recall, precision, F.
+    """
+    ods, ois = summary.ods, summary.ois
+    overall = [*_values(ods), ois.recall, ois.precision, ois.f, summary.ap]
+    images = [[float(number), *_values(score)] for number, score in enumerate(summary.images, 1)]
+    return [
+        _write(folder / "eval_bdry.txt", [overall]),
+        _write(folder / "eval_bdry_img.txt", images),
+        _write(folder / "eval_bdry_thr.txt", [_values(score) for score in summary.curve]),
+    ]
+
+
+def write_region_files(folder: Path, summary: RegionSummary) -> list[Path]:
+    """Write eval_cover.txt, eval_cover_img.txt, eval_cover_th.txt, eval_RI_VOI.txt and eval_RI_VOI_thr.txt.
+
+    - eval_cover.txt: threshold, covering (ODS), covering (OIS), covering with the best segmentation per region.
+    - eval_cover_img.txt: number of the image, its best threshold, covering, covering the other way round.
+    - eval_cover_th.txt: threshold, covering.
+    - eval_RI_VOI.txt: threshold, Rand index (ODS), (OIS); threshold, variation of information (ODS), (OIS).
+    - eval_RI_VOI_thr.txt: threshold, Rand index, variation of information.
+    """
+    one = summary
+    covering = [one.covering_threshold, one.covering_ods, one.covering_ois, one.covering_best]
+    both = [one.rand_threshold, one.rand_ods, one.rand_ois]
+    both += [one.information_threshold, one.information_ods, one.information_ois]
+    return [
+        _write(folder / "eval_cover.txt", [covering]),
+        _write(folder / "eval_cover_img.txt", ([k, *row] for k, row in enumerate(one.images.tolist(), 1))),
+        _write(folder / "eval_cover_th.txt", one.curve[:, :2].tolist()),
+        _write(folder / "eval_RI_VOI.txt", [both]),
+        _write(folder / "eval_RI_VOI_thr.txt", one.curve[:, [0, 2, 3]].tolist()),
+    ]
+
+
+def _values(score: Score) -> list[float]:
+    return [score.threshold, score.recall, score.precision, score.f]
+
+
+def _write(path: Path, rows: Iterable[Sequence[float]]) -> Path:
+    path.write_text("".join(" ".join(f"{value:10.6g}" for value in row) + "\n" for row in rows), encoding="utf-8")
+    return path

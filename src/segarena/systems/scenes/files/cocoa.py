@@ -1,0 +1,233 @@
+"""COCO-Amodal: the format of the COCOA and BSDS annotations, one record for each annotator's work on an image.
+
+Regions are listed front first. Keys that the format does not know are kept and written back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from segarena.arrays.coco_rle import Rle
+from segarena.errors import InvalidInput
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.coco_images import image_records, read_images
+from segarena.systems.scenes.files.reading import (
+    Record,
+    as_record,
+    from_xy,
+    integer_of,
+    mask_of,
+    number_of,
+    read_json,
+    records,
+    stuff_of,
+    text_of,
+    without,
+)
+from segarena.systems.scenes.files.writing import flat_outline, mask_record, plain, raw_id, write_json
+from segarena.systems.scenes.model.polygons import Points
+from segarena.systems.scenes.model.rasters import RegionRaster, rasterise
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
+
+T = TypeVar("T")
+
+_TOP = ("images", "annotations")
+_ANNOTATION = ("image_id", "author", "size", "depth_constraint", "regions")
+_REGION = (
+    "segmentation", "name", "order", "isStuff", "area", "occlude_rate", "visible_mask", "invisible_mask",
+)  # fmt: skip
+
+
+def read_cocoa(path: Path) -> SceneSet:
+    """Return the scenes of a COCO-Amodal file; what of it cannot be used is left out and told as defects.
+
+    Raises:
+        DatasetMissing: there is no such file.
+        DatasetError: it is no JSON object.
+    """
+    value, defects = read_json(path)
+    top = as_record(value, path, "COCO-Amodal annotations")
+    images = read_images(top.get("images"), defects)
+    scenes: list[Scene] = []
+    for record in records(top.get("annotations")):
+        image = images.get(text_of(record.get("image_id")))
+        if image is None:
+            defects.append(
+                Defect(
+                    kind="image-missing",
+                    image=text_of(record.get("image_id")),
+                    annotator=text_of(record.get("author")),
+                    message="expected the record of this image under 'images', found none; its annotation is left out",
+                )
+            )
+            continue
+        scenes.append(_Reader(image, record, defects).scene())
+    return SceneSet(scenes=tuple(scenes), defects=tuple(defects), attributes=without(top, _TOP))
+
+
+def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
+    """Write scenes as COCO-Amodal; what their file stated about visibility is kept, the rest computed by COCO's rule.
+
+    Raises:
+        InvalidMask: a mask of a scene has another size than its image.
+    """
+    value = {
+        **scenes.attributes,
+        "images": image_records(scenes.scenes),
+        "annotations": [_annotation(scene, number) for number, scene in enumerate(scenes.scenes, 1)],
+    }
+    return [write_json(value, path)]
+
+
+class _Reader:
+    """Reads one annotation, and tells where each defect is."""
+
+    def __init__(self, image: ImageRecord, record: Record, defects: list[Defect]) -> None:
+        self._image, self._record, self._defects = image, record, defects
+        self._annotator = text_of(record.get("author"))
+
+    def scene(self) -> Scene:
+        listed = records(self._record.get("regions"))
+        orders = [integer_of(region.get("order")) for region in listed]
+        is_ranked = sorted(order or 0 for order in orders) == list(range(1, len(listed) + 1))
+        if not is_ranked:
+            self._tell("order", f"expected orders 1 to {len(listed)}, each once, got {orders}; check the depth order")
+        numbered = list(enumerate(listed))
+        if None not in orders:
+            numbered.sort(key=lambda pair: orders[pair[0]] or 0)
+        drawn = [self._region(record, str(orders[index] if is_ranked else index + 1)) for index, record in numbered]
+        return make_scene(
+            self._image,
+            drawn,
+            annotator=self._annotator,
+            stated_pairs=self._pairs({region.id for region, _ in drawn}),
+            fill_rule="coco",
+            attributes=without(self._record, _ANNOTATION),
+        )
+
+    def _region(self, record: Record, region_id: str) -> tuple[Region, list[Points]]:
+        shape = self._image.shape
+        segmentation = record.get("segmentation")
+        is_mask = isinstance(segmentation, dict)
+        polygons = [] if is_mask else self._try("polygon", region_id, lambda: outlines(segmentation)) or []
+
+        def mask(value: Any) -> Rle | None:
+            return None if value is None else self._try("mask", region_id, lambda: mask_of(value, shape))
+
+        region = Region(
+            id=region_id,
+            name=text_of(record.get("name")),
+            is_stuff=stuff_of(record.get("isStuff")),
+            mask=mask(segmentation) if is_mask else None,
+            visible_mask=mask(record.get("visible_mask")),
+            hidden_mask=mask(record.get("invisible_mask")),
+            stated_area_px=number_of(record.get("area")),
+            stated_occlusion=number_of(record.get("occlude_rate")),
+            attributes=without(record, _REGION),
+        )
+        return region, polygons
+
+    def _pairs(self, known: set[str]) -> tuple[tuple[str, str], ...] | None:
+        stated = self._record.get("depth_constraint")
+        if stated is None:
+            return None
+        parts = [part.strip() for part in text_of(stated).split(",") if part.strip()]
+        pairs = [tuple(part.split("-")) for part in parts if re.fullmatch(r"\d+-\d+", part)]
+        usable = tuple((pair[0], pair[1]) for pair in pairs if set(pair) <= known)
+        if len(usable) < len(parts):
+            self._tell("pairs", f"expected a depth constraint like '1-2,1-3' of orders that are there, got {stated!r}")
+        return usable
+
+    def _try(self, kind: str, region_id: str, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except InvalidInput as error:
+            self._tell(kind, f"{error}; it is left out", region_id)
+            return None
+
+    def _tell(self, kind: str, message: str, *region_ids: str) -> None:
+        self._defects.append(
+            Defect(kind=kind, message=message, image=self._image.id, annotator=self._annotator, regions=region_ids)
+        )
+
+
+def outlines(segmentation: Any) -> list[Points]:
+    """Return the polygons of a segmentation: one flat list as in COCO-Amodal, or a list of such as in COCO.
+
+    Raises:
+        InvalidInput: something else, or nothing.
+    """
+    if not isinstance(segmentation, list):
+        raise InvalidInput("polygon: expected a list of coordinates, found none")
+    parts = segmentation if segmentation and isinstance(segmentation[0], list) else [segmentation]
+    return [from_xy(part) for part in parts if part]
+
+
+def _annotation(scene: Scene, number: int) -> dict[str, Any]:
+    scene = replace(scene, fill_rule="coco")
+    rasters = rasterise(scene)
+    return {
+        "id": number,
+        "category_id": 1,
+        "url": "",
+        **scene.attributes,
+        "image_id": raw_id(scene.image.id),
+        "author": scene.annotator,
+        "size": len(scene.regions),
+        "depth_constraint": ",".join(_stated_pairs(scene) if scene.stated_pairs is not None else _pairs(scene)),
+        "regions": [
+            _region(scene, region, raster, order)
+            for order, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True), 1)
+        ],
+    }
+
+
+def _region(scene: Scene, region: Region, raster: RegionRaster, order: int) -> dict[str, Any]:
+    region = stated(region, raster)
+    masks = {"visible_mask": region.visible_mask, "invisible_mask": region.hidden_mask}
+    return {
+        **region.attributes,
+        "segmentation": flat_outline(scene, region, raster),
+        "name": region.name,
+        "order": order,
+        "isStuff": int(bool(region.is_stuff)),
+        "area": plain(region.stated_area_px or 0),
+        "occlude_rate": plain(region.stated_occlusion or 0),
+        **{key: mask_record(mask) for key, mask in masks.items() if mask is not None},
+    }
+
+
+def stated(region: Region, raster: RegionRaster) -> Region:
+    """Return a region that states its area, its occlusion and, where it is occluded, its masks.
+
+    What its file stated is kept; where that said nothing of occlusion, all is computed from the raster.
+    """
+    area = raster.area_px if region.stated_area_px is None else region.stated_area_px
+    if region.stated_occlusion is not None:
+        return replace(region, stated_area_px=area)
+    visible, hidden = region.visible_mask, region.hidden_mask
+    if raster.visible_px < raster.area_px:
+        visible = visible or Rle.of(raster.visible.full(raster.shape))
+        hidden = hidden or Rle.of(raster.hidden.full(raster.shape))
+    return replace(
+        region,
+        stated_area_px=area,
+        stated_occlusion=raster.occlusion,
+        visible_mask=visible,
+        hidden_mask=hidden,
+    )
+
+
+def _stated_pairs(scene: Scene) -> list[str]:
+    orders = {region.id: order for order, region in enumerate(scene.regions, 1)}
+    return [f"{orders[front]}-{orders[behind]}" for front, behind in scene.stated_pairs or ()]
+
+
+def _pairs(scene: Scene) -> list[str]:
+    shared = rasterise(scene).overlap_px() > 0
+    count = len(scene.regions)
+    return [f"{a + 1}-{b + 1}" for a in range(count) for b in range(a + 1, count) if shared[a, b]]

@@ -1,0 +1,118 @@
+"""CVAT for images, XML: polygons, boxes and masks; the higher `z_order` is in front, and the later of equals."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+import numpy as np
+
+from segarena.arrays.coco_rle import Rle
+from segarena.errors import DatasetError, InvalidInput, InvalidMask
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.reading import from_pairs, integer_of, number_of, read_bytes, size_of, text_of
+from segarena.systems.scenes.model.polygons import Points
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
+
+_SHAPES = ("polygon", "box", "mask", "polyline", "points", "cuboid", "ellipse", "skeleton")
+_DRAWN = {"points", "xtl", "ytl", "xbr", "ybr", "rle", "left", "top", "width", "height", "label", "z_order"}
+
+
+class _Drawn(NamedTuple):
+    region: Region
+    polygons: list[Points]
+
+
+def read_cvat(path: Path) -> SceneSet:
+    """Return the scenes of a CVAT file; polygons, boxes and masks are regions, other shapes are told as defects.
+
+    Raises:
+        DatasetMissing: there is no such file.
+        DatasetError: it is no XML, or has a document type, in which entities could be hidden.
+    """
+    root = _parse(read_bytes(path), path)
+    if root.tag != "annotations":
+        raise DatasetError(f"{path}: expected CVAT annotations, got XML with <{root.tag}>")
+    defects: list[Defect] = []
+    scenes: list[Scene] = []
+    for element in root.findall("image"):
+        name = text_of(element.get("name"))
+        # Frames of different folders may have the same file name.
+        image_id = re.sub(r"\.[^./\\]*$", "", name) or text_of(element.get("id"))
+        try:
+            image = ImageRecord(id=image_id, shape=size_of(element.attrib), file_name=name)
+        except InvalidInput as error:
+            defects.append(Defect(kind="image-size", image=image_id, message=f"{error}; the image is left out"))
+            continue
+        scenes.append(make_scene(image, _regions(element, image, defects)))
+    return SceneSet(scenes=tuple(scenes), defects=tuple(defects))
+
+
+def _parse(data: bytes, path: Path) -> Element:
+    builder = TreeBuilder()
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> None:
+        raise DatasetError(f"{path}: expected XML without a document type, got one; entities in it are not expanded")
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    try:
+        parser.Parse(data, True)
+    except (expat.ExpatError, ValueError, LookupError) as cause:
+        raise DatasetError(f"{path}: expected XML, got something else ({cause}); export it again") from cause
+    return builder.close()
+
+
+def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) -> list[_Drawn]:
+    shapes = [element for element in image_element if element.tag in _SHAPES]
+    heights = [integer_of(element.get("z_order")) or 0 for element in shapes]
+    drawn: list[_Drawn] = []
+    for index in sorted(range(len(shapes)), key=lambda index: (heights[index], index), reverse=True):
+        region_id = str(index + 1)
+        try:
+            drawn.append(_region(shapes[index], region_id, image))
+        except InvalidInput as error:
+            message = f"{error}; it is left out"
+            defects.append(Defect(kind="polygon", image=image.id, regions=(region_id,), message=message))
+    return drawn
+
+
+def _region(element: Element, region_id: str, image: ImageRecord) -> _Drawn:
+    facts = {key: value for key, value in element.attrib.items() if key not in _DRAWN}
+    facts |= {text_of(child.get("name")): child.text or "" for child in element.findall("attribute")}
+    region = Region(id=region_id, name=text_of(element.get("label")), attributes=facts)
+    if element.tag == "polygon":
+        return _Drawn(region, [_polygon(text_of(element.get("points")))])
+    if element.tag == "box":
+        left, top, right, bottom = (number_of(element.get(key)) for key in ("xtl", "ytl", "xbr", "ybr"))
+        return _Drawn(region, [from_pairs([[left, top], [right, top], [right, bottom], [left, bottom]])])
+    if element.tag == "mask":
+        mask = _mask(element, image)
+        return _Drawn(Region(id=region_id, name=region.name, attributes=facts, mask=mask), [])
+    raise InvalidInput(f"shape: expected a polygon, a box or a mask, got {element.tag!r}")
+
+
+def _polygon(text: str) -> Points:
+    return from_pairs([pair.split(",") for pair in text.split(";") if pair.strip()])
+
+
+def _mask(element: Element, image: ImageRecord) -> Rle:
+    """Return a mask that CVAT cropped to a box, its run lengths row by row."""
+    left, top, width, height = (integer_of(element.get(key)) for key in ("left", "top", "width", "height"))
+    if left is None or top is None or width is None or height is None or min(left, top, width, height) < 0:
+        raise InvalidMask("mask: expected left, top, width and height in pixels, found something else")
+    if left + width > image.shape[1] or top + height > image.shape[0]:
+        raise InvalidMask(f"mask: expected it inside the image, got {width} x {height} at column {left}, row {top}")
+    counts = [int(count) for count in re.findall(r"\d{1,12}", text_of(element.get("rle")))]
+    if sum(counts) != width * height:
+        raise InvalidMask(f"mask: expected run lengths of {width * height} pixels, got {sum(counts)}; export it again")
+    whole = np.zeros(image.shape, dtype=np.bool_)
+    is_on = np.arange(len(counts)) % 2 == 1
+    whole[top : top + height, left : left + width] = np.repeat(is_on, counts).reshape(height, width)
+    return Rle.of(whole)

@@ -1,0 +1,65 @@
+"""labelme: one JSON file for each image. Later shapes are drawn over earlier ones, so the last is in front."""
+
+from __future__ import annotations
+
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+from segarena.errors import InvalidInput
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.reading import (
+    Record,
+    as_record,
+    from_pairs,
+    read_json,
+    records,
+    size_of,
+    text_of,
+    without,
+)
+from segarena.systems.scenes.model.polygons import Points
+from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
+
+_TOP = ("shapes", "imagePath", "imageData", "imageHeight", "imageWidth")
+_SHAPE = ("label", "points", "shape_type")
+
+
+def read_labelme(path: Path) -> SceneSet:
+    """Return the scene of a labelme file; polygons and rectangles are regions, other shapes are told as defects.
+
+    Raises:
+        DatasetMissing: there is no such file.
+        DatasetError: it is no JSON object.
+        InvalidInput: it states no possible size of the image.
+    """
+    value, defects = read_json(path)
+    top = as_record(value, path, "a labelme file")
+    file_name = PureWindowsPath(text_of(top.get("imagePath"))).name
+    image = ImageRecord(
+        id=Path(file_name).stem or path.stem,
+        shape=size_of(top, "imageHeight", "imageWidth"),
+        file_name=file_name,
+    )
+    drawn: list[tuple[Region, list[Points]]] = []
+    for number, shape in enumerate(reversed(records(top.get("shapes"))), 1):
+        try:
+            points = _outline(shape)
+        except InvalidInput as error:
+            message = f"{error}; it is left out"
+            defects.append(Defect(kind="polygon", image=image.id, regions=(str(number),), message=message))
+            continue
+        region = Region(id=str(number), name=text_of(shape.get("label")), attributes=without(shape, _SHAPE))
+        drawn.append((region, [points]))
+    scene = make_scene(image, drawn, attributes=without(top, _TOP))
+    return SceneSet(scenes=(scene,), defects=tuple(defects))
+
+
+def _outline(shape: Record) -> Points:
+    kind: Any = shape.get("shape_type") or "polygon"
+    points = from_pairs(shape.get("points"))
+    if kind == "polygon":
+        return points
+    if kind == "rectangle" and len(points) == 2:
+        (top, left), (bottom, right) = points
+        return from_pairs([[left, top], [right, top], [right, bottom], [left, bottom]])
+    raise InvalidInput(f"shape: expected a polygon or a rectangle of two corners, got {kind!r}")

@@ -1,0 +1,70 @@
+"""Writing files whole or not at all, and the values that several formats write alike."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from segarena.arrays.coco_rle import Rle
+from segarena.errors import DatasetError
+from segarena.systems.scenes.model.polygons import Points
+from segarena.systems.scenes.model.rasters import RegionRaster
+from segarena.systems.scenes.model.scene import Region, Scene
+
+
+def write_bytes(data: bytes, path: Path) -> Path:
+    """Write a file under a temporary name first, so that none is ever half there.
+
+    Raises:
+        DatasetError: the folder cannot be written to.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as cause:
+        raise DatasetError(f"{path}: expected a file that can be written, got: {cause.strerror}") from cause
+    return path
+
+
+def write_json(value: Any, path: Path) -> Path:
+    """Write a value as JSON in ASCII: other characters as escapes, which every reader knows."""
+    return write_bytes(json.dumps(value, separators=(",", ":")).encode("ascii"), path)
+
+
+def raw_id(text: str) -> int | str:
+    """Return an id as COCO has it: a number where it is one."""
+    return int(text) if re.fullmatch(r"0|[1-9][0-9]{0,17}", text) else text
+
+
+def plain(number: float) -> float:
+    """Return a number as files have it: whole ones without a point."""
+    return int(number) if number == int(number) else number
+
+
+def to_xy(points: Points) -> list[float]:
+    """Return rows and columns as [x, y, x, y, ...]."""
+    return [plain(value) for value in points[:, ::-1].ravel().tolist()]
+
+
+def flat_outline(scene: Scene, region: Region, raster: RegionRaster) -> Any:
+    """Return the full extent as COCO-Amodal has it: a flat list, several of them, or run lengths without polygons."""
+    parts = [to_xy(points) for points in scene.polygons(region)]
+    if not parts:
+        return mask_record(region.mask or Rle.of(raster.amodal.full(scene.shape)))
+    return parts[0] if len(parts) == 1 else parts
+
+
+def mask_record(mask: Rle) -> dict[str, Any]:
+    """Return run lengths as COCO has them."""
+    return {"size": list(mask.shape), "counts": mask.counts}
+
+
+def file_stem(scene: Scene, *, with_annotator: bool) -> str:
+    """Return a name for the files of a scene, of characters that every file system takes."""
+    stem = Path(scene.image.file_name).stem or scene.image.id
+    parts = [stem, scene.annotator] if with_annotator and scene.annotator else [stem]
+    return ".".join(re.sub(r"[^\w-]", "_", part) or "_" for part in parts)

@@ -1,0 +1,1 @@
+"""Statistics of scenes, agreement between annotators, amodal segment quality."""

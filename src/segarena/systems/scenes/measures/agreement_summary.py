@@ -1,0 +1,134 @@
+"""Agreement over a set of images: medians with intervals, histograms, human performance.
+
+Images are resampled for the intervals, with all their annotators: pairs of one image are not independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.statistics.intervals import Interval
+from segarena.systems.scenes.edges.summary import f_measure
+from segarena.systems.scenes.measures.agreement import ImageAgreement
+
+BINS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AgreementSummary:
+    """Agreement over a set; what was not measured is NaN with n 0.
+
+    Attributes:
+        images: how many.
+        annotations: how many.
+        pairs: of annotators, over all images.
+        regions: median F of regions over all pairs; `mean` of an interval holds the value.
+        edges: median F of edges over all pairs.
+        order: share of pairs of regions in the same order, over all pairs of all images.
+        names: share of matched regions with the same name.
+        precision: of one annotator against the rest, mean over annotators and images.
+        recall: likewise.
+        human_f: F of those two means.
+        region_histogram: pairs by F of regions, `BINS` bins over 0..1, the last one with 1.
+        edge_histogram: likewise by F of edges.
+    """
+
+    images: int
+    annotations: int
+    pairs: int
+    regions: Interval
+    edges: Interval
+    order: Interval
+    names: Interval
+    precision: Interval
+    recall: Interval
+    human_f: Interval
+    region_histogram: NDArray[np.int64]
+    edge_histogram: NDArray[np.int64]
+
+
+def summarise_agreement(
+    images: Sequence[ImageAgreement], *, repeats: int = 1000, level: float = 0.95, seed: int = 0
+) -> AgreementSummary:
+    """Return the agreement over a set of images.
+
+    Args:
+        images: one per image.
+        repeats: bootstrap samples.
+        level: share of them inside an interval.
+        seed: of the resampling.
+    """
+    rng = np.random.default_rng(seed)
+
+    def interval(groups: list[NDArray[np.float64]], value: Callable[[NDArray[np.float64]], float]) -> Interval:
+        return _interval(groups, value, rng, repeats, level)
+
+    regions = [_finite([pair.regions for pair in image.pairs]) for image in images]
+    edges = [_finite([pair.edges for pair in image.pairs]) for image in images]
+    humans = [np.array([(h.precision, h.recall) for h in image.humans]).reshape(-1, 2) for image in images]
+    order = [_counts([(p.order_same, p.order_pairs) for p in image.pairs]) for image in images]
+    names = [_counts([(p.names_same, p.names) for p in image.pairs]) for image in images]
+    return AgreementSummary(
+        images=len(images),
+        annotations=sum(image.annotators for image in images),
+        pairs=sum(len(image.pairs) for image in images),
+        regions=interval(regions, _median),
+        edges=interval(edges, _median),
+        order=interval(order, _share),
+        names=interval(names, _share),
+        precision=interval(humans, lambda rows: float(rows[:, 0].mean())),
+        recall=interval(humans, lambda rows: float(rows[:, 1].mean())),
+        human_f=interval(humans, lambda rows: f_measure(*map(float, rows.mean(axis=0)))),
+        region_histogram=_histogram(regions),
+        edge_histogram=_histogram(edges),
+    )
+
+
+def _interval(
+    groups: list[NDArray[np.float64]],
+    value: Callable[[NDArray[np.float64]], float],
+    rng: np.random.Generator,
+    repeats: int,
+    level: float,
+) -> Interval:
+    kept = [group for group in groups if len(group)]
+    if not kept:
+        return Interval(math.nan, math.nan, math.nan, 0)
+    rows = np.concatenate(kept)
+    if len(kept) < 2:
+        return Interval(value(rows), math.nan, math.nan, len(rows))
+    ends = np.cumsum([len(group) for group in kept])
+    places = [np.arange(end - len(group), end) for end, group in zip(ends, kept, strict=True)]
+    drawn = (rng.integers(len(kept), size=len(kept)) for _ in range(repeats))
+    values = [value(rows[np.concatenate([places[k] for k in sample])]) for sample in drawn]
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(value(rows), float(low), float(high), len(rows))
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    return float(np.median(values))
+
+
+def _share(rows: NDArray[np.float64]) -> float:
+    same, total = rows.sum(axis=0)
+    return float(same / total)
+
+
+def _counts(rows: list[tuple[int, int]]) -> NDArray[np.float64]:
+    """Return (same, all) of each pair that has any."""
+    return np.array([row for row in rows if row[1]], dtype=np.float64).reshape(-1, 2)
+
+
+def _finite(values: list[float]) -> NDArray[np.float64]:
+    array = np.array(values, dtype=np.float64)
+    return array[np.isfinite(array)]
+
+
+def _histogram(groups: list[NDArray[np.float64]]) -> NDArray[np.int64]:
+    values = np.concatenate(groups) if groups else np.zeros(0)
+    return np.histogram(values, bins=BINS, range=(0.0, 1.0))[0]

@@ -1,0 +1,112 @@
+"""What one person drew, as agreement and statistics see it: a label map or an amodal scene, by the same three things.
+
+These are how many pixels its regions share with those of another drawing, its visible edges, and its names and order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.label_edges import thin_label_edges
+from segarena.errors import InvalidMask
+from segarena.samples import Mask
+from segarena.systems.scenes.edges.regions import shared_px
+from segarena.systems.scenes.model.filling import Patch
+from segarena.systems.scenes.model.rasters import Rasters, rasterise
+from segarena.systems.scenes.model.rasters import shared_px as shared_by_patches
+from segarena.systems.scenes.model.scene import Scene
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Drawing:
+    """Everything one annotator drew on one image.
+
+    Attributes:
+        image: the id of the image.
+        annotator: who; a number from 1 where nobody says.
+        labels: (H, W), the region that each pixel shows; regions of a label map are its values.
+        edges: bool (H, W), the visible edges, one pixel wide.
+        extents: full extents of the regions, front first, which may overlap; None for a label map.
+        names: of the regions; empty for a label map.
+        has_depth: whether the order of `extents` is a depth order.
+        scene: what this was made of, if it was a scene.
+        rasters: the scene in pixels.
+    """
+
+    image: str
+    annotator: str
+    labels: NDArray[Any]
+    edges: Mask
+    extents: tuple[Patch, ...] | None = None
+    names: tuple[str, ...] = ()
+    has_depth: bool = False
+    scene: Scene | None = None
+    rasters: Rasters | None = None
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no two regions share a pixel by construction."""
+        return self.extents is None
+
+
+def drawing_of_labels(
+    labels: NDArray[Any], edges: Mask | None = None, *, image: str = "", annotator: str = ""
+) -> Drawing:
+    """Return a label map (H, W) as a drawing: every value is a region; without `edges` they are its own, thinned."""
+    own = thin_label_edges(labels) if edges is None else edges
+    return Drawing(image=image, annotator=annotator, labels=labels, edges=own)
+
+
+def drawing_of_scene(scene: Scene) -> Drawing:
+    """Return an amodal scene as a drawing; edges are those of its visible regions, uncovered pixels being one more.
+
+    Raises:
+        InvalidMask: masks of the scene that cannot be used.
+    """
+    rasters = rasterise(scene)
+    return Drawing(
+        image=scene.image.id,
+        annotator=scene.annotator,
+        labels=rasters.owner,
+        edges=thin_label_edges(rasters.owner),
+        extents=tuple(region.amodal for region in rasters.regions),
+        names=tuple(region.name for region in scene.regions),
+        has_depth=scene.has_depth,
+        scene=scene,
+        rasters=rasters,
+    )
+
+
+def region_ious(one: Drawing, other: Drawing) -> NDArray[np.float64]:
+    """Return the IoU of every region of one drawing with every region of the other, (I, J), by full extents.
+
+    Regions without pixels have IoU 0.
+
+    Raises:
+        InvalidMask: the drawings are of images of different size.
+    """
+    if one.labels.shape != other.labels.shape:
+        raise InvalidMask(
+            f"image {one.image}: expected drawings of one size, got {one.labels.shape} by {one.annotator} and "
+            f"{other.labels.shape} by {other.annotator}"
+        )
+    if one.extents is None and other.extents is None:
+        shared = shared_px(one.labels, other.labels)
+        areas, other_areas = shared.sum(axis=1), shared.sum(axis=0)
+    else:
+        first, second = _extents(one), _extents(other)
+        shared = np.array([[shared_by_patches(a, b) for b in second] for a in first], dtype=np.int64)
+        shared = shared.reshape(len(first), len(second))
+        areas, other_areas = (np.array([np.count_nonzero(p.mask) for p in ps], np.int64) for ps in (first, second))
+    return shared / np.maximum(areas[:, None] + other_areas[None] - shared, 1)
+
+
+def _extents(drawing: Drawing) -> tuple[Patch, ...]:
+    if drawing.extents is not None:
+        return drawing.extents
+    whole = (slice(0, drawing.labels.shape[0]), slice(0, drawing.labels.shape[1]))
+    return tuple(Patch(whole, drawing.labels == label) for label in np.unique(drawing.labels))

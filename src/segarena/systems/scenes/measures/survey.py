@@ -1,0 +1,74 @@
+"""Statistics and agreement image by image: what one image gives, and all of them with resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from segarena.errors import InvalidInput
+from segarena.systems.scenes.measures.agreement import measure_agreement
+from segarena.systems.scenes.measures.journal import Journal, work_through
+from segarena.systems.scenes.measures.sources import HumanImage
+from segarena.systems.scenes.measures.statistics import measure_annotation
+from segarena.systems.scenes.model.shapes import Estimator
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is asked of every image.
+
+    Attributes:
+        request: it in plain values, which a folder of results remembers.
+        work: what one image gives.
+    """
+
+    request: dict[str, Any]
+    work: Callable[[HumanImage], dict[str, Any]]
+
+    @classmethod
+    def of_statistics(cls, estimator: str = "centres") -> Survey:
+        """Return the survey of statistics; results have `annotations`, one record each.
+
+        Raises:
+            InvalidInput: no such estimator.
+        """
+        if estimator not in ("centres", "cracks"):
+            raise InvalidInput(f"estimator {estimator!r}: expected centres or cracks")
+        return cls({"survey": "statistics", "estimator": estimator}, partial(_statistics, estimator=estimator))
+
+    @classmethod
+    def of_agreement(cls, *, is_strict: bool = False, with_regions: bool = True, with_edges: bool = True) -> Survey:
+        """Return the survey of agreement; results are those of `ImageAgreement.as_json`."""
+        options = {"is_strict": is_strict, "with_regions": with_regions, "with_edges": with_edges}
+        return cls({"survey": "agreement", **options}, partial(_agreement, **options))
+
+    def run(
+        self, images: Sequence[HumanImage], folder: Path | None = None, *, data: str = "", workers: int = 1
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield (split/id, result) of every image; with a folder, those done before are not done again.
+
+        Args:
+            images: from `find_images`.
+            folder: where `images.jsonl` is kept; None keeps nothing.
+            data: where the images come from: results of others are not taken for these.
+            workers: processes.
+
+        Raises:
+            RunConflict: the folder holds results of another survey.
+            InvalidMask: an image that cannot be used.
+        """
+        journal = Journal(folder and folder / "images.jsonl", {**self.request, "data": data})
+        items = [(f"{image.split}/{image.id}", image) for image in images]
+        yield from work_through(items, self.work, journal, workers=workers)
+
+
+def _statistics(image: HumanImage, *, estimator: Estimator) -> dict[str, Any]:
+    return {"annotations": [measure_annotation(drawing, estimator=estimator).as_json() for drawing in image.drawings()]}
+
+
+def _agreement(image: HumanImage, *, is_strict: bool, with_regions: bool, with_edges: bool) -> dict[str, Any]:
+    found = measure_agreement(image.drawings(), is_strict=is_strict, with_regions=with_regions, with_edges=with_edges)
+    return found.as_json()

@@ -1,0 +1,1 @@
+"""A scene: regions, shared vertices, depth order; in exact polygons and in pixels."""

@@ -1,0 +1,1 @@
+"""Pages of agreement and of review."""

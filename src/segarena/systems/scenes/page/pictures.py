@@ -1,0 +1,71 @@
+"""Pictures of how far annotators agree on the regions of one image."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.systems.scenes.measures.agreement import region_support
+from segarena.systems.scenes.measures.drawings import Drawing
+from segarena.systems.scenes.measures.reductions import hidden_edges
+
+VISIBLE_EDGE = (30, 60, 160)
+HIDDEN_EDGE = (200, 30, 30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SupportPicture:
+    """One annotator's regions, coloured by how far the others have them.
+
+    Attributes:
+        image: its id.
+        annotator: whose regions.
+        pixels: uint8 (H, W, 3).
+        support: mean IoU over all regions.
+        occlusion: mean hidden share over all regions.
+    """
+
+    image: str
+    annotator: str
+    pixels: NDArray[np.uint8]
+    support: float
+    occlusion: float
+
+    @property
+    def uri(self) -> str:
+        """The picture as a data URI."""
+        done, png = cv2.imencode(".png", self.pixels[:, :, ::-1])
+        return "data:image/png;base64," + base64.b64encode(png.tobytes() if done else b"").decode("ascii")
+
+
+def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPicture:
+    """Return one annotator's regions in the colour of their mean IoU with the others': dark 0, bright 1.
+
+    Visible edges are blue. Outlines inside regions in front are red. Pixels without a region are white.
+    """
+    drawing = drawings[which]
+    support = region_support(drawings, which)
+    if drawing.extents is None:
+        numbers = np.searchsorted(np.unique(drawing.labels), drawing.labels) + 1
+    else:
+        numbers = np.asarray(drawing.labels, dtype=np.int64)
+    levels = np.concatenate(([0.0], np.nan_to_num(support)))
+    grey = np.round(255 * levels[numbers]).astype(np.uint8)
+    pixels = np.array(cv2.applyColorMap(grey, cv2.COLORMAP_VIRIDIS)[:, :, ::-1], dtype=np.uint8)
+    pixels[numbers == 0] = 255
+    pixels[drawing.edges] = VISIBLE_EDGE
+    if drawing.rasters is not None:
+        pixels[hidden_edges(drawing.rasters)] = HIDDEN_EDGE
+    hidden = [raster.occlusion for raster in drawing.rasters.regions] if drawing.rasters is not None else []
+    return SupportPicture(
+        image=drawing.image,
+        annotator=drawing.annotator,
+        pixels=pixels,
+        support=float(np.mean(support)) if len(support) else 0.0,
+        occlusion=float(np.mean(hidden)) if hidden else 0.0,
+    )

@@ -1,0 +1,1 @@
+"""DAVIS Interactive: video segmentation by scribbles, timed."""

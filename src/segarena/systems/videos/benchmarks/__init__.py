@@ -1,0 +1,1 @@
+"""The DAVIS Interactive Challenge."""

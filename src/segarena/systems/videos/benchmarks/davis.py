@@ -1,0 +1,102 @@
+"""DAVIS Interactive Challenge: how good are the masks of a whole video after so much time with scribbles?
+
+A person's scribbles on one frame, then a robot's on the worst frame after each answer. Several objects are judged
+together, in all frames; the clock runs while the segmenter works.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from segarena.errors import InvalidInput
+from segarena.registry import PluginSpec, benchmark
+from segarena.roles import Benchmark, Statistic, TimeBudget
+
+MetricToOptimize = Literal["J", "F", "J_AND_F"]
+"""What makes a frame bad, under the names of the challenge."""
+
+COLUMNS = {"J": "jaccard", "F": "contour", "J_AND_F": "j_and_f"}
+"""The columns of `jaccard-contour` of these names."""
+
+SECONDS_PER_OBJECT = 240.0
+"""The challenge: 30 s for each object and each of eight interactions."""
+
+INTERACTIONS = 8
+
+
+@benchmark("davis")
+def davis(
+    *,
+    preset: str = "local-1.0.4",
+    metric: MetricToOptimize = "J_AND_F",
+    rounds: int = INTERACTIONS,
+    seconds_per_object: float | None = SECONDS_PER_OBJECT,
+    counts_judging: bool | None = None,
+    protocol: str = "corrected",
+) -> Benchmark:
+    """Judge video segmenters by J and F against the time they take.
+
+    The summary has values after interactions; those against time (AUC, J&F@60s), which are not means over dialogues,
+    are the first section of the report: see `segarena.systems.videos.measures.summary`.
+
+    Args:
+        preset: of the robot: "default", "local-1.0.4" or "server-2020".
+        metric: the robot draws in the frame where this is lowest: "J", "F" or "J_AND_F"; the curve shows it, too.
+        rounds: the most interactions.
+        seconds_per_object: the time for all interactions about a video, for each of its objects; None: no limit.
+        counts_judging: judging and drawing run on that time as well; by default only as published.
+        protocol: "corrected", or "published" for everything that the published package does otherwise.
+
+    Raises:
+        InvalidInput: an option is not one of those above.
+
+    Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the page of the interactive track;
+    `docs/davis.md` names the differences.
+    """
+    _check("metric", metric, get_args(MetricToOptimize))
+    _check("protocol", protocol, ("corrected", "published"))
+    if seconds_per_object is not None and not seconds_per_object > 0:
+        raise InvalidInput(f"seconds_per_object: expected more than 0, or None for no limit, got {seconds_per_object}")
+    is_published = protocol == "published"
+    counts = is_published if counts_judging is None else counts_judging
+    robot = {"preset": preset, "judge": COLUMNS[metric], "mode": "published" if is_published else "checked"}
+    void = PluginSpec("jaccard-contour", {"void": "background"} if is_published else {})
+    return Benchmark(
+        name="davis",
+        users=(f"robot={PluginSpec('scribble-robot', robot)}",),
+        metrics=(str(void),),
+        rounds=rounds,
+        summary=_summary(rounds),
+        dataset="demo-videos",
+        budget=_budget(seconds_per_object, counts),
+        protocol=protocol,
+        paper="DAVIS Interactive Challenge",
+        options={
+            "preset": preset,
+            "metric": metric,
+            "seconds_per_object": seconds_per_object,
+            "counts_judging": counts,
+        },
+        sample_kind="video",
+    )
+
+
+def _budget(seconds_per_object: float | None, counts_judging: bool) -> TimeBudget | None:
+    if seconds_per_object is None:
+        return None
+    return TimeBudget(seconds_per_object=float(seconds_per_object), counts_judging=counts_judging)
+
+
+def _summary(rounds: int) -> tuple[Statistic, ...]:
+    shown = dict.fromkeys(number for number in (1, 2, 3, 5, rounds) if number <= rounds)
+    return (
+        *(Statistic(name=f"J&F@{number}", kind="at_round", metric="j_and_f", round=number) for number in shown),
+        Statistic(name=f"J@{rounds}", kind="at_round", metric="jaccard", round=rounds),
+        Statistic(name=f"F@{rounds}", kind="at_round", metric="contour", round=rounds),
+        Statistic(name="AuC over interactions", kind="auc", metric="j_and_f"),
+    )
+
+
+def _check(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {value!r}")

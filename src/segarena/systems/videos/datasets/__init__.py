@@ -1,0 +1,1 @@
+"""DAVIS, folders of videos, and generated videos."""

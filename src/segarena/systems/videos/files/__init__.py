@@ -1,0 +1,1 @@
+"""Videos on disk, frame by frame."""

@@ -1,0 +1,1 @@
+"""J and F, the curve against time, the table that a session reports."""

@@ -1,0 +1,1 @@
+"""What reports of videos have of their own."""

@@ -1,0 +1,255 @@
+"""The sections of timed video runs, and the same tables as files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from html import escape
+
+import numpy as np
+import polars as pl
+from rich.text import Text
+
+from segarena.reports.charts import Curve, line_chart
+from segarena.reports.latex import latex_comment
+from segarena.reports.reading import Run
+from segarena.reports.series import Figure, panel_px
+from segarena.reports.series import figure as make_figure
+from segarena.reports.sheets import Cell, Sheet, Value, sheet_csv, sheet_html, sheet_tex
+from segarena.reports.wording import metric_name, protocol_text
+from segarena.systems.videos.benchmarks.davis import COLUMNS
+from segarena.systems.videos.measures.report import METRICS
+from segarena.systems.videos.measures.sequences import decay
+from segarena.systems.videos.measures.summary import video_summary
+from segarena.systems.videos.page.runs import TimedRun, timed_runs
+
+
+def davis_sections(
+    runs: Sequence[Run], table: Callable[[str, str], str], figure: Callable[[Figure], str]
+) -> list[tuple[str, str, str]]:
+    """Return (anchor, title, HTML); `table` and `figure` number what they are given."""
+    timed = who_answered(tuple(runs))
+    if not timed:
+        return []
+    lead = f'<p class="lead">{escape(mode_text(runs[0]))}</p>'
+    summary = _shown(summary_sheet(timed), table)
+    drawn = curves(timed)
+    return [
+        ("time", "Quality against time", lead + summary + (figure(drawn) if drawn is not None else "")),
+        ("sequences", "Sequences", _shown(sequence_sheet(timed), table)),
+    ]
+
+
+def davis_files(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the tables as CSV, the means for LaTeX, and the challenge's table of every object and frame."""
+    timed = who_answered(tuple(runs))
+    if not timed:
+        return {}
+    sheets = [summary_sheet(timed), sequence_sheet(timed)]
+    curve = pl.concat([_curve_frame(one) for one in timed])
+    return {
+        **{f"{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets},
+        "davis-curve.csv": curve.write_csv(),
+        "davis-frames.csv": pl.concat([one.report for one in timed]).write_csv(),
+        "davis.tex": f"% {latex_comment(mode_text(runs[0]))}\n{sheet_tex(sheets[0])}",
+    }
+
+
+def davis_terminal(runs: Sequence[Run]) -> list[list[Text]]:
+    """Return the challenge's values for the terminal: a line of titles and one per segmenter."""
+    timed = who_answered(tuple(runs))
+    if not timed:
+        return [[]]
+    sheet = summary_sheet(timed)
+    return [[Text(title) for title in sheet.head], *([_terminal_cell(cell) for cell in row] for row in sheet.rows)]
+
+
+@lru_cache(maxsize=1)  # the page and the files of one report have the same curves
+def who_answered(runs: tuple[Run, ...]) -> list[TimedRun]:
+    """Return everyone about whom there is something to say."""
+    return [one for one in timed_runs(runs) if one.scores(one.metric)]
+
+
+def mode_text(run: Run) -> str:
+    """Say by which rules the robot drew and the clock ran."""
+    options = run.config["benchmark"]["options"]
+    limit = options["seconds_per_object"]
+    time = "no limit of time" if limit is None else f"{limit:g} s for each object of a video"
+    judging = "judging and drawing included" if options["counts_judging"] else "judging and drawing apart"
+    shown = metric_name(COLUMNS[options["metric"]])
+    return (
+        f"{protocol_text(run)}. Robot with the parameters {options['preset']}, in the frame where {shown} is lowest; "
+        f"{time}, {judging}. What encoding took is part of the first interaction."
+    )
+
+
+def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
+    """Return the challenge's values, a row for each segmenter."""
+    rounds = timed[0].run.rounds
+    options = timed[0].run.config["benchmark"]["options"]
+    name = metric_name(timed[0].metric)
+    rows = [
+        (
+            one.label,
+            options["preset"],
+            name,
+            one.run.config["benchmark"]["protocol"],
+            Value(mean=one.summary.auc, low=one.intervals.auc[0], high=one.intervals.auc[1]),
+            Value(mean=one.summary.at_threshold, low=one.intervals.at_threshold[0], high=one.intervals.at_threshold[1]),
+            *(_after(one, number) for number in dict.fromkeys((1, rounds))),
+            Value(mean=_mean_seconds(one), decimals=2),
+            one.summary.samples,
+            one.dropped,
+        )
+        for one in timed
+    ]
+    after = [f"{name}@{number}" for number in dict.fromkeys((1, rounds))]
+    return Sheet(
+        name="davis-summary",
+        caption="The challenge's values. Quality is a mean over objects, time over samples.",
+        head=(
+            "Segmenter",
+            "Robot",
+            "Frame by",
+            "Protocol",
+            "AUC",
+            f"{name}@60s",
+            *after,
+            "s / interaction",
+            "Samples",
+            "Too late",
+        ),
+        rows=tuple(rows),
+        notes=("Brackets hold 95 % intervals: 1000 draws of whole sequences.",),
+    )
+
+
+def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
+    """Return what each sequence came to, a row for each segmenter."""
+    rounds = timed[0].run.rounds
+    sequences = list(dict.fromkeys(score.sequence for one in timed for score in one.scores(one.metric)))
+    rows = [_sequence_row(one, sequence) for sequence in sequences for one in timed]
+    first, last = (f"{metric_name(timed[0].metric)}@{number}" for number in (1, rounds))
+    return Sheet(
+        name="davis-sequences",
+        caption="Means over the objects, samples and frames of each sequence.",
+        head=(
+            "Sequence",
+            "Segmenter",
+            "Objects",
+            "Samples",
+            first,
+            last,
+            f"J@{rounds}",
+            f"F@{rounds}",
+            "Decay",
+            "Seconds",
+            "AUC",
+        ),
+        rows=tuple(row for row in rows if row),
+        notes=(
+            f"Decay: what {metric_name(timed[0].metric)} after the last interaction loses from the first to the last "
+            "quarter of the frames. Seconds: mean time of all interactions of a sample.",
+        ),
+    )
+
+
+def curves(timed: Sequence[TimedRun]) -> Figure | None:
+    """Return quality against time and against interactions."""
+    name = metric_name(timed[0].metric)
+    until_s = max(one.shown_until_s for one in timed)
+    charts = [
+        (
+            f"{name} against time",
+            line_chart(
+                [_against_time(one, order, until_s) for order, one in enumerate(timed)],
+                title=f"{name} against time",
+                x_label="mean seconds spent on a sample",
+                y_label=f"mean {name}",
+                size_px=panel_px(2, 330),
+            ),
+        ),
+        (
+            f"{name} against interactions",
+            line_chart(
+                [_against_rounds(one, order) for order, one in enumerate(timed)],
+                title=f"{name} against interactions",
+                x_label="interactions",
+                y_label=f"mean {name}",
+                size_px=panel_px(2, 330),
+            ),
+        ),
+    ]
+    end_s = max(float(one.summary.time_s.max()) for one in timed)
+    rest = f" From there to {end_s:.4g} s, where it ends, it is level." if end_s > until_s else ""
+    caption = f"Bands: 95 % over sequences. The area is that of the curve against time.{rest}"
+    return make_figure("Quality against time and interactions", caption, charts)
+
+
+def _terminal_cell(cell: Cell) -> Text:
+    return Text.assemble(cell.text, "\n", (cell.bounds, "dim")) if isinstance(cell, Value) else Text(str(cell))
+
+
+def _after(one: TimedRun, number: int) -> Value:
+    low, high = one.intervals.by_round[:, number - 1]
+    return Value(mean=float(one.summary.by_round[number - 1]), low=float(low), high=float(high))
+
+
+def _sequence_row(one: TimedRun, sequence: str) -> tuple[str | int | Value, ...]:
+    of_metric = {m: [score for score in one.scores(m) if score.sequence == sequence] for m in METRICS}
+    mine = of_metric[one.metric]
+    if not mine:
+        return ()
+    own = video_summary(mine, rounds=one.run.rounds, horizon=one.horizon)
+    jaccard, contour = (
+        float(video_summary(of_metric[m], rounds=one.run.rounds).by_round[-1]) for m in ("jaccard", "contour")
+    )
+    return (
+        sequence,
+        one.label,
+        mine[0].objects,
+        len(mine),
+        *(Value(mean=float(own.by_round[number])) for number in (0, -1)),
+        Value(mean=jaccard),
+        Value(mean=contour),
+        Value(mean=_decay(one, sequence), is_signed=True),
+        Value(mean=float(own.time_s[-2]), decimals=2),
+        Value(mean=own.auc),
+    )
+
+
+def _decay(one: TimedRun, sequence: str) -> float:
+    rows = one.report.filter(pl.col("sequence") == sequence)
+    rows = rows.filter(pl.col("interaction") == pl.col("interaction").max().over("scribble_idx"))
+    values = rows.group_by("frame").agg(pl.col(one.metric).mean()).sort("frame")[one.metric].to_numpy()
+    return decay(values) if len(values) else math.nan
+
+
+def _mean_seconds(one: TimedRun) -> float:
+    rounds = one.report.group_by("sequence", "scribble_idx", "interaction").agg(pl.col("timing").first())
+    return float(np.mean(rounds["timing"].to_numpy())) if rounds.height else math.nan
+
+
+def _against_time(one: TimedRun, colour: int, until_s: float) -> Curve:
+    grid = np.linspace(0, until_s, 121)
+    low, high = (np.interp(grid, one.intervals.time_s, ends) for ends in one.intervals.by_time)
+    level = np.interp(grid, one.summary.time_s, one.summary.quality)
+    return Curve(
+        label=one.label, colour=colour, x=grid.tolist(), y=level.tolist(), low=low.tolist(), high=high.tolist()
+    )
+
+
+def _against_rounds(one: TimedRun, colour: int) -> Curve:
+    low, high = one.intervals.by_round.tolist()
+    level = one.summary.by_round.tolist()
+    return Curve(label=one.label, colour=colour, x=range(1, len(level) + 1), y=level, low=low, high=high)
+
+
+def _curve_frame(one: TimedRun) -> pl.DataFrame:
+    return pl.DataFrame({"segmenter": one.label, "time_s": one.summary.time_s, one.metric: one.summary.quality})
+
+
+def _shown(sheet: Sheet, table: Callable[[str, str], str]) -> str:
+    notes = "".join(f'<p class="note">{escape(text)}</p>' for text in sheet.notes)
+    return table(sheet.caption, sheet_html(sheet)) + notes

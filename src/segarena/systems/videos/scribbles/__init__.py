@@ -1,0 +1,1 @@
+"""Scribble files, and scribbles as masks and positions."""

@@ -1,0 +1,1 @@
+"""The session that scripts of DAVIS participants use."""

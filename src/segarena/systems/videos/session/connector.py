@@ -1,0 +1,79 @@
+"""What stands between a participant's session and who judges: here on this machine, or a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from segarena.samples import Labels, Mask
+from segarena.systems.videos.scribbles.files import Scribbles
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A sample whose turn it is.
+
+    Attributes:
+        sequence: its name.
+        scribble_idx: whose first scribbles it begins with, from 1.
+        shape: (T, H, W).
+        objects: how many are judged.
+        earlier: scribbles of the interactions that were answered before this session was continued.
+    """
+
+    sequence: str
+    scribble_idx: int
+    shape: tuple[int, ...]
+    objects: int
+    earlier: tuple[Scribbles, ...] = ()
+
+
+class Connector(Protocol):
+    """Gives samples and scribbles, takes answers, keeps time and records.
+
+    One sample is open at a time. What a participant does in the wrong order is refused before it gets here.
+    """
+
+    def advance(self) -> Opened | None:
+        """Open the next sample that is not over; None when there is none."""
+        ...
+
+    def ask(self) -> Scribbles | None:
+        """Return the next scribbles about the open sample; None when it is over."""
+        ...
+
+    def spend(self, seconds: float) -> None:
+        """Take the participant's own time between two interactions off that of the open sample."""
+        ...
+
+    def give_up(self, seconds: float) -> bool:
+        """Drop the scribbles that wait if the sample's time is over after `seconds` more; tell whether."""
+        ...
+
+    def submit(self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None) -> bool:
+        """Take the answer to the last scribbles; False when the sample's time was over and it was dropped.
+
+        Raises:
+            PredictionInvalid: wrong shape, type or content; the scribbles still wait for an answer.
+        """
+        ...
+
+    def report(self) -> pl.DataFrame:
+        """Return the report so far, with the columns of `segarena.systems.videos.measures.report`."""
+        ...
+
+    def summary(self) -> dict[str, Any]:
+        """Return the summary of what was answered so far."""
+        ...
+
+    def finish(self) -> None:
+        """Say that all samples are over."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held; what was answered stays."""
+        ...

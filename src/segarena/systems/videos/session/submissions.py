@@ -1,0 +1,93 @@
+"""What is kept of a session: who it is, and each answer as an entry of its journal."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segarena.arrays.rle import decode_rle
+from segarena.dialogue import Prediction
+from segarena.engine.session import Session
+from segarena.engine.store import write_atomically
+from segarena.errors import PredictionInvalid
+from segarena.systems.videos.session.report_file import claim_report
+
+
+def session_file(path: Path, report_folder: Path) -> dict[str, str]:
+    """Return what `path` tells of a session: its `session_id`, and when it was `started`, which is now if it is new.
+
+    No other report in `report_folder` is of that second: a session that finds one starts a second later.
+
+    Raises:
+        StoreError: nothing can be written there.
+    """
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    now = datetime.datetime.now(datetime.UTC)
+    while not claim_report(report_folder, started := now.strftime("%Y%m%d_%H%M%S")):
+        now += datetime.timedelta(seconds=1)
+    about = {"session_id": secrets.token_hex(32), "started": started}
+    write_atomically(path, json.dumps(about).encode())
+    return about
+
+
+def submission(
+    session: Session,
+    *,
+    seconds: float = 0.0,
+    candidates: tuple[int, ...] | None = None,
+    is_taken: bool = False,
+    is_over: bool = False,
+) -> dict[str, Any]:
+    """Return the entry of an answer that was just given, with its masks if it came in time.
+
+    Args:
+        session: of the sample.
+        seconds: what the answer took.
+        candidates: the frames in which it asks to be corrected.
+        is_taken: whether it came in time.
+        is_over: there is no answer: the time was over before.
+    """
+    masks = [row["rle"] for row in session.rows().masks if row["round"] == session.answered] if is_taken else []
+    return {
+        "sequence": session.sample.id,
+        "scribble_idx": session.repeat + 1,
+        "objects": session.target.objects,
+        "interaction": session.answered + (not is_taken),
+        "seconds": seconds,
+        "spent_s": session.spent_s,
+        "is_taken": is_taken,
+        "is_over": is_over,
+        "candidates": candidates,
+        "masks": [base64.b64encode(rle).decode("ascii") for rle in masks],
+    }
+
+
+def answer_of(entry: Mapping[str, Any], shape: tuple[int, ...]) -> Prediction:
+    """Return the answer of an entry."""
+    labels = np.zeros(shape, dtype=np.uint8)
+    for number, rle in enumerate(entry["masks"], 1):
+        labels[decode_rle(base64.b64decode(rle), shape)] = number
+    frames = entry["candidates"]
+    return Prediction(labels, candidates=None if frames is None else tuple(frames))
+
+
+def as_labels(masks: Any, session: Session) -> Any:
+    """Return integers as uint8, anything else as it is; what it should be is the session's to say.
+
+    Raises:
+        PredictionInvalid: there is an object id that the target does not have.
+    """
+    given, objects = np.asarray(masks), session.target.objects
+    if given.dtype.kind not in "iuf" or not given.size:
+        return given
+    if objects < given.max() < np.inf:
+        raise PredictionInvalid(f"masks: expected object ids 0 to {objects}, got {given.max():g}")
+    return given if given.dtype.kind == "f" or given.min() < 0 else given.astype(np.uint8, copy=False)

@@ -1,0 +1,1 @@
+"""The scribbling robot as a user."""

@@ -1,0 +1,169 @@
+"""The robot of the DAVIS Interactive Challenge: scribbles on the errors of the worst frame."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import get_args
+
+import numpy as np
+
+from segarena.errors import InvalidInput, InvalidPrompt
+from segarena.objects import Judged, ObjectsComparison
+from segarena.prompts import Scribble
+from segarena.registry import user
+from segarena.roles import Turn
+from segarena.samples import Labels, Mask, Sample, Target
+from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric
+from segarena.systems.videos.robot.drawing import Line, draw_lines
+from segarena.systems.videos.robot.frames import Judge, Reuse, first_frame, frame_quality, frames_drawn_in, rank_frames
+from segarena.systems.videos.robot.settings import Mode, RobotSettings, Ties
+from segarena.systems.videos.robot.settings import preset as find_preset
+from segarena.systems.videos.scribbles.files import Scribbles, check_scribbles, is_empty
+from segarena.systems.videos.scribbles.positions import prompts_from_scribbles
+
+_BACKGROUND = 0
+
+
+@user("scribble-robot")
+class ScribbleRobot:
+    """Draws on what is wrong in the worst frame of a video, a line for each large enough part.
+
+    The first round gives the scribbles that people drew, where the sample has some: one dialogue for each person. Where
+    it has none, the robot draws on the objects in the frame that shows the most of them, as if nothing were predicted.
+
+    Ends the dialogue when it has nothing to draw: silently when nothing is wrong, with a warning otherwise.
+
+    Args:
+        preset: which published parameters: "default", "local-1.0.4" or "server-2020"; see
+            `segarena.systems.videos.robot.settings`.
+        mode: "checked": lines stay on the true label, thin errors are drawn on, and if nothing in the worst frame is
+            large enough the next one is tried. "published": as the published code does; it tries no other frame, gives
+            nothing in this round, and goes on.
+        ties: of the skeleton: "raster" or "permutation"; None takes "permutation" as published, "raster" otherwise.
+        judge: what makes a frame bad: "j_and_f", "jaccard" or "contour".
+
+    Attributes:
+        settings: the parameters in force.
+        may_be_silent: whether a round without lines goes on instead of ending the dialogue.
+
+    Raises:
+        InvalidInput: an option is not one of those above.
+    """
+
+    prompt_kinds = frozenset({"scribble"})
+    corrects_objects = True
+
+    def __init__(
+        self, *, preset: str = "default", mode: Mode = "checked", ties: Ties | None = None, judge: Judge = "j_and_f"
+    ) -> None:
+        if judge not in get_args(Judge):
+            raise InvalidInput(f"judge: expected one of {', '.join(get_args(Judge))}, got {judge!r}")
+        self.settings: RobotSettings = find_preset(preset, mode=mode, ties=ties)
+        self._judge: Judge = judge
+        is_published = mode == "published"
+        self._metric = JaccardContourMetric(void="background" if is_published else "ignore")
+        self._reuse: Reuse = "published" if is_published else "in-turn"
+        self.may_be_silent = is_published
+
+    def repeats(self, sample: Sample, target: Target) -> int:
+        """Return how many people drew first scribbles; 1 where nobody did."""
+        return max(1, len(_first_scribbles(sample)))
+
+    def next(self, turn: Turn) -> Sequence[Scribble] | None:
+        """Return the lines of this round, all in one frame (people's may be in several); None when there are none.
+
+        Raises:
+            InvalidInput: the sample is no video, or the scribbles that people drew do not fit it.
+        """
+        lines = self.begin(turn) if turn.round == 1 else self.correct(turn)
+        return lines if lines or self.may_be_silent else None
+
+    def begin(self, turn: Turn) -> Sequence[Scribble]:
+        """Return the lines of the first round: those of a person where there are any.
+
+        Raises:
+            InvalidInput: as in `next`.
+        """
+        _check_video(turn)
+        people = _first_scribbles(turn.sample)
+        if people:
+            data = check_scribbles(people[turn.repeat], frames=turn.sample.shape[0], objects=turn.target.objects)
+            if is_empty(data) and not self.may_be_silent:
+                raise InvalidPrompt(
+                    f"scribbles {turn.repeat + 1} of sample {turn.sample.id}: expected a line to begin with, got none; "
+                    "draw one, or take the file away"
+                )
+            return prompts_from_scribbles(data, turn.sample.shape)
+        return self._draw(turn, [first_frame(_labels(turn.target.mask))], marks_all=True)
+
+    def correct(self, turn: Turn) -> Sequence[Scribble]:
+        """Return the lines of a later round, in a frame of those that the last answer asks for.
+
+        Raises:
+            InvalidInput: the sample is no video, or the answer asks for what is no frame of it.
+        """
+        _check_video(turn)
+        quality = frame_quality(self._metric.of(turn.comparison), self._judge)
+        own = turn.dialogue.rounds[bool(_first_scribbles(turn.sample)) :]
+        previous = turn.dialogue.previous
+        candidates = None if previous is None else previous.candidates
+        frames = rank_frames(quality, frames_drawn_in(own), candidates, reuse=self._reuse)
+        if self.settings.mode == "published":
+            # The frames of silent rounds count as used; as long as nothing changes they are the worst of the others.
+            corrections = turn.dialogue.rounds[1:]
+            silent = next((count for count, lines in enumerate(reversed(corrections)) if lines), len(corrections))
+            frames = (frames[silent % len(frames)],)
+        return self._draw(turn, frames)
+
+    def _draw(self, turn: Turn, frames: Sequence[int], *, marks_all: bool = False) -> Sequence[Scribble]:
+        """Return the lines in the first of `frames` that gets any; warn when none does, though something is wrong."""
+        prediction, target, ignore = _predicted(turn), _labels(turn.target.mask), turn.target.ignore
+        objects = turn.target.objects
+        for frame in frames:
+            void = None if ignore is None else ignore[frame]
+            lines = draw_lines(
+                prediction[frame], target[frame], self.settings, objects=objects, ignore=void, marks_all=marks_all
+            )
+            if lines:
+                return lines_to_prompts(lines, frame)
+        wrong = prediction != target
+        if (wrong if ignore is None else wrong & ~ignore).any():
+            shown = f"frame {frames[0]}" if len(frames) == 1 else f"{len(frames)} frames"
+            warnings.warn(
+                f"scribble-robot found nothing large enough to draw on in sample {turn.sample.id}, {shown}, "
+                f"round {turn.round}, though not all is right; nothing is drawn",
+                stacklevel=3,
+            )
+        return ()
+
+
+def lines_to_prompts(lines: Sequence[Line], frame: int) -> tuple[Scribble, ...]:
+    """Return the lines of one frame as prompts; those on the background are for object 0 and not positive."""
+    return tuple(
+        Scribble(
+            tuple((float(frame), row, column) for row, column in line.points.tolist()),
+            is_positive=line.object_id != _BACKGROUND,
+            object_id=line.object_id,
+        )
+        for line in lines
+    )
+
+
+def _check_video(turn: Turn) -> None:
+    if len(turn.sample.shape) != 3:
+        raise InvalidInput(f"scribble-robot draws in videos; sample {turn.sample.id} has shape {turn.sample.shape}")
+
+
+def _first_scribbles(sample: Sample) -> Sequence[Scribbles]:
+    return getattr(sample, "scribbles", ())
+
+
+def _labels(mask: Mask | Labels) -> Labels:
+    return mask.view(np.uint8)
+
+
+def _predicted(turn: Turn) -> Labels:
+    """Return the last prediction as labels, whether several objects are judged or one."""
+    comparison: Judged = turn.comparison
+    return comparison.prediction if isinstance(comparison, ObjectsComparison) else comparison.given.view(np.uint8)

@@ -1,0 +1,1 @@
+"""RadioActive: 2D and 3D models on radiology volumes, by what the prompts cost."""

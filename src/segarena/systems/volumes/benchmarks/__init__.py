@@ -1,0 +1,1 @@
+"""RadioActive and the CVPR 2025 challenge."""

@@ -1,0 +1,45 @@
+"""CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation"."""
+
+from __future__ import annotations
+
+from segarena.registry import PluginSpec, benchmark
+from segarena.roles import Benchmark, Statistic
+
+CLICKS = 5
+TOLERANCE_MM = 2.0
+
+
+@benchmark("cvpr2025")
+def cvpr2025(*, box: bool = True, most_px: int = 5, middle: str = "slice") -> Benchmark:
+    """Judge volume segmenters as the challenge does: a box on the middle slice and the limits, then five clicks.
+
+    Classes that are solved get no further click and hold their value. The challenge's own values, which are those of a
+    case and not of a class, are the report's first section: see `segarena.systems.volumes.measures.cvpr2025`.
+
+    Args:
+        box: False for data whose cases have no box: the five clicks alone, and step 0 counts 0.
+        most_px: the most by which the box is enlarged, in an image of side 256.
+        middle: which slice gets the box: "slice", or "voxel" as in an earlier version of the script.
+
+    Source: the challenge's evaluation script of June 2025; `docs/benchmarks.md` names the differences.
+    """
+    rounds = CLICKS + box
+    user = PluginSpec("cvpr2025", {"box": box, "most_px": most_px, "middle": middle})
+    return Benchmark(
+        name="cvpr2025",
+        users=(f"cvpr2025={user}",),
+        metrics=("dice", f"nsd(tolerance_mm={TOLERANCE_MM})"),
+        rounds=rounds,
+        summary=(
+            Statistic(name="DSC AUC", kind="auc_last_five", metric="dice"),
+            Statistic(name="NSD AUC", kind="auc_last_five", metric="nsd"),
+            Statistic(name="DSC final", kind="at_round", metric="dice", round=rounds),
+            Statistic(name="NSD final", kind="at_round", metric="nsd", round=rounds),
+        ),
+        dataset="phantom",
+        protocol="published",
+        paper="CVPR 2025: Foundation Models for Interactive 3D Biomedical Image Segmentation",
+        options={"steps": CLICKS + 1, "box": box},
+        sample_kind="volume",
+        adapter="slices",
+    )

@@ -1,0 +1,1 @@
+"""A folder of volumes, and a phantom that needs no file."""

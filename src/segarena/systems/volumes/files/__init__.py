@@ -1,0 +1,1 @@
+"""Volumes on disk: NIfTI, NRRD, MetaImage, read into one exact orientation."""

@@ -1,0 +1,1 @@
+"""Averages of volumes, instance Dice, and the figures of the CVPR 2025 challenge."""

@@ -1,0 +1,1 @@
+"""What reports of volumes have of their own."""

@@ -1,0 +1,213 @@
+"""The figures of runs over volumes: quality against effort, and over rounds (RadioActive, Figures 5 to 7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+import polars as pl
+
+from segarena.reports.axes import CHARACTER_PX, Frame, Scale, px
+from segarena.reports.charts import COLOURS, Curve, colour_class, line_chart
+from segarena.reports.reading import Run
+from segarena.reports.series import Figure, figure, panel_px
+from segarena.reports.sheets import Value
+from segarena.reports.wording import metric_name
+from segarena.systems.volumes.page.runs import mean_at, means, who_took_part
+from segarena.systems.volumes.page.tables import corrects
+
+MOST_NAMES = 12
+"""With more users and segmenters than this, each segmenter has a figure of its own."""
+
+
+EFFORT_CAPTION = (
+    "Mean interactions on a target as really given, and the mean over classes and datasets. Vertical lines: 95 % "
+    "intervals over cases; horizontal ones: what the middle four fifths of targets took. Lines join the rounds of who "
+    "corrects. Names without room show when the pointer rests on a dot."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffortPoint:
+    """How good someone is after a round, for how much.
+
+    Attributes:
+        effort: mean interactions on a target.
+        low_effort, high_effort: what the middle four fifths of targets took.
+        quality: mean with its interval.
+    """
+
+    effort: float
+    low_effort: float
+    high_effort: float
+    quality: Value
+
+
+def effort_points(runs: Sequence[Run], values: pl.DataFrame, metric: str) -> dict[tuple[str, str], list[EffortPoint]]:
+    """Return for each user and segmenter a point per round; one alone for those who correct nothing."""
+    averages = [means(values.filter(round=number), metric) for number in range(1, runs[0].rounds + 1)]
+    found: dict[tuple[str, str], list[EffortPoint]] = {}
+    for user, segmenter in who_took_part(runs):
+        who = {"user": user, "segmenter": segmenter}
+        count = runs[0].rounds if corrects(runs, user, segmenter) else 1
+        points = [_point(values.filter(round=k + 1, **who), mean_at(averages[k], **who)) for k in range(count)]
+        found[(user, segmenter)] = [point for point in points if math.isfinite(point.quality.mean)]
+    return {who: points for who, points in found.items() if points}
+
+
+def effort_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
+    """Return Dice and NSD against interactions; with many users several figures, all on the same scales."""
+    every = {m: effort_points(runs, values, m) for m in ("dice", "nsd") if m in values.columns}
+    made: list[Figure | None] = []
+    for name, part in parts_of(runs).items():
+        colours = _colours(part)
+        charts = [(metric_name(m), _effort_chart(points, m, colours)) for m, points in every.items()]
+        segmenters = {segmenter: colours[(user, segmenter)] for user, segmenter in part}
+        legend = list(segmenters.items()) if len(segmenters) > 1 else []
+        made.append(figure(f"Quality against effort{name}", EFFORT_CAPTION, charts, legend))
+    return [one for one in made if one is not None]
+
+
+def rounds_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
+    """Return Dice over rounds, a chart per segmenter or first prompts; nothing when nobody corrects."""
+    who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
+    points = effort_points(runs, values, "dice") if who else {}
+    openings = dict.fromkeys((segmenter, _opening(user)) for user, segmenter in who)
+    charts: list[tuple[str, str]] = []
+    for segmenter, opening in openings:
+        users = [user for user, name in who if name == segmenter and _opening(user) == opening]
+        curves = [_curve(user, order, points[(user, segmenter)]) for order, user in enumerate(users)]
+        chart = line_chart(
+            curves,
+            title=f"Dice over rounds, {segmenter}",
+            x_label="round (1: first prompts)",
+            y_label="mean Dice",
+            size_px=panel_px(len(openings), 330),
+        )
+        charts.append((f"{segmenter} · {opening}" if len(openings) > 1 else "", chart))
+    caption = "Mean Dice over classes and datasets after each round; bands: 95 % intervals over cases."
+    made = figure("Refinement", caption, charts)
+    return [] if made is None else [made]
+
+
+def parts_of(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
+    """Return who stands in which figure: all in one, or one per segmenter, or one per first prompts."""
+    who = who_took_part(runs)
+    segmenters = dict.fromkeys(segmenter for _, segmenter in who)
+    if len(who) > MOST_NAMES and len(segmenters) > 1:
+        return {f", {name}": [pair for pair in who if pair[1] == name] for name in segmenters}
+    openings = dict.fromkeys(_opening(user) for user, _ in who)
+    if len(who) > COLOURS and 1 < len(openings) < len({user for user, _ in who}):
+        return {f", {name}": [pair for pair in who if _opening(pair[0]) == name] for name in openings}
+    return {"": who}
+
+
+def _opening(user: str) -> str:
+    return user.partition(".")[0]
+
+
+def _colours(who: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return a colour per segmenter; with one segmenter per user, if there are enough colours."""
+    segmenters = list(dict.fromkeys(segmenter for _, segmenter in who))
+    if len(segmenters) > 1:
+        return {pair: segmenters.index(pair[1]) for pair in who}
+    return {pair: order if len(who) <= COLOURS else 0 for order, pair in enumerate(who)}
+
+
+def _point(values: pl.DataFrame, quality: Value) -> EffortPoint:
+    spent = values["effort"].drop_nulls().to_numpy()
+    if not len(spent):
+        return EffortPoint(effort=math.nan, low_effort=math.nan, high_effort=math.nan, quality=Value(mean=math.nan))
+    low, high = np.quantile(spent, [0.1, 0.9])
+    return EffortPoint(effort=float(spent.mean()), low_effort=float(low), high_effort=float(high), quality=quality)
+
+
+def _curve(label: str, colour: int, points: Sequence[EffortPoint]) -> Curve:
+    return Curve(
+        label=label,
+        colour=colour,
+        x=range(1, len(points) + 1),
+        y=[point.quality.mean for point in points],
+        low=[point.quality.low for point in points],
+        high=[point.quality.high for point in points],
+    )
+
+
+def _effort_chart(
+    points: dict[tuple[str, str], list[EffortPoint]], metric: str, colours: dict[tuple[str, str], int]
+) -> str:
+    """Return the points of those who have a colour, on scales that fit everyone."""
+    every = [point for series in points.values() for point in series]
+    if not every:
+        return ""
+    frame = Frame(540, 400, f"{metric_name(metric)} against interactions", right=24)
+    low, high = min(p.low_effort for p in every), max(p.high_effort for p in every)
+    is_log = low > 0 and high / low > 6
+    x_scale = frame.x_scale(low / 1.15 if is_log else low - 1, high * 1.15 if is_log else high + 1, is_log=is_log)
+    y_scale = frame.y_scale(*_tenths([p.quality for p in every]))
+    frame.y_axis(y_scale, f"mean {metric_name(metric)}")
+    frame.x_axis(x_scale, "mean interactions on a target" + (" (logarithmic)" if is_log else ""))
+    labels = _Labels(frame)
+    shown = {who: series for who, series in points.items() if who in colours}
+    for who, series in shown.items():
+        _draw_series(frame, x_scale, y_scale, series, colour_class(colours[who]), who[0])
+        labels.block([(x_scale(p.effort), y_scale(p.quality.mean)) for p in series])
+    for who, series in shown.items():
+        x, y = x_scale(series[-1].effort), y_scale(series[-1].quality.mean)
+        labels.write(x, y, who[0], colour_class(colours[who]))
+    return frame.svg() if shown else ""
+
+
+def _tenths(values: Sequence[Value]) -> tuple[float, float]:
+    """Return the range of the axis: whole tenths around all means and intervals."""
+    ends = [end for value in values for end in (value.mean, value.low, value.high) if math.isfinite(end)]
+    return max(0.0, math.floor(10 * min(ends) - 0.2) / 10), min(1.0, math.ceil(10 * max(ends) + 0.2) / 10)
+
+
+def _draw_series(
+    frame: Frame, x_scale: Scale, y_scale: Scale, series: Sequence[EffortPoint], css: str, name: str
+) -> None:
+    places = [(x_scale(point.effort), y_scale(point.quality.mean)) for point in series]
+    if len(places) > 1:
+        path = "M" + "L".join(f"{px(x)} {px(y)}" for x, y in places)
+        frame.draw(f'<path d="{path}" class="curve {css}"/>')
+    for point, (x, y) in zip(series, places, strict=True):
+        if math.isfinite(point.quality.low):
+            frame.line(x, y_scale(point.quality.low), x, y_scale(point.quality.high), f"whisker thin {css}")
+        title = f"<title>{escape(name)}</title>"
+        frame.draw(f'<circle cx="{px(x)}" cy="{px(y)}" r="4" class="dot {css}">{title}</circle>')
+    last = series[-1]
+    if last.high_effort > last.low_effort:
+        x, y = places[-1]
+        frame.line(x_scale(last.low_effort), y, x_scale(last.high_effort), y, f"whisker faint {css}")
+
+
+class _Labels:
+    """Writes names beside points where nothing is yet."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._taken: list[tuple[float, float, float, float]] = []
+
+    def block(self, places: Sequence[tuple[float, float]]) -> None:
+        self._taken += [(x - 5, y - 5, x + 5, y + 5) for x, y in places]
+
+    def write(self, x: float, y: float, text: str, css: str) -> None:
+        width = len(text) * CHARACTER_PX
+        tries = [(x + side, y - 4 + rise) for rise in (0, 9, 18, -9) for side in (7, -7 - width)]
+        place = next((place for place in tries if self._is_free(*place, width)), None)
+        if place is None:
+            return
+        left, base = place
+        self._taken.append((left, base - 11, left + width, base + 2))
+        self._frame.text(left, base, text, css=f"end {css}")
+
+    def _is_free(self, left: float, base: float, width: float) -> bool:
+        top, right, bottom = base - 11, left + width, base + 2
+        inside = left > self._frame.left and right < self._frame.width_px and top > 0
+        in_plot = bottom < self._frame.height_px - self._frame.bottom
+        apart = all(right < a or left > c or bottom < b or top > d for a, b, c, d in self._taken)
+        return inside and in_plot and apart

@@ -1,0 +1,218 @@
+"""One dialogue about a volume in three slices through the target: axial, coronal, sagittal.
+
+Volumes are (plane to Superior, row to Anterior, column to Right), so both axes of every slice are turned round:
+superior or anterior is on top, the patient's right on the left of axial and coronal slices, anterior on the left of
+sagittal ones. Pixels are square in mm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, join_windows
+from segarena.reports.axes import px
+from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline
+from segarena.reports.reading import DialogueRecord, Run
+from segarena.reports.wording import count_text, metric_name
+from segarena.samples import Mask, Target, VolumeSample
+
+NAMES = ("axial", "coronal", "sagittal")
+MARGIN_MM = 12.0
+MOST_FAINT = 30
+"""With more prompts than this, only those on the slice shown are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Which slice is shown, which part of it, and how large.
+
+    Attributes:
+        axis: the one that the slice is perpendicular to.
+        index: along it.
+        window: what is shown of the volume.
+        zoom: SVG units per voxel along the slice's rows and columns.
+    """
+
+    axis: int
+    index: int
+    window: Window
+    zoom: tuple[float, float]
+
+    @property
+    def axes(self) -> tuple[int, int]:
+        """The axes of the volume that are the rows and columns of the slice."""
+        first, second = (axis for axis in range(3) if axis != self.axis)
+        return first, second
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Height and width in SVG units."""
+        rows, columns = (self.window[axis] for axis in self.axes)
+        return (rows.stop - rows.start) * self.zoom[0], (columns.stop - columns.start) * self.zoom[1]
+
+    def cut(self, volume: NDArray[Any]) -> NDArray[Any]:
+        """Return what is shown of a volume, turned round, still in voxels."""
+        crop: NDArray[Any] = np.take(volume, self.index, axis=self.axis)[tuple(self.window[axis] for axis in self.axes)]
+        return np.ascontiguousarray(crop[::-1, ::-1])
+
+    def place(self, position: Sequence[float]) -> tuple[float, float]:
+        """Return (x, y) in SVG units; whole positions are centres of voxels."""
+        (height, width), (row, column) = self.size, self.axes
+        y = height - (position[row] - self.window[row].start + 0.5) * self.zoom[0]
+        return width - (position[column] - self.window[column].start + 0.5) * self.zoom[1], y
+
+
+def volume_strip(run: Run, dialogue: DialogueRecord, sample: VolumeSample, target: Target, *, is_named: bool) -> str:
+    """Return the three slices with target, last prediction and all prompts."""
+    masks = {number: mask for number, mask in run.masks(dialogue.key).items() if mask.shape == sample.shape}
+    last = max(masks, default=0)
+    truth = target.mask > 0
+    guess: Mask = masks[last] > 0 if last else np.zeros(sample.shape, dtype=np.bool_)
+    prompts = [prompt for text in dialogue.prompts for prompt in json.loads(text)]
+    low, high = contrast(sample.voxels)
+    figures = "".join(
+        _figure(shown, sample.voxels, (low, high), truth, guess, prompts)
+        for shown in slices_of(truth, guess, prompts, sample.spacing_mm)
+    )
+    title = f"{run.label}: " if is_named else ""
+    told = ", ".join(f"{metric_name(m)} {v[-1]:.3f}" for m, v in dialogue.values.items() if m in ("dice", "nsd") and v)
+    effort = f"{dialogue.efforts[-1]:g} interactions" if dialogue.efforts else ""
+    words = f"{title}{told} after {count_text(len(dialogue.prompts), 'round')}, {effort}"
+    missing = "" if last else ' <b class="alarm">no prediction was kept</b>'
+    return f'<section class="strip even" style="--columns:3"><h4>{escape(words)}{missing}</h4>{figures}</section>'
+
+
+def slices_of(
+    truth: Mask, guess: Mask, prompts: Sequence[Mapping[str, Any]], spacing_mm: tuple[float, float, float]
+) -> list[Slice]:
+    """Return the slice along each axis through the middle of the target's voxels; of an empty one the volume's."""
+    seen = join_windows(bounding_window(truth), bounding_window(guess))
+    for prompt in prompts:
+        for point in _corners(prompt):
+            seen = join_windows(seen, tuple(slice(int(c), int(c) + 1) for c in point))
+    if is_empty(seen):
+        seen = tuple(slice(0, n) for n in truth.shape)
+    window = tuple(
+        grow_window((side,), round(MARGIN_MM / edge), (n,))[0]
+        for side, edge, n in zip(seen, spacing_mm, truth.shape, strict=True)
+    )
+    return [_slice(axis, middle_of(truth, axis), window, spacing_mm) for axis in range(3)]
+
+
+def middle_of(truth: Mask, axis: int) -> int:
+    """Return the median position of the target's voxels along an axis, so that the slice holds some of them."""
+    counts = np.count_nonzero(truth, axis=tuple(other for other in range(3) if other != axis))
+    total = int(counts.sum())
+    return int(np.searchsorted(np.cumsum(counts), (total + 1) // 2)) if total else truth.shape[axis] // 2
+
+
+def contrast(voxels: NDArray[Any]) -> tuple[float, float]:
+    """Return the 0.5 and 99.5 percentiles of the finite voxels, of every few of a large volume."""
+    step = max(1, round((voxels.size / 2_000_000) ** (1 / 3)))
+    some = np.asarray(voxels[::step, ::step, ::step], dtype=np.float64)
+    some = some[np.isfinite(some)]
+    low, high = np.percentile(some, [0.5, 99.5]) if some.size else (0.0, 1.0)
+    return float(low), float(max(high, low + 1e-6))
+
+
+def _slice(axis: int, index: int, window: Window, spacing_mm: tuple[float, float, float]) -> Slice:
+    rows, columns = (other for other in range(3) if other != axis)
+    edges = [(window[other].stop - window[other].start) * spacing_mm[other] for other in (rows, columns)]
+    scale = VIEW_PX / max(edges)
+    return Slice(axis, index, window, (scale * spacing_mm[rows], scale * spacing_mm[columns]))
+
+
+def _figure(
+    shown: Slice,
+    voxels: NDArray[Any],
+    levels: tuple[float, float],
+    truth: Mask,
+    guess: Mask,
+    prompts: Sequence[Mapping[str, Any]],
+) -> str:
+    height, width = (max(1, round(length)) for length in shown.size)
+    view = View((slice(0, height), slice(0, width)), 1.0)
+    grey = np.nan_to_num((np.asarray(shown.cut(voxels), dtype=np.float64) - levels[0]) / (levels[1] - levels[0]))
+    picture = cv2.resize((255 * grey.clip(0, 1)).astype(np.uint8), (width, height), interpolation=cv2.INTER_LINEAR)
+    uri = jpeg_uri(np.repeat(np.asarray(picture, dtype=np.uint8)[:, :, None], 3, axis=2), view)
+    lines = [outline(_large(shown.cut(mask), (width, height)), view) for mask in (guess, truth)]
+    marks = "".join(_mark(shown, prompt, is_faint=False) for prompt in prompts if _is_on(shown, prompt))
+    others = [prompt for prompt in prompts if not _is_on(shown, prompt)]
+    faint = "".join(_mark(shown, prompt, is_faint=True) for prompt in others) if len(prompts) <= MOST_FAINT else ""
+    name = NAMES[shown.axis]
+    return (
+        f'<figure><svg class="picture" viewBox="{view.box}" role="img" aria-label="{name} slice">'
+        f'<image width="{px(view.width)}" height="{px(view.height)}" preserveAspectRatio="none" href="{uri}"/>'
+        f'<path d="{lines[0]}" class="guess" fill-rule="evenodd"/><path d="{lines[1]}" class="truth thin"/>'
+        f"{faint}{marks}</svg><figcaption><span>{name}</span>"
+        f"<b>slice {shown.index + 1} of {voxels.shape[shown.axis]}</b></figcaption></figure>"
+    )
+
+
+def _large(mask: Mask, size: tuple[int, int]) -> Mask:
+    return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)) > 0
+
+
+def _corners(prompt: Mapping[str, Any]) -> list[Sequence[float]]:
+    match prompt.get("kind"):
+        case "click":
+            return [prompt["position"]]
+        case "box":
+            return [prompt["start"], [i - 1 for i in prompt["stop"]]]
+        case "scribble" | "lasso":
+            return list(prompt["points"])
+        case _:
+            return []
+
+
+def _is_on(shown: Slice, prompt: Mapping[str, Any]) -> bool:
+    """Tell whether a prompt meets the slice; limits do when they can be seen on it."""
+    if prompt.get("kind") == "limits":
+        return int(prompt["axis"]) != shown.axis
+    along = [point[shown.axis] for point in _corners(prompt)]
+    return bool(along) and min(along) - 0.5 <= shown.index <= max(along) + 0.5
+
+
+def _mark(shown: Slice, prompt: Mapping[str, Any], *, is_faint: bool) -> str:
+    sign = ("pos" if prompt.get("is_positive", True) else "neg") + (" faint" if is_faint else "")
+    match prompt.get("kind"):
+        case "click":
+            return _click(*shown.place(prompt["position"]), sign)
+        case "box":
+            right, bottom = shown.place([i - 0.5 for i in prompt["start"]])
+            left, top = shown.place([i - 0.5 for i in prompt["stop"]])
+            corner = f'x="{px(left)}" y="{px(top)}" width="{px(right - left)}" height="{px(bottom - top)}"'
+            return f'<rect {corner} class="drawn {sign}"/>'
+        case "scribble" | "lasso":
+            points = [*prompt["points"], *(prompt["points"][:1] if prompt["kind"] == "lasso" else ())]
+            line = " ".join(f"{px(x)},{px(y)}" for x, y in map(shown.place, points))
+            return f'<polyline points="{line}" class="drawn {sign}" stroke-linecap="round"/>'
+        case "limits" if int(prompt["axis"]) != shown.axis:
+            return "".join(
+                _limit(shown, int(prompt["axis"]), end) for end in (prompt["first"] - 0.5, prompt["last"] + 0.5)
+            )
+        case _:
+            return ""
+
+
+def _limit(shown: Slice, axis: int, end: float) -> str:
+    (height, width), middle = shown.size, [float(side.start) for side in shown.window]
+    middle[axis] = end
+    x, y = shown.place(middle)
+    ends = (0.0, y, width, y) if axis == shown.axes[0] else (x, 0.0, x, height)
+    x1, y1, x2, y2 = map(px, ends)
+    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" class="drawn pos" stroke-dasharray="10 6"/>'
+
+
+def _click(x: float, y: float, sign: str) -> str:
+    if sign.startswith("pos"):
+        return f'<circle cx="{px(x)}" cy="{px(y)}" r="7" class="click {sign}"/>'
+    return f'<rect x="{px(x - 6)}" y="{px(y - 6)}" width="12" height="12" rx="2" class="click {sign}"/>'

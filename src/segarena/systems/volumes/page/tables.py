@@ -1,0 +1,254 @@
+"""The tables of runs over volumes, after RadioActive's Tables 2 to 9."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from segarena.reports.reading import Run
+from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.reports.wording import metric_name
+from segarena.roles import Statistic
+from segarena.systems.volumes.page.runs import (
+    at_round,
+    coverage_text,
+    mean_at,
+    means,
+    statistic_frame,
+    values_by_round,
+    who_took_part,
+)
+
+NOC_AT = (0.8, 0.9)
+
+
+def volume_sheets(runs: Sequence[Run]) -> list[Sheet]:
+    """Return every table that the records have something for."""
+    if not who_took_part(runs):
+        return []
+    values = values_by_round(runs)
+    made = [prompts_sheet(runs, values), refinement_sheet(runs, values), splits_sheet(runs, values)]
+    made += [noise_sheet(runs, values), areas_sheet(runs), classes_sheet(runs, values), seconds_sheet(runs)]
+    return [sheet for sheet in made if sheet is not None]
+
+
+def prompts_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
+    """Return what each scheme costs and gives after the first prompts (Tables 2 to 4)."""
+    first = at_round(values, 1)
+    metrics = [metric for metric in ("dice", "nsd") if metric in values.columns]
+    averages = {metric: means(first, metric) for metric in metrics}
+    datasets = sorted(set(first["dataset"]))
+    per_dataset = datasets if len(datasets) > 1 else []
+    rows: list[tuple[Cell, ...]] = []
+    for user, segmenter in who_took_part(runs):
+        who = {"user": user, "segmenter": segmenter}
+        cells = [mean_at(averages["dice"], "dataset", dataset=dataset, **who) for dataset in per_dataset]
+        cells += [mean_at(averages[metric], **who) for metric in metrics]
+        rows.append((user, segmenter, effort_of(first, **who), *cells))
+    return Sheet(
+        name="prompts",
+        caption="After the first prompts, by what they cost.",
+        head=("Prompts", "Segmenter", "Interactions", *per_dataset, *map(metric_name, metrics)),
+        rows=tuple(rows),
+        notes=(coverage_text(averages["dice"]), EFFORT),
+    )
+
+
+def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
+    """Return Dice after each round (Tables 5 and 6); None when nobody corrected anything."""
+    who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
+    if not who:
+        return None
+    rounds = range(1, runs[0].rounds + 1)
+    averages = [means(values.filter(round=number), "dice") for number in rounds]
+    rows: list[tuple[Cell, ...]] = []
+    for user, segmenter in who:
+        names = {"user": user, "segmenter": segmenter}
+        efforts = [effort_of(values.filter(round=number), **names) for number in (1, runs[0].rounds)]
+        rows.append((user, segmenter, *efforts, *(mean_at(a, **names) for a in averages)))
+    return Sheet(
+        name="refinement",
+        caption="Dice after the first prompts (round 1) and after each correction.",
+        head=("Prompts", "Segmenter", "Interactions first", "at last", *(f"Round {number}" for number in rounds)),
+        rows=tuple(rows),
+        notes=(coverage_text(averages[0]), EFFORT),
+    )
+
+
+def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
+    """Return Dice of organs and pathologies, of CT and MR (Tables 7 and 8); None when targets have neither."""
+    last = at_round(values, runs[0].rounds)
+    parts = [(name, part) for name in ("kind", "modality") for part in sorted(set(last[name]) - {""})]
+    if not parts:
+        return None
+    averages = {name: means(last.filter(pl.col(name) != ""), "dice", split=(name,)) for name, _ in parts}
+    overall = means(last, "dice")
+    rows: list[tuple[Cell, ...]] = []
+    for user, segmenter in who_took_part(runs):
+        who = {"user": user, "segmenter": segmenter}
+        cells = [mean_at(averages[name], **who, **{name: part}) for name, part in parts]
+        rows.append((user, segmenter, mean_at(overall, **who), *cells))
+    counts = [f"{_targets(averages[name], name, part)} {part}" for name, part in parts]
+    return Sheet(
+        name="splits",
+        caption="Dice after the last round by kind of target and by modality.",
+        head=("Prompts", "Segmenter", "All", *(part for _, part in parts)),
+        rows=tuple(rows),
+        notes=(f"Targets: {', '.join(counts)}. They are different targets: compare down a column, not along a row.",),
+    )
+
+
+def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
+    """Return Dice with perturbed first boxes and the loss against exact ones (Table 9); None without such users."""
+    families = noise_families(runs)
+    if not families:
+        return None
+    last = at_round(values, runs[0].rounds)
+    averages = means(last, "dice")
+    noises = sorted({noise for members in families.values() for noise in members if noise})
+    rows: list[tuple[Cell, ...]] = []
+    for exact, members in families.items():
+        for segmenter in dict.fromkeys(run.segmenter for run in runs):
+            cells: list[Cell] = [mean_at(averages, user=exact, segmenter=segmenter)]
+            for noise in noises:
+                user = members.get(noise, "")
+                loss = _difference(last.filter(segmenter=segmenter), user, exact)
+                cells += [mean_at(averages, user=user, segmenter=segmenter), loss]
+            rows.append((exact, segmenter, *cells))
+    titles = [title for noise in noises for title in (f"±{noise} px", "difference")]
+    return Sheet(
+        name="noise",
+        caption="Dice with first boxes whose edges were moved at random, each by up to so many pixels.",
+        head=("Prompts", "Segmenter", "Exact", *titles),
+        rows=tuple(rows),
+        notes=("Differences are taken target by target.",),
+    )
+
+
+def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
+    """Return the areas under Dice as the field counts them, and NoC; None with one round."""
+    rounds = runs[0].rounds
+    if rounds == 1:
+        return None
+    statistics = [
+        Statistic(name="AuC", kind="auc", metric="dice"),
+        Statistic(name="sum", kind="auc_all", metric="dice"),
+    ]
+    if rounds >= 5:
+        statistics.append(Statistic(name="last five", kind="auc_last_five", metric="dice"))
+    statistics += [Statistic(name=f"NoC@{100 * t:g}", kind="noc", metric="dice", threshold=t) for t in NOC_AT]
+    averages = [means(statistic_frame(runs, statistic), "value") for statistic in statistics]
+    rows: list[tuple[Cell, ...]] = []
+    for user, segmenter in who_took_part(runs):
+        found = [mean_at(a, user=user, segmenter=segmenter) for a in averages]
+        rows.append((user, segmenter, *found))
+    notes = (
+        f"Areas are sums of trapezoids over Dice: AuC over all {rounds} rounds divided by {rounds - 1} (at most 1), "
+        f"sum as in autoPET (at most {rounds - 1}), last five as in CVPR 2025 (at most 4). NoC: rounds until Dice is "
+        f"that high, {rounds} where it never is.",
+    )
+    return Sheet(
+        name="areas",
+        caption="Areas under the curve of Dice over rounds, and rounds needed.",
+        head=("Prompts", "Segmenter", *(statistic.name for statistic in statistics)),
+        rows=tuple(rows),
+        notes=notes,
+    )
+
+
+def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
+    """Return Dice of each class after the last round, a column per user and segmenter."""
+    averages = means(at_round(values, runs[0].rounds), "dice")
+    who = who_took_part(runs)
+    is_one = len({segmenter for _, segmenter in who}) == 1
+    classes = averages.table.filter(level="class").select("dataset", "class").unique().sort("dataset", "class")
+    rows: list[tuple[Cell, ...]] = []
+    for dataset, name in classes.iter_rows():
+        where = {"dataset": dataset, "class": name}
+        lines = averages.table.filter(level="class", **where)
+        counts = [max(lines[column].to_list()) for column in ("cases", "targets")]
+        cells = [mean_at(averages, "class", user=user, segmenter=segmenter, **where) for user, segmenter in who]
+        rows.append((dataset, name, *counts, *cells))
+    titles = [user if is_one else f"{user} · {segmenter}" for user, segmenter in who]
+    return Sheet(
+        name="classes",
+        caption="Dice of each class after the last round.",
+        head=("Dataset", "Class", "Cases", "Targets", *titles),
+        rows=tuple(rows),
+    )
+
+
+def seconds_sheet(runs: Sequence[Run]) -> Sheet:
+    """Return the median seconds of the first and of later rounds, and of encoder passes."""
+    rows: list[tuple[Cell, ...]] = []
+    for user, segmenter in who_took_part(runs):
+        frames = [run.timings for run in runs if run.segmenter == segmenter]
+        timed = pl.concat(frames)
+        own = timed.filter(pl.col("user") == user)
+        parts = [own.filter(round=1), own.filter(pl.col("round") > 1), timed.filter(round=0)]
+        per_target = own.group_by("sample", "target", "repeat").agg(pl.col("predict_s").sum())
+        cells = [Value(mean=_median(part), decimals=4) for part in (*parts, per_target)]
+        rows.append((user, segmenter, *cells))
+    return Sheet(
+        name="seconds",
+        caption="Median seconds in the segmenter.",
+        head=("Prompts", "Segmenter", "First round", "Later rounds", "Encoder pass", "All rounds of a target"),
+        rows=tuple(rows),
+        notes=(
+            "Of what is predicted together each dialogue has its share. An encoder pass is that of a slice or volume.",
+        ),
+    )
+
+
+EFFORT = (
+    "Interactions are those really given, the mean over targets and below it the range: a point 1, a box in a slice 2, "
+    "a box in the volume 3, limits 2, a scribble 3; prompts that a lift makes for other slices cost nothing."
+)
+
+
+def effort_of(values: pl.DataFrame, *, user: str, segmenter: str) -> Value:
+    """Return the mean interactions spent on a target, with the range."""
+    spent = values.filter(user=user, segmenter=segmenter)["effort"].drop_nulls().to_numpy()
+    if not len(spent):
+        return Value(mean=math.nan)
+    low, high = float(spent.min()), float(spent.max())
+    note = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    return Value(mean=float(np.mean(spent)), decimals=1, note=note)
+
+
+def corrects(runs: Sequence[Run], user: str, segmenter: str) -> bool:
+    """Tell whether this user ever gave a second round of prompts."""
+    return any(len(d.prompts) > 1 for run in runs if run.segmenter == segmenter for d in run.finished(user))
+
+
+def noise_families(runs: Sequence[Run]) -> dict[str, dict[int, str]]:
+    """Return users who differ only in their edge noise, by the one without: {"3b-inter": {0: "3b-inter", 5: ...}}."""
+    found: dict[str, dict[int, str]] = {}
+    for run in runs:
+        for described in run.config["users"]:
+            options: dict[str, Any] = dict(described["options"])
+            noise = int(options.pop("edge_noise_px", 0))
+            found.setdefault(f"{described['name']} {options}", {})[noise] = str(described.get("written"))
+    return {members[0]: members for members in found.values() if 0 in members and len(members) > 1}
+
+
+def _difference(values: pl.DataFrame, user: str, exact: str) -> Value:
+    keys = ["segmenter", "dataset", "class", "sample", "target", "repeat"]
+    both = values.filter(user=user).join(values.filter(user=exact), on=keys, suffix="_exact")
+    both = both.with_columns((pl.col("dice") - pl.col("dice_exact")).alias("difference")).drop_nulls("difference")
+    if not both.height:
+        return Value(mean=math.nan)
+    mean = mean_at(means(both, "difference"))
+    return Value(mean=mean.mean, low=mean.low, high=mean.high, is_signed=True)
+
+
+def _targets(averages: Any, name: str, part: str) -> int:
+    return max(averages.table.filter(pl.col("level") == "all", pl.col(name) == part)["targets"].to_list())
+
+
+def _median(frame: pl.DataFrame) -> float:
+    return float(np.median(frame["predict_s"].to_numpy())) if frame.height else math.nan

@@ -1,0 +1,1 @@
+"""The generated body of the dataset `phantom`."""

@@ -1,0 +1,48 @@
+"""The ten sets of Table 1 of RadioActive, by name."""
+
+from __future__ import annotations
+
+import difflib
+
+from segarena.errors import InvalidInput
+from segarena.systems.volumes.preparation.published import PublishedSet
+from segarena.systems.volumes.preparation.rules.adrenal import ADRENAL
+from segarena.systems.volumes.preparation.rules.colorectal import COLORECTAL
+from segarena.systems.volumes.preparation.rules.hanseg import HANSEG
+from segarena.systems.volumes.preparation.rules.hcc_tace import HCC_TACE
+from segarena.systems.volumes.preparation.rules.hntsmrg import HNTSMRG
+from segarena.systems.volumes.preparation.rules.lnq import LNQ
+from segarena.systems.volumes.preparation.rules.ms_flair import MS_FLAIR
+from segarena.systems.volumes.preparation.rules.pengwin import PENGWIN
+from segarena.systems.volumes.preparation.rules.rider_lung import RIDER_LUNG
+from segarena.systems.volumes.preparation.rules.segrap import SEGRAP
+
+SETS: dict[str, PublishedSet] = {
+    one.name: one
+    for one in (
+        MS_FLAIR,
+        HANSEG,
+        HNTSMRG,
+        RIDER_LUNG,
+        LNQ,
+        COLORECTAL,
+        ADRENAL,
+        HCC_TACE,
+        PENGWIN,
+        SEGRAP,
+    )
+}
+"""In the order of the paper, D1 to D10."""
+
+
+def find_set(name: str) -> PublishedSet:
+    """Return the set of a name.
+
+    Raises:
+        InvalidInput: there is none; the message lists the near ones.
+    """
+    if name in SETS:
+        return SETS[name]
+    near = difflib.get_close_matches(name, SETS, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SETS)}"
+    raise InvalidInput(f"no radiology set is called {name!r}; {hint}")

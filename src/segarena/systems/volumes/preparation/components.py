@@ -1,0 +1,62 @@
+"""A mask of lesions to a label map of instances."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.systems.volumes.preparation.published import LabelArray
+from segarena.systems.volumes.preparation.volumes import smallest_type
+
+_STEPS = {6: 1, 18: 2, 26: 3}
+
+
+def instances(
+    mask: NDArray[np.bool_],
+    *,
+    connectivity: Literal[6, 18, 26] = 26,
+    dilation: int = 0,
+    least_voxels: int = 1,
+) -> LabelArray:
+    """Return the connected components of a mask, numbered 1..N in the order of their first voxels, grown ones included.
+
+    Args:
+        mask: bool (plane, row, column).
+        connectivity: voxels are neighbours across faces (6), edges too (18), corners too (26).
+        dilation: parts that touch after the mask has been grown by a ball of this radius in voxels are one component;
+            only the voxels of the mask itself are labelled.
+        least_voxels: smaller components are removed; counted in the mask itself.
+
+    Returns:
+        Labels of the smallest unsigned type; all 0 for an empty mask.
+    """
+    from scipy import ndimage
+
+    structure = ndimage.generate_binary_structure(3, _STEPS[connectivity])
+    grown = ndimage.binary_dilation(mask, _ball(dilation)) if dilation else mask
+    labels, _ = ndimage.label(grown, structure)
+    labels = np.where(mask, labels, 0)
+    return renumbered(labels, least_voxels=least_voxels)
+
+
+def renumbered(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) -> LabelArray:
+    """Return labels with ids 1..N without gaps, in the order of the old ids; 0 stays background.
+
+    Args:
+        labels: integers of at least 0.
+        least_voxels: ids of fewer become background.
+    """
+    # Plane by plane, so that no array of wide integers is as large as the volume.
+    sizes = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)
+    for plane in labels:
+        sizes += np.bincount(plane.ravel(), minlength=len(sizes))
+    keeps = sizes >= max(1, least_voxels)
+    keeps[0] = False
+    return smallest_type(np.where(keeps, np.cumsum(keeps), 0))[labels]
+
+
+def _ball(radius: int) -> NDArray[np.bool_]:
+    offsets = np.mgrid[(slice(-radius, radius + 1),) * 3]
+    return (offsets**2).sum(axis=0) <= radius**2

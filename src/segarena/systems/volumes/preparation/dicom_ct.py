@@ -1,0 +1,132 @@
+"""A CT series: its slices in order of position, in Hounsfield units, and where each of them lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import SampleInvalid
+from segarena.systems.volumes.preparation.dicom_series import Series, read_header
+
+if TYPE_CHECKING:
+    from segarena.systems.volumes.preparation.radiology import sitk
+
+_TAGS = ["ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing", "Rows", "Columns", "NumberOfFrames"]
+_UNEVEN = 0.1
+"""Slices may be this share of their distance away from where even ones would be."""
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SliceGrid:
+    """Where the voxels of a stack of parallel slices are, in millimetres, LPS as DICOM has it.
+
+    Attributes:
+        along_row, along_column: unit vectors; the first leads to the next column, the second to the next row.
+        origins: (planes, 3), the centre of each slice's first pixel.
+        spacing: between rows, and between columns.
+        shape: planes, rows, columns.
+    """
+
+    along_row: Vector
+    along_column: Vector
+    origins: NDArray[np.float64]
+    spacing: tuple[float, float]
+    shape: tuple[int, int, int]
+
+    @property
+    def normal(self) -> Vector:
+        """Unit vector from the first plane to the next."""
+        return np.cross(self.along_row, self.along_column)
+
+    @property
+    def heights(self) -> NDArray[np.float64]:
+        """(planes,), position of each along the normal; ascending."""
+        return self.origins @ self.normal
+
+    @property
+    def plane_spacing(self) -> float:
+        """Mean distance of neighbouring planes; of a single one, 1."""
+        heights = self.heights
+        return float(heights[-1] - heights[0]) / (len(heights) - 1) if len(heights) > 1 else 1.0
+
+
+def read_ct(series: Series) -> tuple[sitk.Image, SliceGrid]:
+    """Return a CT series as a volume and its grid; rescale slope and intercept are applied.
+
+    Raises:
+        SampleInvalid: slices of different grids, two at one position, missing ones, a tilted gantry, or unreadable
+            pixels.
+    """
+    from segarena.systems.volumes.preparation.radiology import sitk
+
+    files, grid = _sorted(series)
+    reader = sitk.ImageSeriesReader()
+    reader.SetFileNames([str(path) for path in files])
+    try:
+        image = reader.Execute()
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise SampleInvalid(f"CT series {series.uid}: pixels cannot be read: {reason}") from error
+    image.SetOrigin(grid.origins[0].tolist())
+    image.SetSpacing((grid.spacing[1], grid.spacing[0], grid.plane_spacing))
+    image.SetDirection(np.stack((grid.along_row, grid.along_column, grid.normal), axis=1).ravel().tolist())
+    return image, grid
+
+
+def _sorted(series: Series) -> tuple[list[Path], SliceGrid]:
+    headers = [_placed(path) for path in series.files]
+    first = headers[0]
+    for header in headers[1:]:
+        if not _lies_parallel(header, first):
+            raise SampleInvalid(f"CT series {series.uid}: its slices have different sizes, spacings or orientations")
+    cosines = np.array(first.ImageOrientationPatient, dtype=float)
+    along_row, along_column = cosines[:3], cosines[3:]
+    positions = np.array([header.ImagePositionPatient for header in headers], dtype=float)
+    order = np.argsort(positions @ np.cross(along_row, along_column), kind="stable")
+    grid = SliceGrid(
+        along_row=along_row,
+        along_column=along_column,
+        origins=positions[order],
+        spacing=(float(first.PixelSpacing[0]), float(first.PixelSpacing[1])),
+        shape=(len(headers), int(first.Rows), int(first.Columns)),
+    )
+    _check_even(series.uid, grid)
+    return [series.files[at] for at in order], grid
+
+
+def _placed(path: Path) -> Any:
+    header = read_header(path, _TAGS)
+    missing = [tag for tag in _TAGS[:-1] if header.get(tag) is None]
+    if missing or int(header.get("NumberOfFrames") or 1) != 1:
+        raise SampleInvalid(f"{path.name}: expected one CT slice with its place, but it lacks {missing or 'that'}")
+    return header
+
+
+def _lies_parallel(header: Any, other: Any) -> bool:
+    return (
+        (header.Rows, header.Columns) == (other.Rows, other.Columns)
+        and np.allclose(header.PixelSpacing, other.PixelSpacing, atol=1e-4)
+        and np.allclose(header.ImageOrientationPatient, other.ImageOrientationPatient, atol=1e-4)
+    )
+
+
+def _check_even(uid: str, grid: SliceGrid) -> None:
+    if len(grid.origins) == 1:
+        return
+    step = grid.plane_spacing
+    expected = grid.origins[0] + np.arange(len(grid.origins))[:, None] * step * grid.normal
+    away = np.linalg.norm(grid.origins - expected, axis=1)
+    gaps = np.diff(grid.heights)
+    if gaps.min() < 1e-3:
+        raise SampleInvalid(f"CT series {uid}: several slices at one position; expected one stack")
+    if away.max() > _UNEVEN * step:
+        raise SampleInvalid(
+            f"CT series {uid}: expected even slices, got gaps of {gaps.min():.3f} to {gaps.max():.3f} mm and up to "
+            f"{away.max():.3f} mm off; slices are missing, or the gantry was tilted"
+        )

@@ -1,0 +1,109 @@
+"""Which DICOM series lie in a folder, whatever its layout: told by their headers, not by names of folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from segarena.errors import DatasetMissing, SampleInvalid
+
+_TAGS = [
+    "SeriesInstanceUID",
+    "StudyInstanceUID",
+    "PatientID",
+    "Modality",
+    "SeriesDescription",
+    "ReferencedSeriesSequence",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One series.
+
+    Attributes:
+        modality: "CT", "SEG", ...
+        refers_to: the series that a segmentation was drawn on, "" when it does not say.
+        files: sorted by path.
+    """
+
+    uid: str
+    study: str
+    patient: str
+    modality: str
+    description: str
+    refers_to: str
+    files: tuple[Path, ...]
+
+
+def find_series(folder: Path) -> list[Series]:
+    """Return every series below a folder, sorted by patient, study and series UID.
+
+    Files that are not DICOM are passed over; headers only are read.
+
+    Raises:
+        DatasetMissing: there is no DICOM file.
+        MissingExtra: pydicom or SimpleITK is not installed.
+    """
+    files: dict[str, list[Path]] = {}
+    headers: dict[str, Any] = {}
+    for path in sorted(path for path in folder.rglob("*") if _is_dicom(path, folder)):
+        header = read_header(path, _TAGS)
+        uid = str(header.get("SeriesInstanceUID", ""))
+        headers.setdefault(uid, header)
+        files.setdefault(uid, []).append(path)
+    if not files:
+        raise DatasetMissing(f"{folder}: expected DICOM files there, found none; fetch the set or give its folder")
+    found = [_series(uid, header, files[uid]) for uid, header in headers.items()]
+    return sorted(found, key=lambda series: (series.patient, series.study, series.uid))
+
+
+def read_header(path: Path, tags: list[str]) -> Any:
+    """Return some elements of a DICOM file, without its pixels.
+
+    Raises:
+        SampleInvalid: it cannot be read.
+    """
+    from segarena.systems.volumes.preparation.radiology import InvalidDicomError, pydicom
+
+    try:
+        return pydicom.dcmread(path, stop_before_pixels=True, specific_tags=tags)
+    except (InvalidDicomError, OSError, ValueError, EOFError) as error:
+        raise SampleInvalid(f"{path}: expected a DICOM file, got: {error}; fetch it again") from error
+
+
+def grouped(series: Iterable[Series], by: Callable[[Series], str]) -> dict[str, list[Series]]:
+    """Return series by patient or study, in sorted order of that."""
+    groups: dict[str, list[Series]] = {}
+    for one in series:
+        groups.setdefault(by(one), []).append(one)
+    return dict(sorted(groups.items()))
+
+
+def of_modality(series: Iterable[Series], modality: str) -> list[Series]:
+    """Return the series of a modality."""
+    return [one for one in series if one.modality == modality]
+
+
+def _is_dicom(path: Path, folder: Path) -> bool:
+    # What was being fetched or unpacked when the program was stopped.
+    is_unfinished = any(part.endswith((".part", ".unpacking")) for part in path.relative_to(folder).parts)
+    if is_unfinished or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(132)[128:] == b"DICM"
+
+
+def _series(uid: str, header: Any, files: list[Path]) -> Series:
+    referenced = header.get("ReferencedSeriesSequence") or []
+    return Series(
+        uid=uid,
+        study=str(header.get("StudyInstanceUID", "")),
+        patient=str(header.get("PatientID", "")),
+        modality=str(header.get("Modality", "")),
+        description=str(header.get("SeriesDescription", "")),
+        refers_to=str(referenced[0].get("SeriesInstanceUID", "")) if referenced else "",
+        files=tuple(files),
+    )

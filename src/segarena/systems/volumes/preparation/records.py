@@ -1,0 +1,211 @@
+"""What is written beside the volumes: dataset.json, prepared.json, and the journal from which a stopped run goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from segarena.errors import DatasetError
+from segarena.systems.volumes.preparation.published import Output, PublishedSet, RawCase
+from segarena.systems.volumes.preparation.volumes import ENDING
+from segarena.version import __version__
+
+SUMMARY = "prepared.json"
+JOURNAL = "prepared.partial.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file that a case was made from; `path` is relative to the download folder."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRecord:
+    """A case that is there.
+
+    Attributes:
+        objects: how many instances, or classes, by folder of the output.
+    """
+
+    id: str
+    inputs: tuple[InputFile, ...]
+    objects: dict[str, int]
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> CaseRecord:
+        """Return a record as it was read from JSON."""
+        return cls(
+            id=record["id"],
+            inputs=tuple(InputFile(**file) for file in record["inputs"]),
+            objects=record["objects"],
+            notes=tuple(record["notes"]),
+        )
+
+
+def input_files(case: RawCase, download: Path) -> tuple[InputFile, ...]:
+    """Return the names, sizes and checksums of a case's files."""
+    return tuple(
+        InputFile(path=_name(path, download), bytes=path.stat().st_size, sha256=_sha256(path)) for path in case.inputs
+    )
+
+
+class Journal:
+    """Which cases of a set are done in a folder.
+
+    Args:
+        out: where prepared.json is or will be.
+        name: of the set.
+
+    Raises:
+        DatasetError: the folder holds another set, or a prepared.json that is none.
+    """
+
+    def __init__(self, out: Path, name: str) -> None:
+        self.out = out
+        out.mkdir(parents=True, exist_ok=True)
+        self._records: dict[str, CaseRecord] = {}
+        for record in [*self._finished(name), *self._unfinished()]:
+            self._records[record.id] = record
+
+    def done(self, case: RawCase, download: Path, outputs: tuple[Output, ...]) -> CaseRecord | None:
+        """Return the record of a case whose results are there and whose inputs have the sizes they had."""
+        record = self._records.get(case.id)
+        if record is None or not all(self._has(case.id, output) for output in outputs):
+            return None
+        now = {_name(path, download): path.stat().st_size for path in case.inputs}
+        return record if now == {file.path: file.bytes for file in record.inputs} else None
+
+    def add(self, record: CaseRecord) -> None:
+        """Note a case as done."""
+        self._records[record.id] = record
+        with (self.out / JOURNAL).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(dataclasses.asdict(record)) + "\n")
+
+    def others(self, known: Iterable[str], outputs: tuple[Output, ...]) -> list[str]:
+        """Return the cases whose images lie in the folders, of an earlier run, without those that are known."""
+        images = (
+            path for output in outputs for path in (self.out / output.folder / "imagesTr").glob(f"*_0000{ENDING}")
+        )
+        return sorted({path.name.removesuffix(f"_0000{ENDING}") for path in images} - set(known))
+
+    def close(self) -> None:
+        """Forget the journal, once prepared.json holds everything."""
+        (self.out / JOURNAL).unlink(missing_ok=True)
+
+    def _has(self, case: str, output: Output) -> bool:
+        folder = self.out / output.folder
+        labels = folder / "labelsTr" / case if output.overlapping else folder / "labelsTr" / f"{case}{ENDING}"
+        return labels.exists() and (folder / "imagesTr" / f"{case}_0000{ENDING}").is_file()
+
+    def _finished(self, name: str) -> list[CaseRecord]:
+        path = self.out / SUMMARY
+        if not path.exists():
+            return []
+        try:
+            summary = json.loads(path.read_text(encoding="utf-8"))
+            records = [CaseRecord.of(record) for record in summary["cases"]]
+            found = summary["name"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DatasetError(f"{path}: expected a record of an earlier preparation, got something else") from error
+        if found != name:
+            raise DatasetError(f"{self.out}: holds the prepared set {found!r}, expected {name!r}; choose another --out")
+        return records
+
+    def _unfinished(self) -> list[CaseRecord]:
+        path = self.out / JOURNAL
+        records: list[CaseRecord] = []
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            try:
+                records.append(CaseRecord.of(json.loads(line)))
+            except (KeyError, TypeError, ValueError):
+                # The line that was being written when the program was stopped.
+                continue
+        return records
+
+
+def write_dataset(published: PublishedSet, output: Output, out: Path, cases: int) -> None:
+    """Write the dataset.json of one output."""
+    classes = {name: number for number, name in enumerate(output.classes, start=1)}
+    _write(
+        out / output.folder / "dataset.json",
+        {
+            "name": f"{published.name}_{output.folder}" if output.folder else published.name,
+            "description": f"{published.title} ({published.paper} of RadioActive)",
+            "reference": published.source.page,
+            "modality": published.modality,
+            "sequence": published.sequence,
+            "channel_names": {"0": published.modality},
+            "kind": output.kind,
+            "tissue": output.tissue,
+            "layout": "file-per-class" if output.overlapping else "label-map",
+            "labels": {"background": 0, **classes},
+            "label_rule": published.rule,
+            "numTraining": cases,
+            "file_ending": ENDING,
+        },
+    )
+
+
+def write_summary(
+    published: PublishedSet,
+    journal: Journal,
+    records: list[CaseRecord],
+    *,
+    left_out: dict[str, str],
+    failed: dict[str, str],
+    is_partial: bool,
+) -> None:
+    """Write prepared.json, and close the journal."""
+    objects = {
+        output.folder or "all": sum(one.objects[output.folder] for one in records) for output in published.outputs
+    }
+    _write(
+        journal.out / SUMMARY,
+        {
+            "name": published.name,
+            "paper": published.paper,
+            "title": published.title,
+            "segarena": __version__,
+            "source": published.source.page,
+            "rule": published.rule,
+            "differences": dict(published.differences),
+            "counts": {
+                "stated": published.cases,
+                "prepared": len(records),
+                "left_out": len(left_out),
+                "failed": len(failed),
+                "objects": objects,
+            },
+            "is_partial": is_partial,
+            "left_out": left_out,
+            "failed": failed,
+            "cases": [dataclasses.asdict(record) for record in records],
+        },
+    )
+    journal.close()
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".part-{path.name}")
+    part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _name(path: Path, download: Path) -> str:
+    return path.relative_to(download).as_posix()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

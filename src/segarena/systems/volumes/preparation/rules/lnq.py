@@ -1,0 +1,54 @@
+"""D5: mediastinal lymph nodes in CT (LNQ 2023, TCIA)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from segarena.systems.volumes.preparation.components import instances
+from segarena.systems.volumes.preparation.dicom_cases import convert_lesions
+from segarena.systems.volumes.preparation.dicom_series import Series, find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
+from segarena.systems.volumes.preparation.sources import TciaCollection
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield the studies, which have one CT and one SEG each."""
+    studies = grouped(find_series(folder), lambda one: one.study)
+    for number, study in enumerate(studies.values()):
+        case = f"lnq_{number:04d}"
+        cts, segs = of_modality(study, "CT"), of_modality(study, "SEG")
+        if len(cts) == len(segs) == 1:
+            yield _case(case, cts[0], segs[0])
+        else:
+            reason = f"expected one CT and one SEG in study {study[0].study}, found {len(cts)} and {len(segs)}"
+            yield Skipped(id=case, reason=reason, by_rule=False)
+
+
+def _case(case: str, ct: Series, seg: Series) -> RawCase:
+    return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=lambda: _convert(ct, seg))
+
+
+def _convert(ct: Series, seg: Series) -> Converted | Skipped:
+    return convert_lesions(ct, seg, label=instances)
+
+
+LNQ = PublishedSet(
+    name="lnq",
+    paper="D5",
+    title="Mediastinal lymph nodes (LNQ 2023) in CT",
+    modality="CT",
+    cases=513,
+    size_gb=35,
+    licence="see the collection's page at TCIA",
+    source=TciaCollection(
+        collection="Mediastinal-Lymph-Node-SEG",
+        page="https://www.cancerimagingarchive.net/collection/mediastinal-lymph-node-seg/",
+    ),
+    outputs=(Output(kind="instance", classes=("lymph node",), tissue="pathology"),),
+    find=find,
+    rule="26-connected components; frames put on the CT by their positions",
+    differences={
+        "extra label files": "not written; the published not_padded_* files become cases without images",
+    },
+)

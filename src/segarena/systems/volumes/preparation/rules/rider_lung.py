@@ -1,0 +1,63 @@
+"""D4: lung lesions in CT (RIDER Lung CT with segmentations, TCIA)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from segarena.systems.volumes.preparation.components import instances
+from segarena.systems.volumes.preparation.dicom_cases import convert_lesions
+from segarena.systems.volumes.preparation.dicom_series import Series, find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
+from segarena.systems.volumes.preparation.sources import TciaManifests
+
+
+def find(folder: Path) -> Iterator[RawCase | Skipped]:
+    """Yield pairs of a CT and a SEG of one study; of several, those where the SEG refers to the CT."""
+    series = grouped(find_series(folder), lambda one: one.study)
+    pairs = [pair for study in series.values() for pair in _pairs(study)]
+    for number, (ct, seg) in enumerate(pairs):
+        yield _case(f"rider_lung_{number:04d}", ct, seg)
+    paired = {ct.uid for ct, _ in pairs}
+    for ct in of_modality((one for study in series.values() for one in study), "CT"):
+        if ct.uid not in paired:
+            yield Skipped(id=ct.uid, reason="a CT series without a segmentation of its own", by_rule=True)
+
+
+def _pairs(study: list[Series]) -> list[tuple[Series, Series]]:
+    cts, segs = of_modality(study, "CT"), of_modality(study, "SEG")
+    if len(cts) == len(segs) == 1:
+        return [(cts[0], segs[0])]
+    drawn_on = {seg.refers_to: seg for seg in reversed(segs)}
+    return [(ct, drawn_on[ct.uid]) for ct in cts if ct.uid in drawn_on]
+
+
+def _case(case: str, ct: Series, seg: Series) -> RawCase:
+    return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=lambda: _convert(ct, seg))
+
+
+def _convert(ct: Series, seg: Series) -> Converted | Skipped:
+    return convert_lesions(ct, seg, wanted=second_or_only, label=instances)
+
+
+def second_or_only(names: tuple[str, ...]) -> list[int]:
+    """Return the place of the segment that people drew: the second of several, the first being a prediction."""
+    return [min(1, len(names) - 1)]
+
+
+RIDER_LUNG = PublishedSet(
+    name="rider_lung",
+    paper="D4",
+    title="RIDER Lung CT, lesions",
+    modality="CT",
+    cases=58,
+    size_gb=8.5,
+    licence="see the collection's page at TCIA",
+    source=TciaManifests(page="https://www.cancerimagingarchive.net/analysis-result/rider-lungct-seg/", manifests=2),
+    outputs=(Output(kind="instance", classes=("lung lesion",), tissue="pathology"),),
+    find=find,
+    rule="the SEG's second segment, or its only one; 26-connected components",
+    differences={
+        "resampling": "frames go to CT slices by position, nearest neighbours; the same voxels where grids agree",
+    },
+)

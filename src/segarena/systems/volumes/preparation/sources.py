@@ -1,0 +1,246 @@
+"""Where the files of a set are: Zenodo, TCIA, IDC, a list of addresses, or behind a page one must visit oneself."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.parse
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from segarena.errors import DatasetError, DatasetMissing
+from segarena.systems.volumes.preparation.transfer import RemoteFile, Web
+
+TCIA = "https://services.cancerimagingarchive.net/nbia-api/services/v1"
+_S3_LINE = re.compile(r"s3://(?P<bucket>[\w.-]+)/(?P<prefix>[\w./-]+?)/?\*?(?=\s|$)", re.MULTILINE)
+
+
+class Source(Protocol):
+    """Something that knows which files to fetch."""
+
+    @property
+    def page(self) -> str:
+        """Where a person finds it."""
+        ...
+
+    @property
+    def needs(self) -> str:
+        """What one has to do oneself before it can be fetched; "" when nothing."""
+        ...
+
+    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+        """Return every file to fetch to `folder`.
+
+        Raises:
+            DatasetMissing: something must be put into `folder` by hand first; the message says what.
+            DatasetError: the list of files cannot be had.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlList:
+    """Plain addresses."""
+
+    page: str
+    urls: tuple[RemoteFile, ...]
+    needs: str = ""
+
+    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+        """Return the list."""
+        return list(self.urls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZenodoRecord:
+    """A record of Zenodo; sizes and md5 come from its REST API."""
+
+    record: int
+    base_url: str = "https://zenodo.org"
+    needs: str = ""
+
+    @property
+    def page(self) -> str:
+        """The record's page."""
+        return f"{self.base_url}/records/{self.record}"
+
+    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+        """Return the files of the record."""
+        url = f"{self.base_url}/api/records/{self.record}"
+        answer = _json(web.read(url), url)
+        try:
+            return [
+                RemoteFile(
+                    url=file["links"]["self"],
+                    path=_plain_name(file["key"], url),
+                    size_bytes=int(file["size"]),
+                    md5=str(file["checksum"]).removeprefix("md5:"),
+                )
+                for file in answer["files"]
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DatasetError(f"{url}: expected files with key, size, checksum and links.self, got others") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TciaCollection:
+    """All series of a TCIA collection, listed by the NBIA API."""
+
+    collection: str
+    page: str
+    base_url: str = TCIA
+    needs: str = ""
+
+    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+        """Return one zip per series."""
+        url = f"{self.base_url}/getSeries?{urllib.parse.urlencode({'Collection': self.collection, 'format': 'json'})}"
+        answer = _json(web.read(url), url)
+        if not isinstance(answer, list) or not all("SeriesInstanceUID" in series for series in answer):
+            raise DatasetError(f"{url}: expected a list of series with their SeriesInstanceUID, got something else")
+        return [_series(self.base_url, series["SeriesInstanceUID"]) for series in answer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TciaManifests:
+    """The series that .tcia manifests in the download folder list."""
+
+    page: str
+    manifests: int
+    base_url: str = TCIA
+
+    @property
+    def needs(self) -> str:
+        """The manifests."""
+        return f"{self.manifests} .tcia manifests (images and segmentations) from {self.page}"
+
+    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+        """Return one zip per series of all manifests."""
+        manifests = sorted(folder.glob("*.tcia"))
+        if len(manifests) < self.manifests:
+            raise DatasetMissing(
+                f"{folder}: expected {self.manifests} .tcia manifests, found {len(manifests)}; "
+                f"save those of images and segmentations from {self.page} there"
+            )
+        uids = [uid for manifest in manifests for uid in _listed_series(manifest)]
+        return [_series(self.base_url, uid) for uid in dict.fromkeys(uids)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdcManifest:
+    """The series that an s5cmd manifest of the Imaging Data Commons lists, over HTTPS from its public buckets.
+
+    Attributes:
+        collection: as IDC writes it.
+        bucket_url: the bucket's address, with `{bucket}` for its name.
+    """
+
+    collection: str
+    bucket_url: str = "https://{bucket}.s3.amazonaws.com"
+    page: str = field(default="https://portal.imaging.datacommons.cancer.gov/explore/", kw_only=True)
+
+    @property
+    def needs(self) -> str:
+        """The manifest."""
+        return f"the s5cmd manifest (AWS) of the collection {self.collection} from {self.page}"
+
+    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+        """Return every file of every listed series, with md5 where the bucket states it."""
+        manifests = sorted(folder.glob("*.s5cmd"))
+        if not manifests:
+            raise DatasetMissing(f"{folder}: expected {self.needs} as a file *.s5cmd there, found none")
+        text = "\n".join(_lines(manifest) for manifest in manifests)
+        found = list(dict.fromkeys(match.groups() for match in _S3_LINE.finditer(text)))
+        if not found:
+            raise DatasetError(f"{manifests[0]}: expected lines like 'cp s3://idc-open-data/SERIES/* .', found none")
+        return [file for bucket, prefix in found for file in self._list(bucket, prefix, web)]
+
+    def _list(self, bucket: str, prefix: str, web: Web) -> Iterator[RemoteFile]:
+        base, token = self.bucket_url.format(bucket=bucket), ""
+        while True:
+            query = {"list-type": "2", "prefix": f"{prefix}/", **({"continuation-token": token} if token else {})}
+            url = f"{base}/?{urllib.parse.urlencode(query)}"
+            page = _xml(web.read(url), url)
+            for entry in page.iterfind("{*}Contents"):
+                key, tag = entry.findtext("{*}Key", ""), entry.findtext("{*}ETag", "").strip('"')
+                yield RemoteFile(
+                    url=f"{base}/{urllib.parse.quote(key)}",
+                    path=f"{_plain_name(prefix.rsplit('/', 1)[-1], url)}/{_plain_name(key.rsplit('/', 1)[-1], url)}",
+                    size_bytes=int(entry.findtext("{*}Size", "0")),
+                    # The tag of an object uploaded in pieces has a dash and is not its md5.
+                    md5=tag if re.fullmatch("[0-9a-f]{32}", tag) else None,
+                )
+            token = page.findtext("{*}NextContinuationToken", "")
+            if not token:
+                return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByHand:
+    """Files that only a person at a browser can fetch."""
+
+    page: str
+    wanted: tuple[str, ...]
+
+    @property
+    def needs(self) -> str:
+        """The files."""
+        return f"{', '.join(self.wanted)} from {self.page}"
+
+    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
+        """Return nothing when the files are there.
+
+        Raises:
+            DatasetMissing: they are not; the message says what to put where.
+        """
+        missing = [pattern for pattern in self.wanted if not any(folder.rglob(pattern))]
+        if missing:
+            raise DatasetMissing(
+                f"{folder}: this set cannot be fetched automatically; download {', '.join(missing)} from {self.page} "
+                f"with a browser, put it there, and run the same command without --fetch"
+            )
+        return []
+
+
+def _series(base_url: str, uid: Any) -> RemoteFile:
+    if not re.fullmatch(r"[0-9.]{1,64}", str(uid)):
+        raise DatasetError(f"{uid!r}: expected a DICOM series UID, digits and dots")
+    return RemoteFile(url=f"{base_url}/getImage?SeriesInstanceUID={uid}", path=f"{uid}.zip", folder=str(uid))
+
+
+def _listed_series(manifest: Path) -> list[str]:
+    _, _, text = _lines(manifest).partition("ListOfSeriesToDownload=")
+    if not text.strip():
+        raise DatasetError(f"{manifest}: expected a TCIA manifest with ListOfSeriesToDownload=, found no series in it")
+    return text.split()
+
+
+def _lines(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{file}: expected a manifest as text, got: {error}") from error
+
+
+def _json(text: bytes, url: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DatasetError(f"{url}: expected JSON, got something else; try again later") from error
+
+
+def _xml(text: bytes, url: str) -> ET.Element:
+    if b"<!DOCTYPE" in text:
+        raise DatasetError(f"{url}: expected a plain bucket listing, got XML with a document type")
+    try:
+        return ET.fromstring(text)  # noqa: S314 - entities need a document type, refused above
+    except ET.ParseError as error:
+        raise DatasetError(f"{url}: expected a bucket listing in XML, got something else") from error
+
+
+def _plain_name(name: str, url: str) -> str:
+    if name in ("", ".", "..") or re.search(r"[/\\:\0]", name):
+        raise DatasetError(f"{url}: expected plain file names, got {name!r}")
+    return name

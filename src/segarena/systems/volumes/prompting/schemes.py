@@ -1,0 +1,143 @@
+"""The prompting schemes of RadioActive by name: what a person gives first, and how it is meant to be spread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from segarena.dialogue import Spread
+from segarena.errors import InvalidInput
+from segarena.prompts import Prompt
+from segarena.systems.volumes.prompting import boxes, points
+from segarena.systems.volumes.prompting.sliced import SlicedTarget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a scheme is carried out where there is a choice; see the functions of `points` and `boxes`."""
+
+    centre: points.Centre = "box"
+    centre_order: points.CentreOrder = "plane"
+    quirks: frozenset[str] = frozenset()
+
+
+_Give: TypeAlias = Callable[[SlicedTarget, np.random.Generator, int, Manner], Sequence[Prompt]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheme:
+    """A way to start a dialogue.
+
+    Attributes:
+        form: how its name is written; N stands for a number.
+        table_name: what RadioActive's tables call it.
+        kinds: the kinds of prompts given.
+        spread: how they are meant for the other slices.
+        is_random: the same target may get other prompts.
+        give: the prompts of a target; none for an empty one.
+    """
+
+    form: str
+    table_name: str
+    kinds: frozenset[str]
+    spread: Spread
+    is_random: bool
+    give: _Give
+
+
+def _scheme(form: str, table_name: str, kinds: str, spread: Spread, give: _Give, *, is_random: bool = False) -> Scheme:
+    return Scheme(
+        form=form,
+        table_name=table_name,
+        kinds=frozenset(kinds.split()),
+        spread=spread,
+        is_random=is_random,
+        give=give,
+    )
+
+
+def _repeats(manner: Manner) -> bool:
+    return "repeated-points" in manner.quirks
+
+
+SCHEMES: tuple[Scheme, ...] = (
+    _scheme(
+        "N-pps",
+        "N PPS",
+        "click",
+        "stay",
+        lambda t, rng, n, m: points.points_per_slice(t, rng, n, repeats_points=_repeats(m)),
+        is_random=True,
+    ),
+    _scheme(
+        "N±pps",
+        "N±PPS",
+        "click",
+        "stay",
+        lambda t, rng, n, m: points.points_per_slice_of_both_signs(t, rng, n),
+        is_random=True,
+    ),
+    _scheme("center-pps", "1 Center P", "click", "stay", lambda t, rng, n, m: points.centre_per_slice(t)),
+    _scheme("box-ps", "Box PS", "box", "stay", lambda t, rng, n, m: boxes.box_per_slice(t)),
+    _scheme(
+        "Np-inter",
+        "NP Inter",
+        "click",
+        "interpolate",
+        lambda t, rng, n, m: points.key_points(t, n, centre=m.centre, repeats_points=_repeats(m)),
+    ),
+    _scheme("Nb-inter", "NB Inter", "box", "interpolate", lambda t, rng, n, m: boxes.key_boxes(t, n)),
+    _scheme(
+        "p-prop",
+        "5P Prop",
+        "click limits",
+        "propagate",
+        lambda t, rng, n, m: points.points_to_propagate(t, rng),
+        is_random=True,
+    ),
+    _scheme(
+        "center-prop",
+        "P Prop, as in the text",
+        "click limits",
+        "propagate",
+        lambda t, rng, n, m: points.centre_to_propagate(t, centre=m.centre),
+    ),
+    _scheme("b-prop", "B Prop", "box limits", "propagate", lambda t, rng, n, m: boxes.box_to_propagate(t)),
+    _scheme("3d-box-slices", "from 3D Box", "box", "extrude", lambda t, rng, n, m: boxes.box_of_volume(t)),
+    _scheme("N-ppv", "N PPV", "click", "stay", lambda t, rng, n, m: points.points_in_volume(t, rng, n), is_random=True),
+    _scheme(
+        "N-center-ppv",
+        "N center PPV",
+        "click",
+        "stay",
+        lambda t, rng, n, m: points.centres_in_volume(t, n, centre=m.centre, order=m.centre_order),
+    ),
+    _scheme(
+        "3d-box",
+        "3D Box",
+        "box",
+        "stay",
+        lambda t, rng, n, m: boxes.box_of_volume(t, is_inclusive="inclusive-box" in m.quirks),
+    ),
+    _scheme("centroid", "", "click", "stay", lambda t, rng, n, m: points.centroid(t)),
+)
+
+
+def find_scheme(name: str) -> tuple[Scheme, int]:
+    """Return the scheme called `name`, and the number in its name (0 if there is none); "+-" may stand for "±".
+
+    Raises:
+        InvalidInput: no scheme is called so.
+    """
+    written = name.replace("+-", "±")
+    for scheme in SCHEMES:
+        match = re.fullmatch(re.escape(scheme.form).replace("N", r"([1-9]\d{0,3})"), written)
+        if match is not None:
+            return scheme, int(match.group(1)) if match.groups() else 0
+    raise InvalidInput(
+        f"no prompting scheme is called {name!r}; there are {', '.join(s.form for s in SCHEMES)} with a number for N"
+    )

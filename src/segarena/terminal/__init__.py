@@ -1,0 +1,1 @@
+"""What commands share: one-line errors, tables, progress. Systems use it for commands of their own."""

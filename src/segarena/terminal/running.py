@@ -1,0 +1,28 @@
+"""A run with a progress bar, and its first table: what `segarena run` and commands that judge show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+
+def run_and_show(benchmark: str, **options: Any) -> int:
+    """Run with a progress bar and print where it lies; return the number of failures."""
+    from segarena.engine.evaluate import evaluate
+    from segarena.registry import PluginSpec
+    from segarena.reports import terminal_table
+    from segarena.terminal.progress import RunProgress
+
+    console = Console(stderr=True)
+    title = f"{PluginSpec.parse(benchmark).reference} · {options['segmenter']}"
+    with RunProgress(title, console, workers=options["workers"]) as progress:
+        folder = evaluate(benchmark, on_progress=progress.update, **options)
+    Console().print(terminal_table([folder.path]))
+    failures = folder.config["counts"]["failures"]
+    for user, count in folder.config["counts"].get("targets_without", {}).items():
+        console.print(f"user {user} had nothing to say about {count} of {folder.config['counts']['targets']} targets")
+    if failures:
+        console.print(f"[yellow]failures among the records: {failures}; `segarena report` lists them[/yellow]")
+    console.print(f"run: {folder.path}   look at it: segarena report {folder.path}")
+    return failures

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import ndimage
+
+from segarena.arrays.components import largest_component
+
+MASKS = st.integers(2, 3).flatmap(
+    lambda axes: hnp.arrays(np.bool_, hnp.array_shapes(min_dims=axes, max_dims=axes, max_side=9))
+)
+
+
+def slow_largest(mask, ties):
+    labels, count = ndimage.label(mask, np.ones((3,) * mask.ndim))
+    components = [labels == label for label in range(1, count + 1)]
+    components.sort(key=lambda part: np.flatnonzero(part)[0], reverse=ties == "last")
+    return max(components, key=np.count_nonzero, default=None)  # max keeps the first of equals
+
+
+def whole(component, shape):
+    mask = np.zeros(shape, dtype=bool)
+    mask[component.window] = component.mask
+    return mask
+
+
+@given(mask=MASKS, ties=st.sampled_from(["first", "last"]))
+def test_largest_component_is_that_of_a_plain_labelling(mask, ties):
+    expected, found = slow_largest(mask, ties), largest_component(mask, ties=ties)
+    assert (found is None) == (expected is None)
+    if found is not None:
+        assert np.array_equal(whole(found, mask.shape), expected)
+        assert all(found.mask.any(axis=axis).any() for axis in range(mask.ndim))
+
+
+@pytest.mark.parametrize("density", [0.05, 0.15, 0.3, 0.6])
+@pytest.mark.parametrize("shape", [(40, 30), (12, 14, 16), (1, 20, 20), (20, 1, 20), (20, 20, 1)])
+def test_largest_component_of_noise(density, shape):
+    for seed in range(5):
+        mask = np.random.default_rng(seed).random(shape) < density
+        for ties in ("first", "last"):
+            assert np.array_equal(whole(largest_component(mask, ties=ties), shape), slow_largest(mask, ties))
+
+
+@pytest.mark.parametrize("density", [0.0, 0.001, 0.03, 0.5])
+@pytest.mark.parametrize("ties", ["first", "last"])
+def test_largest_component_of_a_large_noisy_volume(density, ties):
+    shape = (70, 130, 130)
+    mask = np.random.default_rng(1).random(shape) < density
+    for plane, row, column in ((3, 4, 5), (60, 100, 10)) if 0 < density < 0.1 else ():  # two of equal size
+        mask[plane - 1 : plane + 2, row - 1 : row + 2, column - 1 : column + 101] = False
+        mask[plane, row, column : column + 100] = True
+    found = largest_component(mask, ties=ties)
+    labels, count = ndimage.label(mask, np.ones((3, 3, 3)))
+    if not count:
+        assert found is None
+        return
+    sizes = np.bincount(labels.ravel())[1:]
+    equals = 1 + np.flatnonzero(sizes == sizes.max())
+    firsts = [int(np.argmax(labels.ravel() == label)) for label in equals]
+    label = equals[firsts.index(min(firsts) if ties == "first" else max(firsts))]
+    assert np.array_equal(whole(found, shape), labels == label)
+
+
+def test_components_joined_late_are_one():
+    snake = np.zeros((3, 5, 9), dtype=bool)
+    snake[0, 0], snake[0, 4], snake[0, 2], snake[2, 2, 4] = True, True, True, True
+    snake[0, 1, 8] = snake[1, 3, 0] = True  # the second and third line touch by corners only
+    assert largest_component(snake, ties="first").mask.sum() == 9 + 1 + 9 + 1 + 9
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 0, 0), (2, 3, 0), (2, 0, 3)])
+def test_nothing_has_no_component(shape):
+    assert largest_component(np.zeros(shape, dtype=bool)) is None
+
+
+def test_window_is_tight():
+    mask = np.zeros((6, 7, 8), dtype=bool)
+    mask[2:4, 3:5, 1:7] = True
+    assert largest_component(mask).window == (slice(2, 4), slice(3, 5), slice(1, 7))
+
+
+def test_memory_stays_below_the_volume():
+    import tracemalloc
+
+    planes, rows, columns = np.ogrid[:60, :120, :120]
+    ball = (planes - 30) ** 2 + (rows - 60) ** 2 / 4 + (columns - 60) ** 2 / 4 <= 28**2
+    largest_component(ball)
+    tracemalloc.start()
+    largest_component(ball)
+    assert tracemalloc.get_traced_memory()[1] < 2 * ball.size
+    tracemalloc.stop()

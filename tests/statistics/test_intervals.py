@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from segarena.errors import InvalidInput
+from segarena.statistics.intervals import bootstrap_mean, paired_difference
+
+RNG = np.random.default_rng(7)
+
+
+def test_the_mean_is_the_plain_mean():
+    interval = bootstrap_mean([1.0, 2.0, 6.0])
+    assert interval.mean == 3.0
+    assert interval.n == 3
+    assert 1.0 <= interval.low <= 3.0 <= interval.high <= 6.0
+
+
+def test_equal_values_have_no_width():
+    interval = bootstrap_mean([0.25] * 9)
+    assert (interval.mean, interval.low, interval.high) == (0.25, 0.25, 0.25)
+
+
+def test_no_values_and_one_value_have_no_interval():
+    none, one = bootstrap_mean([]), bootstrap_mean([0.4])
+    assert none.n == 0
+    assert all(map(math.isnan, (none.mean, none.low, none.high)))
+    assert (one.mean, one.n) == (0.4, 1)
+    assert math.isnan(one.low)
+    assert math.isnan(one.high)
+
+
+def test_many_values_of_one_image_have_no_interval_either():
+    assert math.isnan(bootstrap_mean([0.1, 0.9, 0.5], ["a", "a", "a"]).low)
+
+
+def test_two_values_have_the_binomial_quantiles():
+    # Means of two draws from {0, 1} are 0, 0.5, 1 with 1/4, 1/2, 1/4.
+    half = bootstrap_mean([0.0, 1.0], level=0.4, repeats=4000)
+    wide = bootstrap_mean([0.0, 1.0], level=0.6, repeats=4000)
+    assert (half.low, half.high) == (0.5, 0.5)
+    assert (wide.low, wide.high) == (0.0, 1.0)
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_seed_another():
+    values = RNG.random(30)
+    assert bootstrap_mean(values, seed=3) == bootstrap_mean(values, seed=3)
+    assert bootstrap_mean(values, seed=3) != bootstrap_mean(values, seed=4)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
+def test_agrees_with_scipy(level):
+    values = RNG.gamma(2.0, size=60)
+    expected = stats.bootstrap(
+        (values,), np.mean, n_resamples=20000, confidence_level=level, method="percentile", rng=RNG
+    ).confidence_interval
+    mine = bootstrap_mean(values, repeats=20000, level=level)
+    noise = 0.05 * values.std(ddof=1) / math.sqrt(len(values))
+    assert mine.low == pytest.approx(expected.low, abs=noise)
+    assert mine.high == pytest.approx(expected.high, abs=noise)
+
+
+def test_the_interval_covers_the_true_mean_about_as_often_as_it_says():
+    rng = np.random.default_rng(11)
+    covered = 0
+    for seed in range(300):
+        interval = bootstrap_mean(rng.normal(size=50), repeats=400, level=0.9, seed=seed)
+        covered += interval.low <= 0 <= interval.high
+    # Binomial(300, 0.88) lies in 0.82..0.94 but for one time in 500.
+    assert 0.82 <= covered / 300 <= 0.94
+
+
+def test_clusters_cover_the_true_mean_where_single_values_do_not():
+    rng = np.random.default_rng(12)
+    images = np.repeat(np.arange(30), 8)
+    covered = {"clusters": 0, "singly": 0}
+    for seed in range(200):
+        values = np.repeat(rng.normal(size=30), 8) + 0.1 * rng.normal(size=240)
+        for name, clusters in (("clusters", images), ("singly", None)):
+            interval = bootstrap_mean(values, clusters, repeats=300, level=0.9, seed=seed)
+            covered[name] += interval.low <= 0 <= interval.high
+    assert covered["clusters"] >= 160
+    assert covered["singly"] <= 110
+
+
+def test_a_cluster_for_each_value_is_the_plain_bootstrap():
+    values = RNG.random(25)
+    assert bootstrap_mean(values, np.arange(25)) == bootstrap_mean(values)
+
+
+def test_clusters_of_unequal_size_keep_the_mean_over_values():
+    interval = bootstrap_mean([0.0, 0.0, 0.0, 1.0], ["a", "a", "a", "b"], repeats=4000, level=0.6)
+    assert interval.mean == 0.25
+    assert (interval.low, interval.high) == (0.0, 1.0)
+
+
+def test_the_order_of_clustered_values_does_not_matter():
+    values, images = RNG.random(40), np.repeat(list("abcdefgh"), 5)
+    order = RNG.permutation(40)
+    first, second = bootstrap_mean(values, images), bootstrap_mean(values[order], images[order])
+    assert second.low == pytest.approx(first.low, abs=1e-12)
+    assert second.high == pytest.approx(first.high, abs=1e-12)
+
+
+def test_memory_stays_bounded():
+    values = RNG.random(20_000)
+    tracemalloc.start()
+    bootstrap_mean(values, repeats=1000)
+    paired_difference(values, values[::-1], repeats=1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6  # the whole table of draws would take 160 MB
+
+
+@pytest.mark.parametrize(
+    ("values", "options"),
+    [
+        ([[1.0]], {}),
+        ([1.0, np.nan], {}),
+        ([1.0, np.inf], {}),
+        ([1.0, 2.0], {"clusters": ["a"]}),
+        ([1.0, 2.0], {"repeats": 0}),
+        ([1.0, 2.0], {"level": 1.0}),
+    ],
+)
+def test_unusable_input_is_refused(values, options):
+    with pytest.raises(InvalidInput):
+        bootstrap_mean(values, **options)
+
+
+def test_paired_difference_by_hand():
+    pair = paired_difference([0.9, 0.8, 0.5, 0.7], [0.5, 0.8, 0.6, 0.2])
+    assert pair.difference == pytest.approx(0.2)
+    assert (pair.n, pair.better, pair.ties) == (4, 0.5, 0.25)
+    # Of the 8 signs of (.4, -.1, .5) four reach |.8|: both signs of .4 + .5 with any of .1.
+    assert pair.p_value == 0.5
+
+
+def test_lower_may_be_better():
+    pair = paired_difference([1.0, 5.0, 2.0], [2.0, 4.0, 9.0], higher_is_better=False)
+    assert pair.better == pytest.approx(2 / 3)
+    assert pair.difference == pytest.approx(-7 / 3)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_few_pairs_are_tested_exactly(count):
+    first, second = RNG.random(count), RNG.random(count)
+    expected = 1.0
+    if count > 1:
+        expected = stats.permutation_test(
+            (first, second), lambda a, b, axis: np.mean(a - b, axis=axis), permutation_type="samples", vectorized=True
+        ).pvalue
+    assert paired_difference(first, second).p_value == pytest.approx(expected)
+
+
+def test_many_pairs_are_tested_by_random_flips():
+    first = RNG.normal(0.3, 1.0, 40)
+    pair = paired_difference(first, np.zeros(40), repeats=20000)
+    expected = stats.permutation_test(
+        (first, np.zeros(40)),
+        lambda a, b, axis: np.mean(a - b, axis=axis),
+        permutation_type="samples",
+        n_resamples=20000,
+        vectorized=True,
+        rng=RNG,
+    ).pvalue
+    assert pair.p_value == pytest.approx(expected, abs=0.015)
+
+
+def test_the_paired_interval_is_that_of_the_differences():
+    first, second = RNG.random(30), RNG.random(30)
+    pair, single = paired_difference(first, second), bootstrap_mean(first - second)
+    assert (pair.difference, pair.low, pair.high) == (single.mean, single.low, single.high)
+
+
+def test_the_other_way_round_has_the_same_p_and_the_other_sign():
+    first, second = RNG.random(9), RNG.random(9)
+    there, back = paired_difference(first, second), paired_difference(second, first)
+    assert back.difference == -there.difference
+    assert back.p_value == there.p_value
+
+
+def test_clusters_flip_together():
+    # Two images whose targets all agree: only 4 flips exist, half of them as far from 0.
+    pair = paired_difference([1.0] * 6, [0.0] * 6, ["a"] * 3 + ["b"] * 3)
+    assert pair.p_value == 0.5
+    assert paired_difference([1.0] * 6, [0.0] * 6).p_value == 2 / 64
+
+
+def test_equal_segmenters_do_not_differ():
+    pair = paired_difference([0.5] * 30, [0.5] * 30)
+    assert (pair.difference, pair.p_value, pair.ties, pair.better) == (0.0, 1.0, 1.0, 0.0)
+
+
+def test_no_pairs_and_one_pair():
+    none, one = paired_difference([], []), paired_difference([1.0], [0.5])
+    assert none.n == 0
+    assert all(map(math.isnan, (none.difference, none.low, none.p_value, none.better, none.ties)))
+    assert (one.difference, one.p_value, one.better) == (0.5, 1.0, 1.0)
+    assert math.isnan(one.low)
+
+
+def test_pairs_need_as_many_of_each():
+    with pytest.raises(InvalidInput, match="as many"):
+        paired_difference([1.0, 2.0], [1.0])

@@ -1,0 +1,101 @@
+import json
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from segarena.arrays.label_edges import thin_label_edges
+from segarena.errors import DatasetMissing, InvalidMask, RunConflict
+from segarena.systems.scenes.demo.files import write_demo
+from segarena.systems.scenes.demo.scenes import demo_scenes
+from segarena.systems.scenes.measures.journal import Journal, work_through
+from segarena.systems.scenes.measures.sources import find_images, read_boundaries
+from segarena.systems.scenes.measures.survey import Survey
+
+LABELS = np.repeat([[1, 2]], 6, axis=0).repeat([5, 6], axis=1)
+
+
+def write_compact(path, labels=LABELS, boundaries=None):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    more = {} if boundaries is None else {"boundaries": np.packbits(boundaries, axis=2)}
+    np.savez(path, labels=np.stack([labels, labels]).astype(np.uint8), **more)
+
+
+def test_compact_and_original_files_hold_the_same(tmp_path):
+    edges = np.random.default_rng(0).random((2, *LABELS.shape)) < 0.3
+    write_compact(tmp_path / "compact" / "human" / "test" / "7.npz", boundaries=edges)
+    cells = np.empty((1, 2), object)
+    for k in range(2):
+        cells[0, k] = {"Segmentation": LABELS.astype(np.uint16), "Boundaries": edges[k].astype(np.uint8)}
+    original = tmp_path / "original" / "BSR" / "BSDS500" / "data" / "groundTruth" / "test"
+    original.mkdir(parents=True)
+    savemat(original / "7.mat", {"groundTruth": cells})
+    for folder in ("compact", "original"):
+        (image,) = find_images(tmp_path / folder)
+        assert (image.id, image.split) == ("7", "test")
+        for k, drawing in enumerate(image.drawings()):
+            np.testing.assert_array_equal(drawing.labels, LABELS)
+            np.testing.assert_array_equal(drawing.edges, edges[k])
+
+
+def test_files_without_boundaries_have_those_of_their_regions(tmp_path):
+    write_compact(tmp_path / "7.npz")
+    (image,) = find_images(tmp_path)
+    np.testing.assert_array_equal(image.drawings()[0].edges, thin_label_edges(LABELS))
+
+
+def test_files_of_scenes_have_their_images(tmp_path):
+    write_demo(demo_scenes(images=2), tmp_path)
+    images = find_images(tmp_path / "scenes.json")
+    assert [image.id for image in images] == ["1", "2"]
+    assert len(images[0].drawings()) == 5
+
+
+def test_splits_are_chosen_by_name(tmp_path):
+    for split in ("test", "val"):
+        write_compact(tmp_path / "human" / split / f"{split}.npz")
+    assert [image.id for image in find_images(tmp_path, splits=["val"])] == ["val"]
+    with pytest.raises(DatasetMissing, match="found splits: test, val"):
+        find_images(tmp_path, splits=["train"])
+    with pytest.raises(DatasetMissing):
+        find_images(tmp_path / "nowhere")
+
+
+def test_boundaries_of_another_number_are_refused(tmp_path):
+    write_compact(tmp_path / "7.npz", boundaries=np.zeros((1, *LABELS.shape), bool))
+    with pytest.raises(InvalidMask, match="boundaries"):
+        read_boundaries(tmp_path / "7.npz", [LABELS, LABELS])
+    (tmp_path / "8.npz").write_bytes(b"not an archive")
+    with pytest.raises(InvalidMask):
+        find_images(tmp_path)[1].drawings()
+
+
+def double(value):
+    return {"twice": 2 * value}
+
+
+def test_work_goes_on_where_it_stopped(tmp_path):
+    path = tmp_path / "out" / "images.jsonl"
+    items = [(str(k), k) for k in range(4)]
+    list(work_through(items[:2], double, Journal(path, {"rule": 1})))
+    with path.open("ab") as file:
+        file.write(b'{"key": "2", "resu')  # cut off while it was written
+    asked = []
+    found = dict(work_through(items, lambda k: asked.append(k) or double(k), Journal(path, {"rule": 1})))
+    assert asked == [2, 3]
+    assert found == {str(k): {"twice": 2 * k} for k in range(4)}
+    assert Journal(path, {"rule": 1}).done == found
+
+
+def test_results_of_another_request_are_not_taken(tmp_path):
+    Journal(tmp_path / "images.jsonl", {"rule": 1})
+    with pytest.raises(RunConflict, match="another folder"):
+        Journal(tmp_path / "images.jsonl", {"rule": 2})
+
+
+def test_processes_give_the_same_in_the_same_order(tmp_path):
+    write_demo(demo_scenes(images=3), tmp_path)
+    images = find_images(tmp_path / "scenes.json")
+    survey = Survey.of_statistics()
+    alone, together = (list(survey.run(images, tmp_path / str(w), workers=w)) for w in (1, 2))
+    assert json.dumps(alone) == json.dumps(together)

@@ -1,0 +1,73 @@
+import zipfile
+
+import pytest
+
+from segarena.errors import DatasetError
+from segarena.systems.volumes.preparation.tables import column, read_table
+
+SHEET = (
+    '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+    '<row r="1"><c r="B1" t="s"><v>0</v></c><c r="D1" t="s"><v>1</v></c></row>'
+    '<row r="2"><c r="A2" t="inlineStr"><is><t>ID</t></is></c><c r="B2" t="s"><v>2</v></c><c r="C2" t="s"><v>3</v></c>'
+    '<c r="D2" t="s"><v>2</v></c><c r="E2" t="s"><v>3</v></c></row>'
+    '<row r="4"><c r="A4"><v>1</v></c><c r="C4"><v>1.5</v></c><c r="E4"><v>6.5</v></c></row>'
+    "</sheetData></worksheet>"
+)
+SHARED = (
+    '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>T1</t></si>'
+    "<si><r><t>FL</t></r><r><t>AIR</t></r></si><si><t>Rows</t></si><si><t>Spacing Between Slices</t></si></sst>"
+)
+
+
+@pytest.fixture
+def book(tmp_path):
+    """Write an .xlsx with a first sheet and shared texts."""
+
+    def write(sheet=SHEET, shared=SHARED):
+        with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as out:
+            out.writestr("xl/worksheets/sheet10.xml", "<worksheet/>")
+            out.writestr("xl/worksheets/sheet1.xml", sheet)
+            out.writestr("xl/sharedStrings.xml", shared)
+        return tmp_path / "a.xlsx"
+
+    return write
+
+
+def test_cells_of_a_workbook_stand_where_they_say(book):
+    assert read_table(book()) == [
+        ["", "T1", "", "FLAIR"],
+        ["ID", "Rows", "Spacing Between Slices", "Rows", "Spacing Between Slices"],
+        [],
+        ["1", "", "1.5", "", "6.5"],
+    ]
+
+
+def test_a_column_is_found_below_its_group(book):
+    table = read_table(book())
+    assert column(table, "spacing between slices", group="flair") == ["", "6.5"]
+    assert column(table, "Spacing Between Slices", group="T1") == ["", "1.5"]
+    assert column(table, "Spacing Between Slices") == ["", "1.5"]
+
+
+def test_csv_needs_no_groups(tmp_path):
+    (tmp_path / "a.csv").write_text("\ufeffID,Spacing Between Slices\n3,4.5\n", encoding="utf-8")
+    assert column(read_table(tmp_path / "a.csv"), "Spacing Between Slices", group="FLAIR") == ["4.5"]
+
+
+def test_a_column_that_is_not_there_is_named():
+    with pytest.raises(DatasetError, match="a column 'Depth' below 'FLAIR', found"):
+        column([["", "FLAIR"], ["ID", "Rows"]], "Depth", group="FLAIR")
+    with pytest.raises(DatasetError, match="column 'ID'"):
+        column([["a", "b"]], "a")
+
+
+@pytest.mark.parametrize("sheet", ["<broken", "<!DOCTYPE a><worksheet/>", SHEET.replace("<v>3</v>", "<v>99</v>")])
+def test_a_damaged_workbook_is_one_line(book, sheet):
+    with pytest.raises(DatasetError, match=r"expected a table as \.csv or \.xlsx"):
+        read_table(book(sheet))
+
+
+def test_no_workbook_is_one_line(tmp_path):
+    (tmp_path / "a.xlsx").write_bytes(b"PK nothing")
+    with pytest.raises(DatasetError, match=r"expected a table as"):
+        read_table(tmp_path / "a.xlsx")

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from segarena.dialogue import Dialogue
 from segarena.errors import InvalidInput, InvalidMask, PluginInvalid, PredictionInvalid
 from segarena.samples import ImageSample, Support
-from segarena.segmenters.examples.support.votes import Votes, vote
+from segarena.segmenters.examples.votes import Votes, vote
 
 
 def test_vote_divides_by_the_most_votes_and_majority_by_the_number_of_masks():

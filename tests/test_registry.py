@@ -133,7 +133,7 @@ def test_a_path_may_be_relative(file, monkeypatch):
         ("{file}:number", "has no 'number'; it defines Blank, Fails"),
         ("{file}:Fails", "cannot be built: OSError: weights.pth is not there"),
         ("{file}:Blank", "missing a required .*'size'; it takes size, colour='red'"),
-        ("{file}:Blank(size=1, sise=2)", "'sise'; it takes size, colour='red'"),
+        ("{file}:Blank(size=1, sise=2)", "'sise'; did you mean 'size'. it takes size, colour='red'"),
         ("{folder}/broken.py:Blank", "broken.py cannot be imported: ModuleNotFoundError: No module named 'no_such"),
         ("{folder}/typo.py:Blank", "typo.py cannot be imported: SyntaxError"),
     ],

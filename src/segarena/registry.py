@@ -12,7 +12,6 @@ A plug-in is written as a call with literal arguments: `grabcut`, `grabcut(itera
 from __future__ import annotations
 
 import ast
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -29,6 +28,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from segarena.errors import PluginError, PluginInvalid, SegarenaError, UnknownPlugin
+from segarena.options import close_to, find_fault, options_of
 
 KINDS = ("segmenter", "user", "metric", "dataset", "benchmark", "click-model")
 BUILT_IN = (
@@ -158,8 +158,7 @@ def find(kind: str, reference: str) -> Callable[..., Any]:
     known = names(kind)
     if reference in known:
         return known[reference]
-    near = difflib.get_close_matches(reference, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known) or 'none'}."
+    hint = close_to(reference, known) or f"known: {', '.join(known) or 'none'}."
     broken = "".join(f" ({text})" for text in _import_plugins())
     raise UnknownPlugin(f"no {kind} is called {reference!r}; {hint} A file works too: my_file.py:MyClass.{broken}")
 
@@ -168,11 +167,14 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
     """Return the plug-in, constructed with its options.
 
     Raises:
-        UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options.
+        UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options, see
+            `segarena.options.find_fault`.
     """
     spec = PluginSpec.parse(plugin) if isinstance(plugin, str) else plugin
     factory = find(kind, spec.reference)
-    _check_options(kind, spec, factory)
+    fault = find_fault(factory, spec.options)
+    if fault:
+        raise PluginInvalid(f"{kind} {spec}: {fault}")
     try:
         return factory(**spec.options)
     except SegarenaError:
@@ -185,31 +187,12 @@ def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
     """Return what a run records of a plug-in: its name, all its options resolved, the hash of its file."""
     spec = PluginSpec.parse(plugin) if isinstance(plugin, str) else plugin
     factory = find(kind, spec.reference)
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(factory).parameters.items()
-        if parameter.default is not inspect.Parameter.empty
-    }
+    defaults = {option.name: option.default for option in options_of(factory) if not option.is_required}
     options = {key: _plain(value) for key, value in {**defaults, **spec.options}.items()}
     description: dict[str, Any] = {"kind": kind, "name": spec.reference, "options": options}
     if ".py:" in spec.reference:
         description["sha256"] = hashlib.sha256(Path(_split_path(spec.reference)[0]).read_bytes()).hexdigest()
     return description
-
-
-def show_options(factory: Callable[..., Any]) -> str:
-    """Return the options of a plug-in as one writes them: `name` where it is needed, `name=default` otherwise."""
-    parameters = inspect.signature(factory).parameters.values()
-    return ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
-
-
-def _check_options(kind: str, spec: PluginSpec, factory: Callable[..., Any]) -> None:
-    signature = inspect.signature(factory)
-    try:
-        signature.bind(**spec.options)
-    except TypeError as error:
-        takes = show_options(factory) or "no options"
-        raise PluginInvalid(f"{kind} {spec}: {error}; it takes {takes}") from error
 
 
 @cache

@@ -24,7 +24,8 @@ def list_plugins(
     A plug-in is written NAME or NAME(option=value, ...); a file of your own works without installation:
     my_model.py:MyClass.
     """
-    from segarena.registry import KINDS, names, show_options
+    from segarena.options import show_options
+    from segarena.registry import KINDS, names
 
     with one_line_errors():
         wanted = [known for known in KINDS if kind is None or kind.rstrip("s") == known]

@@ -29,6 +29,7 @@ from pathlib import Path
 from statistics import median
 
 import cv2
+import numpy as np
 import torch
 from transformers import Sam2Config, Sam2Model, SamConfig, SamModel
 from transformers.utils import logging
@@ -39,35 +40,44 @@ from segarena.samples import ImageSample, Target
 
 LONG_SIDE_PX = 1024
 PHOTOGRAPHS = ("coffee", "flower", "camera", "china", "chelsea", "rocket", "astronaut", "motorcycle_left")
+WAYS = 8
 FASTER_BAR, AROUND_BAR, MEMORY_BAR = 20, 0.10, 1.3
 
 
 class Photographs:
-    """Demo photographs in the size that the network sees, with the first two targets of each."""
+    """Demo photographs in the size that the network sees, with the first two targets of each.
+
+    After the eighth they come again turned and mirrored: up to 64 images that differ in every pixel.
+    """
 
     name = "demo-1024"
-    fingerprint = "1"
+    fingerprint = "2"
 
     def __init__(self, images):
-        self.sample_ids = list(PHOTOGRAPHS[:images])
+        self.sample_ids = [f"{name}-{way}" for way in range(WAYS) for name in PHOTOGRAPHS][:images]
         self.demo = build("dataset", "demo")
 
     def load(self, sample_id):
-        """Return one photograph, resized."""
-        sample = self.demo.load(sample_id)
+        """Return one photograph, resized and turned."""
+        name, _, way = sample_id.rpartition("-")
+        sample = self.demo.load(name)
         scale = LONG_SIDE_PX / max(sample.shape)
         size = tuple(round(length * scale) for length in reversed(sample.shape))
-        targets = tuple(
-            Target(
-                id=target.id, mask=cv2.resize(target.mask.astype("uint8"), size, interpolation=cv2.INTER_NEAREST) > 0
-            )
-            for target in sample.targets[:2]
-        )
-        return ImageSample(id=sample_id, image=cv2.resize(sample.image, size), targets=targets)
+        targets = []
+        for target in sample.targets[:2]:
+            mask = cv2.resize(target.mask.astype("uint8"), size, interpolation=cv2.INTER_NEAREST)
+            targets.append(Target(id=target.id, mask=turned(mask, int(way)) > 0))
+        return ImageSample(id=sample_id, image=turned(cv2.resize(sample.image, size), int(way)), targets=tuple(targets))
 
     def check(self):
         """Return what is wrong: nothing."""
         return []
+
+
+def turned(pixels, way):
+    """Return an image turned by a quarter `way` times; mirrored first from the fifth way on."""
+    mirrored = pixels[:, ::-1] if way >= WAYS // 2 else pixels
+    return np.ascontiguousarray(np.rot90(mirrored, way % 4))
 
 
 def tiny():
@@ -157,7 +167,7 @@ def peak_mb(device):
 
 def encode_one(segmenter, options):
     """Encode one image and nothing else."""
-    segmenter.encode(Photographs(1).load(PHOTOGRAPHS[0]))
+    segmenter.encode(Photographs(1).load(f"{PHOTOGRAPHS[0]}-0"))
     return {"peak_mb": peak_mb(segmenter.device)}
 
 
@@ -261,7 +271,7 @@ def report(once, many, options):
 def main():
     """Measure all parts; exit with 1 when a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=int, default=4, choices=range(1, len(PHOTOGRAPHS) + 1))
+    parser.add_argument("--images", type=int, default=4, choices=range(1, WAYS * len(PHOTOGRAPHS) + 1), metavar="1-64")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--plain_clicks", "--plain-clicks", type=int, default=2, help="measured, of the plain loop")
     parser.add_argument("--threads", type=int, default=2, help="of the CPU, in each process")

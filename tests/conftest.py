@@ -23,6 +23,12 @@ MISBEHAVING = Path(__file__).parent / "engine" / "misbehaving.py"
 
 
 @pytest.fixture
+def rng():
+    """A random generator of the test's own: what it draws does not depend on which tests ran before."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
 def plugin():
     """Return the text that names a class of the misbehaving plug-ins, with options."""
 

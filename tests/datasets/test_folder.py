@@ -11,12 +11,12 @@ from segarena.errors import DatasetError, DatasetMissing, PluginInvalid, SampleI
 from segarena.registry import build
 from segarena.roles import Dataset
 
-RNG = np.random.default_rng(3)
-
 
 def photograph(path, rows=6, columns=8):
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(RNG.integers(0, 256, (rows, columns, 3), dtype=np.uint8)).save(path)
+    Image.fromarray(np.random.default_rng((rows, columns)).integers(0, 256, (rows, columns, 3), dtype=np.uint8)).save(
+        path
+    )
 
 
 def mask(path, values=None):

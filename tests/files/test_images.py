@@ -9,8 +9,7 @@ from PIL import Image
 from segarena.errors import InvalidImage, InvalidMask
 from segarena.files.images import check_same_shape, list_files, read_colours, read_image, read_values
 
-RNG = np.random.default_rng(7)
-PIXELS = RNG.integers(0, 256, (6, 9, 3), dtype=np.uint8)
+PIXELS = np.random.default_rng(7).integers(0, 256, (6, 9, 3), dtype=np.uint8)
 ORIENTATION = 0x0112
 
 
@@ -46,17 +45,17 @@ def test_one_bit_image_is_black_and_white(tmp_path):
     np.testing.assert_array_equal(image[:, :, 1], is_white * 255)
 
 
-def test_alpha_of_an_image_is_dropped(tmp_path):
-    alpha = RNG.integers(0, 256, (6, 9, 1), dtype=np.uint8)
+def test_alpha_of_an_image_is_dropped(tmp_path, rng):
+    alpha = rng.integers(0, 256, (6, 9, 1), dtype=np.uint8)
     np.testing.assert_array_equal(read_image(save(tmp_path / "a.png", np.dstack([PIXELS, alpha]))), PIXELS)
     grey = read_image(save(tmp_path / "b.png", np.dstack([PIXELS[:, :, :1], alpha])))
     np.testing.assert_array_equal(grey[:, :, 2], PIXELS[:, :, 0])
 
 
 @pytest.mark.parametrize("options", [{}, {"transparency": 1}, {"transparency": b"\x00\x80\xff"}])
-def test_palette_image_is_looked_up(tmp_path, options):
+def test_palette_image_is_looked_up(tmp_path, options, rng):
     colours = np.array([(10, 20, 30), (200, 0, 5), (0, 0, 255)], dtype=np.uint8)
-    indices = RNG.integers(0, 3, (6, 9))
+    indices = rng.integers(0, 3, (6, 9))
     np.testing.assert_array_equal(
         read_image(palette_file(tmp_path / "a.png", indices, colours, **options)), colours[indices]
     )
@@ -114,8 +113,8 @@ def test_file_that_is_no_image_is_named(tmp_path, content):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # pillow also warns of damaged TIFF tags
 @pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "tif", "webp", "ppm"])
-def test_truncated_image_is_refused_wherever_it_is_cut(tmp_path, suffix):
-    whole = save(tmp_path / f"a.{suffix}", RNG.integers(0, 256, (24, 30, 3), dtype=np.uint8)).read_bytes()
+def test_truncated_image_is_refused_wherever_it_is_cut(tmp_path, suffix, rng):
+    whole = save(tmp_path / f"a.{suffix}", rng.integers(0, 256, (24, 30, 3), dtype=np.uint8)).read_bytes()
     cut = tmp_path / f"cut.{suffix}"
     for size in range(0, int(len(whole) * 0.9), max(1, len(whole) // 60)):
         cut.write_bytes(whole[:size])
@@ -125,14 +124,14 @@ def test_truncated_image_is_refused_wherever_it_is_cut(tmp_path, suffix):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # pillow also warns of damaged TIFF tags
 @pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "tif", "webp", "ppm"])
-def test_damaged_image_is_read_or_refused_but_never_a_crash(tmp_path, suffix):
-    whole = bytearray(save(tmp_path / f"a.{suffix}", RNG.integers(0, 256, (8, 9, 3), dtype=np.uint8)).read_bytes())
+def test_damaged_image_is_read_or_refused_but_never_a_crash(tmp_path, suffix, rng):
+    whole = bytearray(save(tmp_path / f"a.{suffix}", rng.integers(0, 256, (8, 9, 3), dtype=np.uint8)).read_bytes())
     path = tmp_path / f"damaged.{suffix}"
     refused = 0
     for _ in range(120):
         damaged = bytearray(whole)
-        for place in RNG.integers(0, min(len(whole), 200), 3):
-            damaged[place] = RNG.integers(0, 256)
+        for place in rng.integers(0, min(len(whole), 200), 3):
+            damaged[place] = rng.integers(0, 256)
         path.write_bytes(damaged)
         try:
             assert read_image(path).ndim == 3
@@ -173,8 +172,8 @@ def test_files_are_listed_by_path_without_hidden_ones(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_grey_mask_gives_its_values(tmp_path, dtype):
-    values = RNG.integers(0, np.iinfo(dtype).max + 1, (5, 4)).astype(dtype)
+def test_grey_mask_gives_its_values(tmp_path, dtype, rng):
+    values = rng.integers(0, np.iinfo(dtype).max + 1, (5, 4)).astype(dtype)
     read = read_values(save(tmp_path / "a.png", values))
     assert read.dtype == np.int32
     np.testing.assert_array_equal(read, values)
@@ -185,15 +184,15 @@ def test_one_bit_mask_gives_zero_and_one(tmp_path):
     np.testing.assert_array_equal(read_values(save(tmp_path / "a.png", values)), values.astype(int))
 
 
-def test_palette_mask_gives_its_indices(tmp_path):
-    indices = RNG.integers(0, 3, (6, 9))
+def test_palette_mask_gives_its_indices(tmp_path, rng):
+    indices = rng.integers(0, 3, (6, 9))
     path = palette_file(tmp_path / "a.png", indices, [(0, 0, 0), (128, 0, 0), (0, 128, 0)])
     np.testing.assert_array_equal(read_values(path), indices)
     np.testing.assert_array_equal(read_values(path, palette_must_agree=True), indices)
 
 
-def test_palette_whose_background_is_not_black_is_refused_when_it_must_agree(tmp_path):
-    path = palette_file(tmp_path / "a.png", RNG.integers(0, 2, (6, 9)), [(255, 255, 255), (0, 0, 0)])
+def test_palette_whose_background_is_not_black_is_refused_when_it_must_agree(tmp_path, rng):
+    path = palette_file(tmp_path / "a.png", rng.integers(0, 2, (6, 9)), [(255, 255, 255), (0, 0, 0)])
     with pytest.raises(InvalidMask, match=r"a.png: expected a palette whose colour 0 alone is black.*grey PNG"):
         read_values(path, palette_must_agree=True)
 
@@ -239,9 +238,9 @@ def test_sixteen_bit_colours_are_refused_in_masks(tmp_path):
         read_colours(path)
 
 
-def test_colours_of_palette_grey_and_rgb_masks(tmp_path):
+def test_colours_of_palette_grey_and_rgb_masks(tmp_path, rng):
     colours = np.array([(0, 0, 0), (128, 0, 0), (0, 128, 0)], dtype=np.uint8)
-    indices = RNG.integers(0, 3, (6, 9))
+    indices = rng.integers(0, 3, (6, 9))
     np.testing.assert_array_equal(read_colours(palette_file(tmp_path / "a.png", indices, colours)), colours[indices])
     np.testing.assert_array_equal(read_colours(save(tmp_path / "b.png", PIXELS)), PIXELS)
     np.testing.assert_array_equal(read_colours(save(tmp_path / "c.png", PIXELS[:, :, 0]))[:, :, 2], PIXELS[:, :, 0])

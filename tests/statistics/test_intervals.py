@@ -10,8 +10,6 @@ from scipy import stats
 from segarena.errors import InvalidInput
 from segarena.statistics.intervals import bootstrap_mean, paired_difference
 
-RNG = np.random.default_rng(7)
-
 
 def test_the_mean_is_the_plain_mean():
     interval = bootstrap_mean([1.0, 2.0, 6.0])
@@ -46,17 +44,17 @@ def test_two_values_have_the_binomial_quantiles():
     assert (wide.low, wide.high) == (0.0, 1.0)
 
 
-def test_the_same_seed_gives_the_same_interval_and_another_seed_another():
-    values = RNG.random(30)
+def test_the_same_seed_gives_the_same_interval_and_another_seed_another(rng):
+    values = rng.random(30)
     assert bootstrap_mean(values, seed=3) == bootstrap_mean(values, seed=3)
     assert bootstrap_mean(values, seed=3) != bootstrap_mean(values, seed=4)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
-def test_agrees_with_scipy(level):
-    values = RNG.gamma(2.0, size=60)
+def test_agrees_with_scipy(level, rng):
+    values = rng.gamma(2.0, size=60)
     expected = stats.bootstrap(
-        (values,), np.mean, n_resamples=20000, confidence_level=level, method="percentile", rng=RNG
+        (values,), np.mean, n_resamples=20000, confidence_level=level, method="percentile", rng=rng
     ).confidence_interval
     mine = bootstrap_mean(values, repeats=20000, level=level)
     noise = 0.05 * values.std(ddof=1) / math.sqrt(len(values))
@@ -87,8 +85,8 @@ def test_clusters_cover_the_true_mean_where_single_values_do_not():
     assert covered["singly"] <= 110
 
 
-def test_a_cluster_for_each_value_is_the_plain_bootstrap():
-    values = RNG.random(25)
+def test_a_cluster_for_each_value_is_the_plain_bootstrap(rng):
+    values = rng.random(25)
     assert bootstrap_mean(values, np.arange(25)) == bootstrap_mean(values)
 
 
@@ -98,16 +96,16 @@ def test_clusters_of_unequal_size_keep_the_mean_over_values():
     assert (interval.low, interval.high) == (0.0, 1.0)
 
 
-def test_the_order_of_clustered_values_does_not_matter():
-    values, images = RNG.random(40), np.repeat(list("abcdefgh"), 5)
-    order = RNG.permutation(40)
+def test_the_order_of_clustered_values_does_not_matter(rng):
+    values, images = rng.random(40), np.repeat(list("abcdefgh"), 5)
+    order = rng.permutation(40)
     first, second = bootstrap_mean(values, images), bootstrap_mean(values[order], images[order])
     assert second.low == pytest.approx(first.low, abs=1e-12)
     assert second.high == pytest.approx(first.high, abs=1e-12)
 
 
-def test_memory_stays_bounded():
-    values = RNG.random(20_000)
+def test_memory_stays_bounded(rng):
+    values = rng.random(20_000)
     tracemalloc.start()
     bootstrap_mean(values, repeats=1000)
     paired_difference(values, values[::-1], repeats=1000)
@@ -147,8 +145,8 @@ def test_lower_may_be_better():
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 8])
-def test_few_pairs_are_tested_exactly(count):
-    first, second = RNG.random(count), RNG.random(count)
+def test_few_pairs_are_tested_exactly(count, rng):
+    first, second = rng.random(count), rng.random(count)
     expected = 1.0
     if count > 1:
         expected = stats.permutation_test(
@@ -157,8 +155,8 @@ def test_few_pairs_are_tested_exactly(count):
     assert paired_difference(first, second).p_value == pytest.approx(expected)
 
 
-def test_many_pairs_are_tested_by_random_flips():
-    first = RNG.normal(0.3, 1.0, 40)
+def test_many_pairs_are_tested_by_random_flips(rng):
+    first = rng.normal(0.3, 1.0, 40)
     pair = paired_difference(first, np.zeros(40), repeats=20000)
     expected = stats.permutation_test(
         (first, np.zeros(40)),
@@ -166,19 +164,19 @@ def test_many_pairs_are_tested_by_random_flips():
         permutation_type="samples",
         n_resamples=20000,
         vectorized=True,
-        rng=RNG,
+        rng=rng,
     ).pvalue
     assert pair.p_value == pytest.approx(expected, abs=0.015)
 
 
-def test_the_paired_interval_is_that_of_the_differences():
-    first, second = RNG.random(30), RNG.random(30)
+def test_the_paired_interval_is_that_of_the_differences(rng):
+    first, second = rng.random(30), rng.random(30)
     pair, single = paired_difference(first, second), bootstrap_mean(first - second)
     assert (pair.difference, pair.low, pair.high) == (single.mean, single.low, single.high)
 
 
-def test_the_other_way_round_has_the_same_p_and_the_other_sign():
-    first, second = RNG.random(9), RNG.random(9)
+def test_the_other_way_round_has_the_same_p_and_the_other_sign(rng):
+    first, second = rng.random(9), rng.random(9)
     there, back = paired_difference(first, second), paired_difference(second, first)
     assert back.difference == -there.difference
     assert back.p_value == there.p_value

@@ -19,12 +19,11 @@ from segarena import evaluate  # noqa: E402
 from segarena.cli.main import app  # noqa: E402
 from segarena.errors import PluginInvalid  # noqa: E402
 
-RNG = np.random.default_rng(0)
 FAMILIES = ["sam", "sam-hq", "sam2", "sam3-tracker"]
 
 
 def pixels(height, width):
-    return RNG.integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return np.random.default_rng((height, width)).integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
 def written(family, folder, **options):

@@ -18,15 +18,15 @@ from segarena.segmenters.volumes.preprocessing import (
     z_normal,
 )
 
-RNG = np.random.default_rng(1)
-CT = RNG.normal(-200, 400, (6, 50, 40)).astype(np.int16)
-MR = np.where(RNG.random((50, 40)) < 0.4, 0, RNG.gamma(3, 100, (50, 40))).astype(np.float32)
+_DRAWN = np.random.default_rng(1)
+CT = _DRAWN.normal(-200, 400, (6, 50, 40)).astype(np.int16)
+MR = np.where(_DRAWN.random((50, 40)) < 0.4, 0, _DRAWN.gamma(3, 100, (50, 40))).astype(np.float32)
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.uint8, np.int8, np.uint16, np.int32, np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(6, 50, 40), (50, 40), (7,)])
-def test_percentiles_are_those_of_all_values(dtype, shape):
-    values = RNG.integers(0, 120, shape).astype(dtype)
+def test_percentiles_are_those_of_all_values(dtype, shape, rng):
+    values = rng.integers(0, 120, shape).astype(dtype)
     for percentiles in ((0.5, 99.5), (0, 100), (33.3, 66.6)):
         np.testing.assert_allclose(percentile_range(values, *percentiles), np.percentile(values, percentiles))
 
@@ -123,8 +123,8 @@ def test_nothing_positive_is_left_as_it_is():
 
 
 @pytest.mark.parametrize("shape", [(6, 50, 40), (40, 300, 20), (33, 257, 258)])
-def test_segvol_sees_padded_and_cropped_foreground(shape):
-    scan = RNG.normal(-200, 400, shape)
+def test_segvol_sees_padded_and_cropped_foreground(shape, rng):
+    scan = rng.normal(-200, 400, shape)
     crop, there, here = segvol_volume(scan)
     bright = scan[scan > scan.mean()]
     clipped = np.clip(scan, *np.percentile(bright, (0.05, 99.95)))
@@ -151,9 +151,9 @@ def test_segvol_of_a_scan_of_one_value_is_the_whole_padded_scan():
     assert there == (slice(0, 4), slice(0, 5), slice(0, 6))
 
 
-def test_segvol_zooms_out_to_nearest_voxels_as_torch_does():
+def test_segvol_zooms_out_to_nearest_voxels_as_torch_does(rng):
     torch = pytest.importorskip("torch")
-    crop = RNG.random((40, 300, 100)).astype(np.float32)
+    crop = rng.random((40, 300, 100)).astype(np.float32)
     want = torch.nn.functional.interpolate(
         torch.from_numpy(crop)[None, None], size=(32, 256, 256), mode="nearest-exact"
     )

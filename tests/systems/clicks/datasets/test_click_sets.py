@@ -15,7 +15,6 @@ from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.systems.clicks.datasets.click_sets import scale_down
 
-RNG = np.random.default_rng(11)
 FOLDERS = {
     "grabcut": ("data_GT", "boundary_GT"),
     "berkeley": ("images", "masks"),
@@ -31,7 +30,7 @@ def write(folder, name, array):
 
 
 def noise(rows=12, columns=15):
-    return RNG.integers(0, 256, (rows, columns, 3), dtype=np.uint8)
+    return np.random.default_rng((rows, columns)).integers(0, 256, (rows, columns, 3), dtype=np.uint8)
 
 
 def make(root, kind, image_name, mask_name, mask, image=None):
@@ -43,7 +42,7 @@ def make(root, kind, image_name, mask_name, mask, image=None):
 
 def codes(*, rows=12, columns=15, values=(0, 5, 256, 65536, 0x0102FF)):
     """A mask of TETRIS codes as RGB: code = blue * 65536 + green * 256 + red."""
-    code = RNG.choice(values, (rows, columns))
+    code = np.random.default_rng((rows, columns)).choice(values, (rows, columns))
     return np.dstack([code % 256, code // 256 % 256, code // 65536])
 
 
@@ -63,8 +62,8 @@ def test_each_set_is_a_dataset_and_says_what_is_missing(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["grabcut", "berkeley"])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_trimaps_are_read_as_published(tmp_path, kind, channels):
-    values = RNG.choice([0, 1, 64, 127, 128, 129, 255], (12, 15, channels))
+def test_trimaps_are_read_as_published(tmp_path, kind, channels, rng):
+    values = rng.choice([0, 1, 64, 127, 128, 129, 255], (12, 15, channels))
     found = make(tmp_path, kind, "21077.jpg", "21077.bmp", values[:, :, 0] if channels == 1 else values)
     (target,) = found.load("21077").targets
     published = cv2.imread(str(tmp_path / FOLDERS[kind][1] / "21077.bmp"))[:, :, 0].astype(np.int32)
@@ -81,16 +80,16 @@ def test_nothing_is_ignored_where_no_pixel_is_undecided(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["davis345", "coco-mval"])
-def test_everything_not_black_is_the_object(tmp_path, kind):
-    mask = noise() * (RNG.random((12, 15, 1)) < 0.4) * (RNG.random((12, 15, 3)) < 0.5)
+def test_everything_not_black_is_the_object(tmp_path, kind, rng):
+    mask = noise() * (rng.random((12, 15, 1)) < 0.4) * (rng.random((12, 15, 3)) < 0.5)
     (target,) = make(tmp_path, kind, "000.jpg", "000.png", mask).load("000").targets
     published = np.max(cv2.imread(str(tmp_path / "gt" / "000.png")), axis=2) > 0
     np.testing.assert_array_equal(target.mask, published)
     assert target.ignore is None
 
 
-def test_palette_masks_of_davis_are_looked_up(tmp_path):
-    indices = RNG.integers(0, 4, (12, 15)).astype(np.uint8)
+def test_palette_masks_of_davis_are_looked_up(tmp_path, rng):
+    indices = rng.integers(0, 4, (12, 15)).astype(np.uint8)
     image = Image.fromarray(indices, "L").convert("P")
     image.putdata(indices.ravel().tolist())
     # Index 3 is black, too: the published reader sees colours, so it is background.

@@ -13,10 +13,34 @@ SHEET = (
     '<row r="4"><c r="A4"><v>1</v></c><c r="C4"><v>1.5</v></c><c r="E4"><v>6.5</v></c></row>'
     "</sheetData></worksheet>"
 )
+WITH_ENTITY = f'<!DOCTYPE worksheet [<!ENTITY long "x">]>{SHEET.replace("<t>ID</t>", "<t>&long;</t>")}'
 SHARED = (
     '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>T1</t></si>'
     "<si><r><t>FL</t></r><r><t>AIR</t></r></si><si><t>Rows</t></si><si><t>Spacing Between Slices</t></si></sst>"
 )
+
+
+KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = {
+    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+    "_rels/.rels": (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" '
+        f'Type="{KIND}/officeDocument" '
+        'Target="xl/workbook.xml"/></Relationships>'
+    ),
+    "xl/workbook.xml": (
+        '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+        ' xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">'
+        '<sheets><sheet name="first" sheetId="1" r:id="rId1"/><sheet name="other" sheetId="2" r:id="rId2"/></sheets>'
+        "</workbook>"
+    ),
+    "xl/_rels/workbook.xml.rels": (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+        f'<Relationship Id="rId1" Type="{KIND}/worksheet" Target="worksheets/sheet1.xml"/>'
+        f'<Relationship Id="rId2" Type="{KIND}/worksheet" Target="worksheets/sheet10.xml"/></Relationships>'
+    ),
+    "xl/worksheets/sheet10.xml": "<worksheet/>",
+}
 
 
 @pytest.fixture
@@ -25,9 +49,8 @@ def book(tmp_path):
 
     def write(sheet=SHEET, shared=SHARED):
         with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as out:
-            out.writestr("xl/worksheets/sheet10.xml", "<worksheet/>")
-            out.writestr("xl/worksheets/sheet1.xml", sheet)
-            out.writestr("xl/sharedStrings.xml", shared)
+            for name, text in {**PACKAGE, "xl/worksheets/sheet1.xml": sheet, "xl/sharedStrings.xml": shared}.items():
+                out.writestr(name, text)
         return tmp_path / "a.xlsx"
 
     return write
@@ -35,9 +58,9 @@ def book(tmp_path):
 
 def test_cells_of_a_workbook_stand_where_they_say(book):
     assert read_table(book()) == [
-        ["", "T1", "", "FLAIR"],
+        ["", "T1", "", "FLAIR", ""],
         ["ID", "Rows", "Spacing Between Slices", "Rows", "Spacing Between Slices"],
-        [],
+        ["", "", "", "", ""],
         ["1", "", "1.5", "", "6.5"],
     ]
 
@@ -61,7 +84,7 @@ def test_a_column_that_is_not_there_is_named():
         column([["a", "b"]], "a")
 
 
-@pytest.mark.parametrize("sheet", ["<broken", "<!DOCTYPE a><worksheet/>", SHEET.replace("<v>3</v>", "<v>99</v>")])
+@pytest.mark.parametrize("sheet", ["<broken", SHEET.replace("<v>3</v>", "<v>99</v>"), WITH_ENTITY])
 def test_a_damaged_workbook_is_one_line(book, sheet):
     with pytest.raises(DatasetError, match=r"expected a table as \.csv or \.xlsx"):
         read_table(book(sheet))

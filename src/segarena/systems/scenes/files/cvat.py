@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
+from xml.etree.ElementTree import Element, ParseError
 
 import numpy as np
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput, InvalidMask
@@ -52,21 +53,14 @@ def read_cvat(path: Path) -> SceneSet:
 
 
 def _parse(data: bytes, path: Path) -> Element:
-    builder = TreeBuilder()
-    parser = expat.ParserCreate()
-
-    def refuse(*_: object) -> None:
-        raise DatasetError(f"{path}: expected XML without a document type, got one; entities in it are not expanded")
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = builder.start
-    parser.EndElementHandler = builder.end
-    parser.CharacterDataHandler = builder.data
     try:
-        parser.Parse(data, True)
-    except (expat.ExpatError, ValueError, LookupError) as cause:
+        return fromstring(data, forbid_dtd=True)
+    except DefusedXmlException as cause:
+        raise DatasetError(
+            f"{path}: expected XML without a document type, got one; entities in it are not expanded"
+        ) from cause
+    except (ParseError, ValueError, LookupError) as cause:
         raise DatasetError(f"{path}: expected XML, got something else ({cause}); export it again") from cause
-    return builder.close()
 
 
 def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) -> list[_Drawn]:

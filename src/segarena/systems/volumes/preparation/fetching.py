@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from segarena.errors import DatasetError
+from segarena.systems.volumes.preparation.remote_file import RemoteFile
 from segarena.systems.volumes.preparation.sources import Source
-from segarena.systems.volumes.preparation.transfer import RemoteFile, Web
+from segarena.systems.volumes.preparation.transfer import Web
 from segarena.systems.volumes.preparation.unpacking import unpack
 
 

@@ -1,18 +1,24 @@
-"""Where the files of a set are: Zenodo, TCIA, IDC, a list of addresses, or behind a page one must visit oneself."""
+"""How to obtain the files of a set: from Zenodo, TCIA, IDC or plain addresses, or by hand from a page."""
 
 from __future__ import annotations
 
 import json
 import re
 import urllib.parse
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
 
 from segarena.errors import DatasetError, DatasetMissing
-from segarena.systems.volumes.preparation.transfer import RemoteFile, Web
+from segarena.systems.volumes.preparation.remote_file import RemoteFile
+
+if TYPE_CHECKING:
+    from segarena.systems.volumes.preparation.transfer import Web
 
 TCIA = "https://services.cancerimagingarchive.net/nbia-api/services/v1"
 _S3_LINE = re.compile(r"s3://(?P<bucket>[\w.-]+)/(?P<prefix>[\w./-]+?)/?\*?(?=\s|$)", re.MULTILINE)
@@ -231,13 +237,11 @@ def _json(text: bytes, url: str) -> Any:
         raise DatasetError(f"{url}: expected JSON, got something else; try again later") from error
 
 
-def _xml(text: bytes, url: str) -> ET.Element:
-    if b"<!DOCTYPE" in text:
-        raise DatasetError(f"{url}: expected a plain bucket listing, got XML with a document type")
+def _xml(text: bytes, url: str) -> Element:
     try:
-        return ET.fromstring(text)  # noqa: S314 - entities need a document type, refused above
-    except ET.ParseError as error:
-        raise DatasetError(f"{url}: expected a bucket listing in XML, got something else") from error
+        return fromstring(text, forbid_dtd=True)
+    except (ParseError, DefusedXmlException) as error:
+        raise DatasetError(f"{url}: expected a bucket listing in plain XML, got something else") from error
 
 
 def _plain_name(name: str, url: str) -> str:

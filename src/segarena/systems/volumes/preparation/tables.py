@@ -1,16 +1,12 @@
-"""A sheet of numbers beside the volumes: .xlsx by the standard library, or .csv."""
+"""A sheet of numbers beside the volumes: .xlsx or .csv."""
 
 from __future__ import annotations
 
 import csv
 import re
-import xml.etree.ElementTree as ET
-import zipfile
 from pathlib import Path
 
-from segarena.errors import DatasetError
-
-_MOST_BYTES = 50_000_000
+from segarena.errors import DatasetError, MissingExtra
 
 
 def read_table(path: Path) -> list[list[str]]:
@@ -23,9 +19,8 @@ def read_table(path: Path) -> list[list[str]]:
         if path.suffix.lower() == ".csv":
             with path.open(encoding="utf-8-sig", newline="") as file:
                 return [list(row) for row in csv.reader(file)]
-        with zipfile.ZipFile(path) as book:
-            return _sheet(book)
-    except (OSError, LookupError, ValueError, csv.Error, zipfile.BadZipFile, ET.ParseError, EOFError) as error:
+        return _first_sheet(path)
+    except (OSError, ValueError, csv.Error) as error:
         raise DatasetError(f"{path}: expected a table as .csv or .xlsx, got: {error}; save it again") from error
 
 
@@ -64,56 +59,20 @@ def _filled(row: list[str], columns: int) -> list[str]:
     return filled
 
 
-def _sheet(book: zipfile.ZipFile) -> list[list[str]]:
-    names = book.namelist()
-    shared = (
-        [_text(item) for item in _part(book, "xl/sharedStrings.xml").iterfind("{*}si")]
-        if ("xl/sharedStrings.xml" in names)
-        else []
-    )
-    sheets = sorted(
-        (name for name in names if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name)),
-        key=lambda name: int(re.sub(r"\D", "", name)),
-    )
-    if not sheets:
-        raise ValueError("no sheet in the workbook")
-    rows: list[list[str]] = []
-    for row in _part(book, sheets[0]).iterfind("{*}sheetData/{*}row"):
-        number = int(row.get("r", len(rows) + 1))
-        rows.extend([] for _ in range(len(rows), number - 1))
-        rows.append(_cells(row, shared))
-    return rows
+def _first_sheet(path: Path) -> list[list[str]]:
+    # The catalogue of sets imports this module, and must be shown without the extra.
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError as error:
+        raise MissingExtra(f"reading spreadsheets needs {error.name}: pip install 'segarena[radiology]'") from error
+    try:
+        sheet = CalamineWorkbook.from_path(path).get_sheet_by_index(0)
+    except CalamineError as error:
+        raise ValueError(error) from error
+    # From the first row and column on, even where they are empty, so that columns stay below their groups.
+    return [list(map(_text, row)) for row in sheet.to_python(skip_empty_area=False)]
 
 
-def _cells(row: ET.Element, shared: list[str]) -> list[str]:
-    cells: list[str] = []
-    for cell in row.iterfind("{*}c"):
-        at = _column_number(cell.get("r", "")) if cell.get("r") else len(cells)
-        cells.extend("" for _ in range(len(cells), at))
-        value = cell.findtext("{*}v", "")
-        kind = cell.get("t")
-        inline = cell.find("{*}is")
-        cells.append(shared[int(value)] if kind == "s" else _text(inline) if inline is not None else value)
-    return cells
-
-
-def _column_number(reference: str) -> int:
-    number = 0
-    for letter in re.sub("[^A-Z].*", "", reference):
-        number = number * 26 + ord(letter) - ord("A") + 1
-    if not 0 < number <= 16384:
-        raise ValueError(f"cell {reference!r}")
-    return number - 1
-
-
-def _text(element: ET.Element) -> str:
-    return "".join(part.text or "" for part in element.iter() if part.tag.endswith("}t"))
-
-
-def _part(book: zipfile.ZipFile, name: str) -> ET.Element:
-    if book.getinfo(name).file_size > _MOST_BYTES:
-        raise ValueError(f"{name} is larger than {_MOST_BYTES} bytes")
-    text = book.read(name)
-    if b"<!DOCTYPE" in text:
-        raise ValueError(f"{name} has a document type")
-    return ET.fromstring(text)  # noqa: S314 - entities need a document type, refused above
+def _text(cell: object) -> str:
+    """Return a cell as a text, whole numbers without a decimal point."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)

@@ -5,41 +5,34 @@ from __future__ import annotations
 import errno
 import hashlib
 import http
-import http.client
 import shutil
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from segarena.errors import DatasetError
+from segarena.errors import DatasetError, MissingExtra
+from segarena.systems.volumes.preparation.remote_file import RemoteFile
 from segarena.version import __version__
 
-_CHUNK_BYTES = 1 << 20
-_NETWORK = (http.client.HTTPException, urllib.error.URLError, TimeoutError, ConnectionError)
-_WORTH_ANOTHER_TRY = frozenset({408, 416, 425, 429, 500, 502, 503, 504})
+try:
+    import httpx2
+    import tenacity
+except ImportError as error:
+    raise MissingExtra(f"fetching radiology data needs {error.name}: pip install 'segarena[radiology]'") from error
+
+_WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _LONGEST_WAIT_S = 300.0
 
+Result = TypeVar("Result")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteFile:
-    """A file to fetch.
 
-    Attributes:
-        path: below the download folder.
-        size_bytes: None when the server does not say beforehand.
-        md5: hexadecimal; None when nobody states it.
-        folder: unpack the file, a zip, to this folder below the download folder, and drop the zip.
-    """
-
-    url: str
-    path: str
-    size_bytes: int | None = None
-    md5: str | None = None
-    folder: str | None = None
+def _client() -> httpx2.Client:
+    # Compressed bytes would not add up to the stated size, and a transfer of them could not be resumed.
+    headers = {"User-Agent": f"segarena/{__version__}", "Accept-Encoding": "identity"}
+    return httpx2.Client(headers=headers, follow_redirects=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +54,7 @@ class Web:
     most_bytes: int = 60 * 10**9
     on_progress: Callable[[str, int, int | None], None] | None = None
     sleep: Callable[[float], None] = time.sleep
+    client: httpx2.Client = field(default_factory=_client, init=False, repr=False)
 
     def read(self, url: str, *, most_bytes: int = 200_000_000) -> bytes:
         """Return a small document.
@@ -73,13 +67,13 @@ class Web:
             with self._open(url) as response:
                 return b"".join(_chunks(response, most_bytes=most_bytes))
 
-        return self._try(url, once)
+        return self._retry(url, once)
 
     def download(self, file: RemoteFile, folder: Path) -> Path:
         """Return `folder / file.path`, fetched unless it is there already with the right size.
 
-        What has arrived is kept in `NAME.part` between attempts and runs, and asked for from there on. Only a file of
-        the stated size and checksum gets its own name.
+        What has arrived is kept in `NAME.part` between attempts and runs, and the transfer resumes there. Only a file
+        of the stated size and checksum gets its own name.
 
         Raises:
             DatasetError: an HTTP error, no answer, too large, or another checksum than stated, after all attempts.
@@ -97,29 +91,39 @@ class Web:
             self._continue(file, part)
             _check(file, part)
 
-        self._try(file.url, once)
+        self._retry(file.url, once)
         return part.replace(target)
 
-    def _try(self, url: str, once: Callable[[], Any]) -> Any:
-        wait_s, failure = self.wait_s, _Failure("nothing", may_pass=True)
-        for attempt in range(self.attempts):
-            if attempt:
-                self.sleep(max(wait_s, failure.wait_s))
-                wait_s *= 2
-            try:
-                return once()
-            except (*_NETWORK, _Incomplete) as error:
-                failure = _failure(error)
-            if not failure.may_pass:
-                break
-        raise DatasetError(f"{url}: expected the file, got: {failure.text}; run it again later, or fetch it by hand")
+    def _retry(self, url: str, once: Callable[[], Result]) -> Result:
+        attempts = tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(self.attempts),
+            wait=self._pause_s,
+            retry=tenacity.retry_if_exception_type(_Passing),
+            sleep=self.sleep,
+            reraise=True,
+        )
+        try:
+            return attempts(once)
+        except _Passing as error:
+            raise _no_file(url, str(error)) from error
 
-    def _open(self, url: str, headers: dict[str, str] | None = None) -> Any:
-        if not url.startswith(("https://", "http://")):
-            raise DatasetError(f"{url}: expected an http or https address")
-        agent = {"User-Agent": f"segarena/{__version__}"}
-        request = urllib.request.Request(url, headers={**agent, **(headers or {})})  # noqa: S310 - checked above
-        return urllib.request.urlopen(request, timeout=self.timeout_s)  # noqa: S310
+    def _pause_s(self, state: tenacity.RetryCallState) -> float:
+        """Return how long to wait: doubled with every attempt, and at least what the server asks for."""
+        failure = state.outcome.exception() if state.outcome else None
+        asked_s = failure.wait_s if isinstance(failure, _Passing) else 0.0
+        return max(self.wait_s * 2 ** (state.attempt_number - 1), asked_s)
+
+    @contextmanager
+    def _open(self, url: str, headers: dict[str, str] | None = None) -> Generator[httpx2.Response]:
+        """Yield the answer to a request; failures that may pass come as `_Passing`, while the body is read too."""
+        try:
+            with self.client.stream("GET", url, headers=headers, timeout=self.timeout_s) as response:
+                _check_status(response)
+                yield response
+        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL, httpx2.TooManyRedirects) as error:
+            raise DatasetError(f"{url}: expected an http or https address that answers, got: {error}") from error
+        except httpx2.TransportError as error:
+            raise _Passing(str(error) or type(error).__name__) from error
 
     def _continue(self, file: RemoteFile, part: Path) -> None:
         have = part.stat().st_size if part.exists() else 0
@@ -128,19 +132,16 @@ class Web:
         if file.size_bytes is not None and have > file.size_bytes:
             have = 0
         try:
-            response = self._open(file.url, {"Range": f"bytes={have}-"} if have else None)
-        except urllib.error.HTTPError as error:
-            if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                part.unlink()
+            with self._open(file.url, {"Range": f"bytes={have}-"} if have else None) as response:
+                is_rest = response.status_code == http.HTTPStatus.PARTIAL_CONTENT
+                if is_rest and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+                    raise _WrongPart("another part of the file than was asked for")
+                self._append(response, file, part, have if is_rest else 0)
+        except _WrongPart:
+            part.unlink(missing_ok=True)
             raise
-        with response:
-            is_rest = response.status == http.HTTPStatus.PARTIAL_CONTENT
-            if is_rest and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-                part.unlink()
-                raise _Incomplete("another part of the file than was asked for")
-            self._append(response, file, part, have if is_rest else 0)
 
-    def _append(self, response: Any, file: RemoteFile, part: Path, have: int) -> None:
+    def _append(self, response: httpx2.Response, file: RemoteFile, part: Path, have: int) -> None:
         total = file.size_bytes or _total(response, have)
         if total is not None and total - have > shutil.disk_usage(part.parent).free:
             raise OSError(errno.ENOSPC, f"{total - have} bytes to come, and less is free", str(part))
@@ -152,35 +153,32 @@ class Web:
                 if self.on_progress:
                     self.on_progress(file.path, have, total)
         if total is not None and have < total:
-            raise _Incomplete(f"only {have} of {total} bytes")
+            raise _Passing(f"only {have} of {total} bytes")
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    text: str
-    may_pass: bool
-    wait_s: float = 0.0
+class _Passing(Exception):
+    """A failure worth another attempt: no answer, a broken connection, bytes that are not the stated ones.
+
+    Attributes:
+        wait_s: how long the server asks to be left alone.
+    """
+
+    def __init__(self, text: str, *, wait_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.wait_s = wait_s
 
 
-class _Incomplete(Exception):
-    """The connection closed early, or the bytes are not the stated ones; worth another attempt."""
+class _WrongPart(_Passing):
+    """What lies on the disk cannot be continued; the next attempt starts from the first byte."""
 
 
-def _chunks(response: Any, *, most_bytes: int) -> Generator[bytes]:
+def _chunks(response: httpx2.Response, *, most_bytes: int) -> Iterator[bytes]:
     left = most_bytes
-    while chunk := _read(response):
+    for chunk in response.iter_raw():
         left -= len(chunk)
         if left < 0:
             raise DatasetError(f"{response.url}: more than the {most_bytes} bytes that were expected; not fetched")
         yield chunk
-
-
-def _read(response: Any) -> bytes:
-    try:
-        return response.read(_CHUNK_BYTES)
-    except OSError as error:
-        # Told apart from a disk that cannot be written, which is an OSError as well.
-        raise _Incomplete(f"the connection broke: {error}") from error
 
 
 def _check(file: RemoteFile, part: Path) -> None:
@@ -190,18 +188,28 @@ def _check(file: RemoteFile, part: Path) -> None:
         found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if found != file.md5.lower():
         part.unlink()
-        raise _Incomplete(f"a file of the checksum {found} instead of {file.md5} (md5)")
+        raise _Passing(f"a file of the checksum {found} instead of {file.md5} (md5)")
 
 
-def _total(response: Any, have: int) -> int | None:
-    length = response.headers.get("Content-Length")
-    return have + int(length) if length and length.isdigit() else None
+def _total(response: httpx2.Response, have: int) -> int | None:
+    length = response.headers.get("Content-Length", "")
+    return have + int(length) if length.isdigit() else None
 
 
-def _failure(error: Exception) -> _Failure:
-    if not isinstance(error, urllib.error.HTTPError):
-        return _Failure(str(getattr(error, "reason", "") or error) or type(error).__name__, may_pass=True)
-    after = (error.headers or {}).get("Retry-After") or ""
-    wait_s = min(float(after), _LONGEST_WAIT_S) if after.strip().isdigit() else 0.0
-    error.close()
-    return _Failure(f"HTTP {error.code} {error.reason}", error.code in _WORTH_ANOTHER_TRY, wait_s)
+def _check_status(response: httpx2.Response) -> None:
+    told = f"HTTP {response.status_code} {response.reason_phrase}"
+    if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+        raise _WrongPart(told)
+    if response.status_code in _WORTH_ANOTHER_TRY:
+        raise _Passing(told, wait_s=_retry_after_s(response))
+    if not response.is_success:
+        raise _no_file(str(response.url), told)
+
+
+def _no_file(url: str, got: str) -> DatasetError:
+    return DatasetError(f"{url}: expected the file, got: {got}; run it again later, or fetch it by hand")
+
+
+def _retry_after_s(response: httpx2.Response) -> float:
+    asked = response.headers.get("Retry-After", "").strip()
+    return min(float(asked), _LONGEST_WAIT_S) if asked.isdigit() else 0.0

@@ -16,8 +16,8 @@
     │   ├── PredictionInvalid (ValueError) wrong shape, NaN, wrong number of predictions
     │   └── PredictTimeout        no answer within the time limit
     ├── ProtocolViolation (RuntimeError) a session was used out of order
-    └── StoreError                a run folder cannot be used
-        ├── RunConflict           it belongs to another configuration, or is in use
+    └── StoreError                a folder or file cannot be written, or what is there cannot be used
+        ├── RunConflict           it holds other work, or is in use
         └── RunMissing            there is no run there
 
 A message says what was expected, what came and what to do, in one line.
@@ -89,11 +89,11 @@ class ProtocolViolation(SegarenaError, RuntimeError):
 
 
 class StoreError(SegarenaError):
-    """A run folder cannot be used."""
+    """A folder or file cannot be written, or what is there cannot be used."""
 
 
 class RunConflict(StoreError):
-    """A run folder belongs to another configuration or is in use."""
+    """A folder holds other work or is in use."""
 
 
 class RunMissing(StoreError):

@@ -304,7 +304,7 @@ def test_a_full_disk_ends_no_run(tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("segarena.engine.store.os.fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     keeps = encoder(Timed(Clock()), tmp_path)
     assert (keeps.encode(image(3)).value == 3).all()
     assert list(tmp_path.iterdir()) == []

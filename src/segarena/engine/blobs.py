@@ -7,8 +7,8 @@ from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
 
-from segarena.engine.store import write_atomically
 from segarena.errors import StoreError
+from segarena.files.whole import write_whole
 
 SUFFIX = ".embedding"
 """Ends the name of every file of ours; nothing else in the folder is counted or deleted."""
@@ -50,7 +50,7 @@ class BlobFolder:
             return
         self._make_room(len(data))
         with suppress(StoreError):
-            write_atomically(self._file(key), data)
+            write_whole(self._file(key), data)
 
     def _file(self, key: str) -> Path:
         return self._path / f"{key}{SUFFIX}"

@@ -14,9 +14,9 @@ import numpy as np
 
 from segarena.datasets.encodings import Encoding
 from segarena.dialogue import Dialogue, as_prediction
-from segarena.engine.store import write_atomically
 from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid, RunConflict, SegarenaError
 from segarena.files.images import check_same_shape, list_files, read_image
+from segarena.files.whole import write_whole
 from segarena.registry import build, describe
 from segarena.samples import ImageSample, Mask, Support
 from segarena.version import __version__
@@ -133,8 +133,7 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
                 "give another --out, or remove it"
             )
         return
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, (json.dumps(described, indent=2) + "\n").encode())
+    write_whole(file, json.dumps(described, indent=2) + "\n")
 
 
 def _hash(file: Path) -> str:
@@ -146,8 +145,7 @@ def _segment(segmenter: Any, question: Dialogue, file: Path, target: Path) -> bo
     sample = ImageSample(id=target.stem, image=read_image(file))
     (answer,) = segmenter.predict(segmenter.encode(sample), [question])
     mask = np.asarray(as_prediction(answer, sample.shape).mask, np.bool_)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(target, _png(mask))
+    write_whole(target, _png(mask))
     return bool(mask.any())
 
 

@@ -7,17 +7,15 @@
       masks/000012.parquet    predictions after chosen rounds, as run lengths
       parts/000012.parquet    what metrics say of each object and frame; only where they do
 
-Files are numbered by the sample's place in run.json. Each is written under another name, flushed to disk and
-then renamed, records last: a sample whose records exist is done, whatever happened to the process. Seconds
+Files are numbered by the sample's place in run.json. Each is written whole or not at all
+(`segarena.files.whole`), records last: a sample whose records exist is done, whatever happened to the process. Seconds
 live apart from the records, so equal runs have equal record files, byte for byte.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
-import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -28,6 +26,8 @@ import polars as pl
 
 from segarena.engine.rows import Row, Rows
 from segarena.errors import RunConflict, RunMissing, StoreError
+from segarena.files.whole import clear_leftovers, write_whole
+from segarena.work.ledger import first_difference
 
 TABLES = ("parts", "masks", "timings", "records")
 """In the order of writing."""
@@ -159,7 +159,8 @@ class RunFolder:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise RunConflict(f"{self.path} is in use by another process; wait for it or choose --out") from error
-            self._clear_leftovers()
+            for written in (self.path, *(self.path / table for table in TABLES)):
+                clear_leftovers(written)
             yield
 
     def write(self, index: int, rows: Rows) -> None:
@@ -171,10 +172,9 @@ class RunFolder:
         for table in TABLES:
             if table in ONLY_WITH_ROWS and not getattr(rows, table):
                 continue
-            (self.path / table).mkdir(exist_ok=True)
             buffer = BytesIO()
             frame_of(table, getattr(rows, table)).write_parquet(buffer, compression="zstd", statistics=False)
-            write_atomically(self.path / table / f"{_shard(index)}.parquet", buffer.getvalue())
+            write_whole(self.path / table / f"{_shard(index)}.parquet", buffer.getvalue())
 
     def size_bytes(self, index: int, *tables: str) -> int:
         """Return what the files of sample `index` take on disk."""
@@ -195,7 +195,7 @@ class RunFolder:
     def write_config(self) -> None:
         """Write run.json."""
         text = json.dumps(self.config, indent=2, ensure_ascii=False)
-        write_atomically(self.path / "run.json", text.encode())
+        write_whole(self.path / "run.json", text)
 
     def records(self) -> pl.DataFrame:
         """Return all records, in the order of the samples."""
@@ -225,31 +225,6 @@ class RunFolder:
         except (pl.exceptions.PolarsError, OSError) as error:
             raise StoreError(f"{self.path / table}: a file is damaged ({error}); delete it and run again") from error
 
-    def _clear_leftovers(self) -> None:
-        for file in self.path.glob("*/.*.part"):
-            file.unlink(missing_ok=True)
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path` so that the file is either whole or absent, even when the machine stops.
-
-    Raises:
-        StoreError: the disk is full or cannot be written.
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        why = "the disk is full" if error.errno == errno.ENOSPC else str(error.strerror)
-        raise StoreError(f"{path} cannot be written: {why}. Finished samples are kept; the same command goes on") from (
-            error
-        )
-
 
 def _shard(index: int) -> str:
     return f"{index:06d}"
@@ -267,24 +242,11 @@ def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:
 def _refuse_other(folder: Path, existing: dict[str, Any], asked: dict[str, Any]) -> None:
     for key in (*asked, *(key for key in existing if key not in asked)):
         if key not in _DESCRIPTIVE and existing.get(key) != _as_json(asked.get(key)):
-            where, has, wants = _first_difference(key, existing.get(key), _as_json(asked.get(key)))
+            where, has, wants = first_difference(key, existing.get(key), _as_json(asked.get(key)))
             raise RunConflict(
                 f"{folder} holds a run with {where} = {has}, this one has {wants}; "
                 "choose another --out, or repeat the options of that run"
             )
-
-
-def _first_difference(where: str, has: Any, wants: Any) -> tuple[str, str, str]:
-    if isinstance(has, dict) and isinstance(wants, dict):
-        for key in {**has, **wants}:
-            if has.get(key) != wants.get(key):
-                return _first_difference(f"{where}.{key}", has.get(key), wants.get(key))
-    if isinstance(has, list) and isinstance(wants, list):
-        for index, (old, new) in enumerate(zip(has, wants, strict=False)):
-            if old != new:
-                return _first_difference(f"{where}[{index}]", old, new)
-        return where, f"{len(has)} entries", f"{len(wants)} entries"
-    return where, json.dumps(has)[:80], json.dumps(wants)[:80]
 
 
 def _as_json(value: Any) -> Any:

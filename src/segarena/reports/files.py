@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from segarena.engine.store import write_atomically
 from segarena.errors import StoreError
+from segarena.files.whole import write_whole
 from segarena.reports.export import paired_csv, summary_csv, timings_csv
 from segarena.reports.latex import summary_tex
 from segarena.reports.own import general_run, own_files
@@ -70,7 +70,7 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Seq
         **further,
     }
     for name, text in texts.items():
-        write_atomically(folder / name, text.encode())
+        write_whole(folder / name, text)
     return ReportFiles(
         html=folder / "report.html",
         csv=folder / "summary.csv",

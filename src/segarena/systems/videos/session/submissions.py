@@ -15,8 +15,8 @@ import numpy as np
 from segarena.arrays.rle import decode_rle
 from segarena.dialogue import Prediction
 from segarena.engine.session import Session
-from segarena.engine.store import write_atomically
 from segarena.errors import PredictionInvalid
+from segarena.files.whole import write_whole
 from segarena.systems.videos.session.report_file import claim_report
 
 
@@ -34,7 +34,7 @@ def session_file(path: Path, report_folder: Path) -> dict[str, str]:
     while not claim_report(report_folder, started := now.strftime("%Y%m%d_%H%M%S")):
         now += datetime.timedelta(seconds=1)
     about = {"session_id": secrets.token_hex(32), "started": started}
-    write_atomically(path, json.dumps(about).encode())
+    write_whole(path, json.dumps(about))
     return about
 
 

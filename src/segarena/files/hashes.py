@@ -1,0 +1,46 @@
+"""SHA-256 of bytes and files: what run.json, manifests and caches remember of content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+SHORT = 16
+"""Hexadecimal digits of a fingerprint: 64 bits, enough to tell data sets apart."""
+
+
+def sha256(*parts: bytes | str) -> str:
+    """Return the hash of `parts` (text as UTF-8), one after the other, as 64 hexadecimal digits.
+
+    >>> sha256("ab") == sha256("a", b"b")
+    True
+    """
+    return sha256_of_all(parts)
+
+
+def sha256_of_all(parts: Iterable[bytes | str]) -> str:
+    """Return the hash of many parts, as `sha256` does, without holding them all in memory."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode() if isinstance(part, str) else part)
+    return digest.hexdigest()
+
+
+def fingerprint(*parts: bytes | str) -> str:
+    """Return the first 16 digits of `sha256`.
+
+    >>> fingerprint("ab")
+    'fb8e20fc2e4c3f24'
+    """
+    return sha256(*parts)[:SHORT]
+
+
+def sha256_of_file(path: Path) -> str:
+    """Return the hash of a file's content, read in pieces.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,197 @@
+"""What is done of a long work: a file of lines that only grows, one for each finished unit.
+
+Each line is JSON and ends with a checksum of itself, so any tool reads the file and damage is noticed:
+
+    {"ledger":1,"identity":{"seed":0},"crc":"1c291ca3"}
+    {"unit":"cat.jpg","value":{"iou":0.5},"crc":"8a0b2f11"}
+
+A line goes to the operating system at once, so a killed process loses nothing. It is flushed to disk at most `sync_s`
+seconds later, so a power cut loses the units of that time; they are done again. A torn last line is cut off and a
+damaged one skipped, which does its unit again too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from segarena.errors import RunConflict, StoreError
+from segarena.files.whole import cannot_write
+
+FORMAT = 1
+_CRC = b',"crc":"%08x"}'
+_CRC_LENGTH = len(_CRC % 0)
+_LINES_AT_ONCE = 10_000
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Ledger:
+    """The units that are done, with what is to be remembered of each; this process alone may write to it meanwhile.
+
+    Args:
+        path: the file, made when it is not there; None remembers only as long as the process lives.
+        identity: what the work is, in plain values: options, versions, hashes of inputs.
+        sync_s: a line is on disk at most so much later; 0 flushes each one before `add` returns.
+
+    Attributes:
+        done: unit to what was noted of it; the last note counts.
+
+    Raises:
+        RunConflict: the file is of other work (the first difference is named), or in use by another process.
+        StoreError: it cannot be written, or is no ledger.
+    """
+
+    def __init__(self, path: Path | None, identity: Mapping[str, Any], *, sync_s: float = 1.0) -> None:
+        self.path = path
+        self.done: dict[str, Any] = {}
+        self._sync_s = sync_s
+        self._synced = time.monotonic()
+        self._file: BinaryIO | None = None
+        if path is not None:
+            self._file = _open_alone(path)
+            try:
+                self._load(path, self._file, _plain(identity))
+            except BaseException:
+                self._file.close()
+                raise
+
+    def add(self, unit: str, value: Any = None) -> None:
+        """Note a unit as done.
+
+        Raises:
+            StoreError: the disk is full. What was noted before stays.
+        """
+        self.done[unit] = value
+        self._append({"unit": unit} if value is None else {"unit": unit, "value": value})
+
+    def sync(self) -> None:
+        """Flush what was added to disk."""
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Flush and close the file; another process may have it then."""
+        if self._file is not None:
+            self.sync()
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _load(self, path: Path, file: BinaryIO, identity: Any) -> None:
+        data = file.read()
+        whole = data.rfind(b"\n") + 1
+        file.truncate(whole)
+        if not whole:
+            self._append({"ledger": FORMAT, "identity": identity})
+            self.sync()
+            return
+        existing, self.done = _parse(path, data[:whole])
+        refuse_other(path, existing, identity)
+
+    def _append(self, entry: Mapping[str, Any]) -> None:
+        if self._file is None or self.path is None:
+            return
+        body = _encode(entry).encode()[:-1]
+        line = body + _CRC % zlib.crc32(body) + b"\n"
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            # Unbuffered, and a write may take less than it was given when the disk runs full.
+            if self._file.write(line) != len(line):
+                raise OSError(28, "No space left on device")
+            if time.monotonic() - self._synced >= self._sync_s:
+                self.sync()
+        except OSError as error:
+            self._file.truncate(end)
+            raise cannot_write(self.path, error) from error
+
+
+def read_ledger(path: Path) -> tuple[Any, dict[str, Any]]:
+    """Return the identity of a ledger and what is done, without claiming it; another process may be writing it.
+
+    Raises:
+        StoreError: it cannot be read, or is no ledger.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    return _parse(path, data[: data.rfind(b"\n") + 1])
+
+
+def refuse_other(place: Path, existing: Any, asked: Any) -> None:
+    """Raise RunConflict when two descriptions of work differ, naming the first difference."""
+    if existing != asked:
+        where, has, wants = first_difference("", existing, asked)
+        raise RunConflict(
+            f"{place} holds work with {where} = {has}, this one has {wants}; "
+            "choose another --out, or repeat the options of that work"
+        )
+
+
+def first_difference(where: str, has: Any, wants: Any) -> tuple[str, str, str]:
+    """Return where two plain values differ first ("dataset.options.count"), and both values there, shortened."""
+    if isinstance(has, dict) and isinstance(wants, dict):
+        for key in {**has, **wants}:
+            if has.get(key) != wants.get(key):
+                return first_difference(f"{where}.{key}" if where else key, has.get(key), wants.get(key))
+    if isinstance(has, list) and isinstance(wants, list):
+        for index, (old, new) in enumerate(zip(has, wants, strict=False)):
+            if old != new:
+                return first_difference(f"{where}[{index}]", old, new)
+        return where, f"{len(has)} entries", f"{len(wants)} entries"
+    return where, json.dumps(has)[:80], json.dumps(wants)[:80]
+
+
+def _open_alone(path: Path) -> BinaryIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+b", buffering=0)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise RunConflict(f"{path.parent} is in use by another process; wait for it or choose another --out") from error
+    file.seek(0)
+    return file
+
+
+def _parse(path: Path, data: bytes) -> tuple[Any, dict[str, Any]]:
+    lines = [line for line in data.split(b"\n") if _is_sound(line)]
+    done: dict[str, Any] = {}
+    try:
+        head = json.loads(lines[0])
+        if head["ledger"] != FORMAT:
+            raise StoreError(f"{path}: written by a later version of segarena (format {head['ledger']}); update it")
+        # Thousands at a time: one by one takes twice as long, and all at once keeps the garbage collector busy.
+        for start in range(1, len(lines), _LINES_AT_ONCE):
+            entries = json.loads(b"[" + b",".join(lines[start : start + _LINES_AT_ONCE]) + b"]")
+            done.update((entry["unit"], entry.get("value")) for entry in entries)
+        return head["identity"], done
+    except (ValueError, LookupError, TypeError) as error:
+        raise StoreError(f"{path}: expected a ledger of finished work, got something else; delete it") from error
+
+
+def _is_sound(line: bytes) -> bool:
+    body, crc = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
+    return crc == _CRC % zlib.crc32(body)
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))

@@ -1,0 +1,50 @@
+"""Pages as single HTML files that need nothing else, on any machine, without a network. Made from templates."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+
+@cache
+def templates(package: str) -> Environment:
+    """Return the templates in the folder `templates` of a package, and after them those that all pages share.
+
+    Whatever they print is escaped unless it is `Markup`; a value that is missing is an error.
+    """
+    loader = ChoiceLoader([PackageLoader(package), PackageLoader("segarena.reports")])
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def document(package: str, template: str, *, style: str = "", script: str = "", **values: Any) -> str:
+    """Return a page: a template that extends `document.html`, with the values it names.
+
+    Args:
+        package: whose templates and files.
+        template: its file name.
+        style: name of a file with CSS, after that of all pages.
+        script: name of a file with JavaScript; nothing else may run on the page.
+        values: what the template names; `title` at least.
+    """
+    shared = read_text("segarena.reports", "page.css")
+    own = read_text(package, style) if style else ""
+    code = read_text(package, script) if script else ""
+    page = templates(package).get_template(template)
+    return page.render(style=f"{shared}\n{own}", script=code, policy=_policy(code), **values)
+
+
+def read_text(package: str, name: str) -> str:
+    """Return a text file that a package ships."""
+    return (files(package) / name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """Return what the browser may load and run: a name that slipped through unescaped could still do nothing."""
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    return f"{policy}; script-src 'sha256-{digest}'" if script else policy

@@ -1,0 +1,163 @@
+"""The tables about annotations, segments and edges: on pages and on the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.systems.scenes.edges.regions import RegionSummary
+from segarena.systems.scenes.edges.summary import EdgeSummary
+from segarena.systems.scenes.measures.agreement_summary import AgreementSummary
+from segarena.systems.scenes.measures.segment_quality import SegmentRecall
+from segarena.systems.scenes.measures.statistics import Shape, StatisticsSummary
+
+MOST_NAMES = 50
+
+
+def statistics_sheets(summary: StatisticsSummary, estimator: str) -> list[Sheet]:
+    """Return what is known of a set of annotations: numbers, shapes, layers of depth, names."""
+    made = [_numbers(summary), _shapes(summary, estimator), _layers(summary), _names(summary)]
+    return [sheet for sheet in made if sheet.rows]
+
+
+def _numbers(summary: StatisticsSummary) -> Sheet:
+    rows: list[tuple[str, int | Value]] = [
+        ("images", summary.images),
+        ("annotations", summary.annotations),
+        ("regions", summary.regions),
+        ("regions per annotation", Value(mean=summary.regions_per_annotation, decimals=2)),
+        ("points per region", Value(mean=summary.points_per_region, decimals=1)),
+        ("image area covered, %", _share(summary.covered)),
+        ("regions partly hidden, %", _share(summary.occluded)),
+        ("hidden area, mean over all regions, %", _share(summary.occlusion)),
+        ("hidden area, mean over partly hidden regions, %", _share(summary.occlusion_of_occluded)),
+        ("things", summary.things),
+        ("stuff", summary.stuff),
+    ]
+    known = tuple(row for row in rows if isinstance(row[1], int) or math.isfinite(row[1].mean))
+    return Sheet(name="numbers", caption="Annotations in numbers.", head=("", "Value"), rows=known)
+
+
+def _shapes(summary: StatisticsSummary, estimator: str) -> Sheet:
+    named: list[tuple[str, Shape]] = [("full extents", summary.amodal), ("polygons", summary.polygon)]
+    if summary.components or summary.occlusions:
+        named.insert(0, ("visible parts", summary.modal))
+    rows = tuple(
+        (name, Value(mean=shape.simplicity), Value(mean=shape.convexity), _share(shape.edge_density, decimals=3))
+        for name, shape in named
+        if math.isfinite(shape.convexity)
+    )
+    note = (
+        f"Masks are measured with the “{estimator}” estimator, polygons exactly. Simplicity is √(4π · area) / "
+        "perimeter, convexity is area / area of the convex hull, and edge density is the share of pixels on an edge."
+    )
+    return Sheet(
+        name="shapes",
+        caption="Shapes, means over regions.",
+        head=("", "Simplicity", "Convexity", "Edge density, %"),
+        rows=rows,
+        notes=(note,),
+    )
+
+
+def _layers(summary: StatisticsSummary) -> Sheet:
+    growth = summary.growth
+    trend = "All components have the same number of regions."
+    if math.isfinite(growth.slope):
+        trend = f"Each doubling of a component adds {growth.slope:.2f} layers; Spearman {growth.spearman:.2f}."
+    note = "A component is a set of regions joined by occlusion; its layers are the length of its longest chain."
+    rows = tuple((str(size), Value(mean=mean, decimals=2), count) for size, mean, count in growth.sizes)
+    return Sheet(
+        name="layers",
+        caption="Depth layers.",
+        head=("Regions of a component", "Mean layers", "Components"),
+        rows=rows if summary.components else (),
+        notes=(f"{note} {trend}",),
+    )
+
+
+def _names(summary: StatisticsSummary) -> Sheet:
+    rows = tuple(list(summary.names.items())[:MOST_NAMES])
+    left_out = len(summary.names) - len(rows)
+    return Sheet(
+        name="names",
+        caption="Names of regions.",
+        head=("Name", "Regions"),
+        rows=rows,
+        notes=(f"{left_out} rarer names are not shown.",) if left_out else (),
+    )
+
+
+def agreement_sheet(summary: AgreementSummary) -> Sheet:
+    """Return how well annotators agree; only what was measured has a row."""
+    values = (
+        ("region consistency, median F", summary.regions),
+        ("edge consistency, median F", summary.edges),
+        ("one annotator against the rest, precision", summary.precision),
+        ("one annotator against the rest, recall", summary.recall),
+        ("one annotator against the rest, F", summary.human_f),
+        ("depth order of matched regions", summary.order),
+        ("names of matched regions", summary.names),
+    )
+    return Sheet(
+        name="agreement",
+        caption=f"Agreement on {summary.images} images with {summary.annotations} annotations, "
+        f"{summary.pairs} pairs of annotators.",
+        head=("", "Value", "Of"),
+        rows=tuple((name, Value(mean=v.mean, low=v.low, high=v.high), v.n) for name, v in values if v.n),
+        notes=("Brackets hold 95 % intervals; whole images are resampled.",),
+    )
+
+
+def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
+    """Return what a detector of edges reaches; `occurrence` is which of equal recalls AP keeps."""
+    rows = [
+        (name, *(Value(mean=value) for value in (score.threshold, score.recall, score.precision, score.f)))
+        for name, score in (
+            ("best threshold for the set (ODS)", summary.ods),
+            ("best threshold per image (OIS)", summary.ois),
+        )
+    ]
+    return Sheet(
+        name="edges",
+        caption=f"Edges, {len(summary.images)} images.",
+        head=("", "Threshold", "Recall", "Precision", "F"),
+        rows=tuple(rows),
+        notes=(f"AP {summary.ap:.3f} ({occurrence} of equal recalls), R50 {summary.r50:.3f}",),
+    )
+
+
+def regions_sheet(summary: RegionSummary) -> Sheet:
+    """Return what segmentations reach."""
+    rows = (
+        ("covering", summary.covering_ods, summary.covering_ois, summary.covering_best),
+        ("Rand index", summary.rand_ods, summary.rand_ois, math.nan),
+        ("variation of information (bits)", summary.information_ods, summary.information_ois, math.nan),
+    )
+    return Sheet(
+        name="regions",
+        caption="Regions.",
+        head=("", "ODS", "OIS", "Best"),
+        rows=tuple((name, *(Value(mean=value) for value in values)) for name, *values in rows),
+    )
+
+
+def recall_sheet(results: Sequence[SegmentRecall]) -> Sheet:
+    """Return average recall by kind and occlusion; of fewer segments than the most only that over all regions."""
+    most = max((result.most for result in results), default=0)
+    rows: list[tuple[Cell, ...]] = [
+        (result.kind, result.occlusion, result.most, Value(mean=result.average_recall), result.regions)
+        for result in results
+        if result.most == most or result.occlusion == "all"
+    ]
+    return Sheet(
+        name="recall",
+        caption="Average recall.",
+        head=("Kind", "Occlusion", "Segments", "AR", "Regions"),
+        rows=tuple(rows),
+    )
+
+
+def _share(value: float, decimals: int = 1) -> Value:
+    return Value(mean=value, decimals=decimals, is_share=True)

@@ -19,16 +19,18 @@ from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSa
 
 ROUNDS = 5
 SHAPE = (60, 80)
+SMALL = (30, 40)  # of one slice or frame of several
 
 
 def textured(shape, seed=0):
     """A bright disc, a dark one and a stripe on noise: structure without a file."""
     rng = np.random.default_rng(seed)
-    rows, columns = np.mgrid[: shape[0], : shape[1]]
+    height, width = shape
+    rows, columns = np.mgrid[:height, :width] * np.reshape([60 / height, 80 / width], (2, 1, 1))
     image = rng.normal((90, 110, 100), 12, (*shape, 3))
     image[(rows - 25) ** 2 + (columns - 25) ** 2 < 15**2] += (90, 20, -30)
     image[(rows - 35) ** 2 + (columns - 60) ** 2 < 12**2] -= (60, 60, 20)
-    image[50:54] += 60
+    image[(rows >= 50) & (rows < 54)] += 60
     return image.clip(0, 255).astype(np.uint8)
 
 
@@ -36,17 +38,17 @@ def photograph(shape=SHAPE, seed=0):
     return ImageSample(id=f"photograph{seed}", image=textured(shape, seed))
 
 
-def clip(shape=SHAPE, seed=0):
+def clip(shape=SMALL, seed=0):
     frames = [np.roll(textured(shape, seed), 2 * shift, axis=1) for shift in range(3)]
     return VideoSample(id=f"clip{seed}", frames=frames, frame_shape=shape)
 
 
-def volume(shape=SHAPE, seed=0):
+def volume(shape=SMALL, seed=0):
     planes = [np.roll(textured(shape, seed).mean(axis=2), 2 * shift, axis=1) for shift in range(3)]
     return VolumeSample(id=f"volume{seed}", voxels=np.stack(planes), spacing_mm=(2.0, 1.0, 1.0))
 
 
-def labelled_volume(shape=SHAPE, seed=0):
+def labelled_volume(shape=SMALL, seed=0):
     sample = volume(shape, seed)
     bright = sample.voxels > np.median(sample.voxels)
     return replace(sample, targets=(Target(id="bright", mask=bright), Target(id="dark", mask=~bright)))
@@ -58,7 +60,7 @@ class Case:
 
     Attributes:
         written: the plug-in as written; `{folder}` is a folder with the weights of the tiny model of that name.
-        sample: (shape of an image or frame, seed) to a sample.
+        sample: (shape of an image or frame, seed) to a sample; both have defaults.
         opens_with: a kind of prompt that the first round must hold beside whatever else is said.
     """
 
@@ -239,7 +241,7 @@ def test_every_kind_of_prompt_is_given_here(build):
 
 
 def test_round_five_is_replayed_from_its_stored_dialogue_alone(case, build):
-    sample, other = case.sample(SHAPE), case.sample(SHAPE, seed=1)
+    sample, other = case.sample(), case.sample(seed=1)
     live, fresh = build(), build()
     live_encoded = live.encode(sample)
     for kind in kinds_of(live):
@@ -254,7 +256,7 @@ def test_round_five_is_replayed_from_its_stored_dialogue_alone(case, build):
 
 
 def test_a_dialogue_alone_is_answered_as_in_any_batch(case, build):
-    segmenter, sample = build(), case.sample(SHAPE)
+    segmenter, sample = build(), case.sample()
     encoded = segmenter.encode(sample)
     dialogues = []
     for kind in kinds_of(segmenter):
@@ -275,7 +277,7 @@ def test_a_dialogue_alone_is_answered_as_in_any_batch(case, build):
 
 
 def test_predicting_leaves_the_dialogue_as_it_was(case, build):
-    segmenter, sample = build(), case.sample(SHAPE)
+    segmenter, sample = build(), case.sample()
     encoded = segmenter.encode(sample)
     for kind in kinds_of(segmenter):
         rounds = conversation(case, segmenter, sample.shape, kind)
@@ -329,7 +331,7 @@ PACKS = [name for name, made in registry.names("segmenter").items() if name in C
 
 @pytest.mark.parametrize("case", PACKS, indirect=True)
 def test_an_encoding_that_was_kept_gives_the_same_answers_in_another_segmenter(case, build):
-    segmenter, sample = build(), case.sample(SHAPE)
+    segmenter, sample = build(), case.sample()
     encoded = segmenter.encode(sample)
     kept = build().unpack(from_bytes(to_bytes(segmenter.pack(encoded))))
     for kind in kinds_of(segmenter):

@@ -356,7 +356,7 @@ def test_a_scribble_as_mask_is_the_hint_that_the_library_is_given_for_a_drawn_li
     assert np.array_equal(answer.mask[0], full > 0)
 
 
-@pytest.mark.parametrize("options", [{}, {"corrections": "alone"}, {"feed_logits": True}, {"scribbles": "mask"}])
+@pytest.mark.parametrize("options", [{"corrections": "alone"}, {"feed_logits": True, "scribbles": "mask"}])
 def test_round_three_is_replayed_from_its_stored_dialogue_alone(build, options):
     live, fresh = build(**options), build(**options)
     encoded = live.encode(clip())

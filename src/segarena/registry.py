@@ -197,14 +197,20 @@ def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
 
 @cache
 def _import_plugins() -> tuple[str, ...]:
-    """Import every module that registers plug-ins; return one line for each foreign one that fails.
+    """Import every module that registers plug-ins; return one line for each foreign one that fails."""
+    for room in BUILT_IN:
+        _import_room(importlib.import_module(room))
+    return import_packages("segarena.plugins")
+
+
+@cache
+def import_packages(group: str) -> tuple[str, ...]:
+    """Import every module that installed packages name in an entry point group; return one line for each that fails.
 
     Another package's fault must not stop ours, so its error only becomes part of messages.
     """
-    for room in BUILT_IN:
-        _import_room(importlib.import_module(room))
     broken: list[str] = []
-    for entry in entry_points(group="segarena.plugins"):
+    for entry in entry_points(group=group):
         try:
             _import_room(entry.load())
         except Exception as error:

@@ -5,6 +5,7 @@ import pytest
 
 from segarena.reports.figures import figures, fill_rows
 from segarena.reports.groups import group_figures
+from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
 from segarena.reports.series import Figure, round_word
 
@@ -25,7 +26,9 @@ def test_without_another_narrow_figure_the_order_stays():
 
 def test_one_run_shows_users_in_one_chart_and_several_runs_a_chart_per_user(make_run, make_ramps):
     paths = [make_run(make_ramps(), name, segmenter={"name": name}) for name in ("a", "b")]
-    single, several = (next(f for f in figures(read_runs(p)) if "against" in f.title) for p in (paths[:1], paths))
+    single, several = (
+        next(f for f in figures(page_of(read_runs(p))) if "against" in f.title) for p in (paths[:1], paths)
+    )
     assert single.html.count("<svg") == 1
     assert sorted(re.findall(r'class="end c(\d)"[^>]*>(\w+)<', single.html)) == [("0", "centre"), ("1", "edge")]
     assert re.findall(r"<h4>(\w+)</h4>", several.html) == ["centre", "edge"]
@@ -81,13 +84,13 @@ def test_rounds_are_called_clicks_only_where_nothing_else_was_given(make_run, ma
 
 def test_a_run_without_timings_or_finished_dialogues_has_no_figures(make_run, make_dialogue):
     failed = make_dialogue("photo-0", "disc-0", "centre", [], failure="encode: no")
-    assert figures(read_runs([make_run([failed])])) == []
+    assert figures(page_of(read_runs([make_run([failed])]))) == []
 
 
 def test_the_distribution_of_clicks_counts_every_dialogue(make_run, make_dialogue):
     curves = ([0.95], [0.1, 0.95], [0.1, 0.1, 0.95], [0.1])
     dialogues = [make_dialogue(f"photo-{i}", "disc-0", "centre", list(curve)) for i, curve in enumerate(curves)]
-    noc = next(f for f in figures(read_runs([make_run(dialogues)])) if f.title.startswith("Distribution"))
+    noc = next(f for f in figures(page_of(read_runs([make_run(dialogues)]))) if f.title.startswith("Distribution"))
     assert re.findall(r"<title>centre: (\w+): ([\d.]+)</title>", noc.html) == [
         ("1", "25"),
         ("2", "25"),
@@ -107,5 +110,5 @@ def test_the_distribution_of_clicks_counts_every_dialogue(make_run, make_dialogu
 )
 def test_encoder_passes_are_told_from_encodings_read_from_the_cache(make_run, make_ramps, from_cache, said):
     runs = read_runs([make_run(make_ramps(), from_cache=from_cache)])
-    (caption,) = (made.caption for made in figures(runs) if made.title == "Seconds per prediction")
+    (caption,) = (made.caption for made in figures(page_of(runs)) if made.title == "Seconds per prediction")
     assert caption.endswith(said)

@@ -9,25 +9,26 @@ import numpy as np
 from segarena.reports.axes import nice_ticks, number
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.reports.groups import group_figures
+from segarena.reports.pages import Page
 from segarena.reports.reading import Run
-from segarena.reports.series import Figure, Series, figure, panel_px, round_word, series_by_user
+from segarena.reports.series import Figure, Series, figure, panel_px, series_by_user
 from segarena.reports.tables import curve_intervals, metrics_of, noc_counts, thresholds_of
 from segarena.reports.wording import count_text, metric_name, seconds_text
 from segarena.roles import Statistic
-from segarena.systems.oneshot.page.runs import is_toss
-from segarena.systems.volumes.page.runs import is_volumes
 
 TIME_BINS = 30
 """About how many bars the distribution of seconds has."""
 
 
-def figures(runs: Sequence[Run]) -> list[Figure]:
-    """Return every figure that the records have something for."""
-    has_curves = runs[0].rounds > 1 and not is_volumes(runs[0])  # those of volumes are with their tables
-    curves = [_curves(runs, metric) for metric in metrics_of(runs[0])[:2]] if has_curves else []
-    made = [*curves, _noc(runs), _seconds(runs)]
-    groups = [] if is_toss(runs[0]) else group_figures(runs)  # those of tiers are with their tables
-    return fill_rows([*filter(None, made), *groups])
+def figures(own: Page) -> list[Figure]:
+    """Return every general figure that the records have something for and the page does not leave out."""
+    runs, word, left_out = own.usual_runs, own.word, own.leaves_out
+    has_curves = runs[0].rounds > 1 and "curves" not in left_out
+    made = [_curves(runs, metric, word) for metric in metrics_of(runs[0])[:2]] if has_curves else []
+    made += [] if "noc" in left_out else [_noc(runs, word)]
+    made += [] if "seconds" in left_out else [_seconds(runs)]
+    made += [] if "groups" in left_out else group_figures(runs)
+    return fill_rows([one for one in made if one is not None])
 
 
 def fill_rows(made: Sequence[Figure]) -> list[Figure]:
@@ -40,11 +41,11 @@ def fill_rows(made: Sequence[Figure]) -> list[Figure]:
     return placed
 
 
-def _curves(runs: Sequence[Run], metric: str) -> Figure | None:
+def _curves(runs: Sequence[Run], metric: str, word: str) -> Figure | None:
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
         panels = [("", [series for _, group in panels for series in group])]
-    name, word = metric_name(metric), round_word(runs)
+    name = metric_name(metric)
     charts = [
         (
             user,
@@ -76,13 +77,13 @@ def _mean_curve(series: Series, metric: str) -> Curve:
     )
 
 
-def _noc(runs: Sequence[Run]) -> Figure | None:
+def _noc(runs: Sequence[Run], word: str) -> Figure | None:
     """Return bars with one run; with several, how many targets are solved within each number of rounds."""
     statistic = next((s for s in reversed(runs[0].summary) if s.kind == "noc"), None)
     if statistic is None:
         return None
     panels = series_by_user(runs)
-    word, goal = round_word(runs), f"{metric_name(statistic.metric)} was at least {statistic.threshold:g}"
+    goal = f"{metric_name(statistic.metric)} was at least {statistic.threshold:g}"
     if len(runs) > 1:
         caption = f"Share of dialogues in which {goal} within so many {word}s."
         charts = [(user, _solved_chart(group, statistic, word, len(panels))) for user, group in panels]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from segarena.errors import StoreError
 from segarena.files.whole import write_whole
+from segarena.reports.document import document
 from segarena.reports.export import paired_csv, summary_csv, timings_csv
 from segarena.reports.latex import summary_tex
-from segarena.reports.own import general_run, own_files
-from segarena.reports.page import page
+from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
 
 
@@ -25,7 +25,7 @@ class ReportFiles:
         latex: the same for booktabs, with the paired differences; equal bytes likewise.
         timings: seconds, which differ from run to run.
         paired: differences to the first run; None with one run.
-        further: the tables that runs of some benchmarks have beside.
+        further: the tables that the page of their benchmark has beside.
     """
 
     html: Path
@@ -39,8 +39,8 @@ class ReportFiles:
 def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Sequence[float] = ()) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
-    With several runs they stand side by side, and differences are to the first one. Runs of rclicks and runs over
-    volumes have further sections and tables.
+    With several runs they stand side by side, and differences are to the first one. The page of their benchmark may
+    have further sections and tables.
 
     Args:
         runs: the run folders.
@@ -54,15 +54,15 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Seq
         StoreError: records are damaged, or `out` cannot be written.
     """
     read = read_runs(runs, thresholds=thresholds)
-    whole = [general_run(run) for run in read]
-    further = own_files(read)
+    own = page_of(read)
+    whole, further = own.whole_runs, own.files()
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{folder} cannot be made a folder: {error.strerror}; choose another place") from error
     texts = {
-        "report.html": page(read),
+        "report.html": document(own),
         "summary.csv": summary_csv(whole),
         "summary.tex": summary_tex(whole),
         "timings.csv": timings_csv(read),

@@ -9,8 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from segarena.reports.own import general_run
+from segarena.reports.pages import page_of
 from segarena.reports.reading import Run, read_runs
+from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.reports.tables import direction, paired_rows, summary_rows, timing_rows
 from segarena.reports.wording import (
     bounds_text,
@@ -23,12 +24,6 @@ from segarena.reports.wording import (
     seconds_text,
     value_text,
 )
-from segarena.systems.clicks.page.runs import base_user, is_robustness
-from segarena.systems.clicks.page.tables import robustness_terminal
-from segarena.systems.oneshot.page.page import toss_terminal
-from segarena.systems.oneshot.page.runs import PAIRS_ASKED, is_toss
-from segarena.systems.videos.page.page import davis_terminal
-from segarena.systems.videos.page.runs import is_davis
 
 COLUMNS = 4
 """So many segmenters x users stand side by side; more go below."""
@@ -37,23 +32,17 @@ COLUMNS = 4
 def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = ()) -> RenderableType:
     """Return the summary of run folders, with paired differences to the first when there are several.
 
-    Of rclicks runs that is the summary of the base user, after the tables over clicking groups and first clicks.
+    What the page of their benchmark shows in a terminal stands before it.
 
     Raises:
         InvalidInput: a further threshold that the runs cannot answer for.
         RunMissing, RunConflict: see `segarena.reports.reading.read_runs`.
     """
-    everyone = read_runs(runs, thresholds=thresholds)
-    read = [base_user(general_run(run)) for run in everyone]
+    own = page_of(read_runs(runs, thresholds=thresholds))
+    read = own.usual_runs
     parts: list[RenderableType] = [Text(f"{read[0].config['benchmark']['name']}, {protocol_text(read[0])}")]
     parts += [Text(text, style="bold yellow") for run in read for text in (partial_text(run), empty_text(run)) if text]
-    if is_robustness(read[0]):
-        parts += [robustness_terminal(everyone), Text("\nbase user", style="bold")]
-    if is_toss(read[0]):
-        grid, notes = toss_terminal(everyone)
-        parts += [*(Text(note, style="dim") for note in notes), _tables(grid, 1), Text(PAIRS_ASKED, style="bold")]
-    if is_davis(read[0]):
-        parts.append(_tables(davis_terminal(everyone), len(everyone)))
+    parts += own.terminal()
     parts.append(_summary(read))
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read)] if text]
@@ -74,7 +63,7 @@ def _summary(runs: Sequence[Run]) -> Group:
         failures = Text(str(row.failures), style="bold red" if row.failures else "")
         ends = [*_texts(seconds_text(timing.median_s), str(row.targets)), failures, Text(str(timing.encodes))]
         grid.append([*_texts(row.label, row.user), *cells, *ends])
-    return _tables(grid, len(runs))
+    return columns_of(grid, len(runs))
 
 
 def _paired(runs: Sequence[Run]) -> Group:
@@ -91,14 +80,27 @@ def _paired(runs: Sequence[Run]) -> Group:
         ]
         names = _texts(f"{row.label} − {row.baseline}", row.user)
         grid.append([*names, *cells, *_texts(str(row.matched), str(row.unmatched))])
-    return _tables(grid, len(runs) - 1)
+    return columns_of(grid, len(runs) - 1)
 
 
 def _texts(*words: str) -> list[Text]:
     return [Text(word) for word in words]
 
 
-def _tables(grid: list[list[Text]], together: int) -> Group:
+def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
+    """Return a sheet whose rows are columns; see `columns_of`."""
+    rows = [[_cell(cell) for cell in row] for row in sheet.rows]
+    return columns_of([_texts(*sheet.head), *rows], together)
+
+
+def _cell(cell: Cell) -> Text:
+    if not isinstance(cell, Value):
+        return Text(str(cell))
+    bounds = [("\n" + cell.bounds, "dim")] if cell.bounds else []
+    return Text.assemble((cell.text, "bold" if cell.is_best else ""), *bounds)
+
+
+def columns_of(grid: Sequence[Sequence[Text]], together: int = 1) -> Group:
     """Return the rows of the grid as columns, a few to a table, so that they fit a terminal; the first one leads.
 
     `together` rows, those of one user, stay in one table if they can.

@@ -13,7 +13,7 @@ from segarena.registry import build
 from segarena.reports import terminal_table, write_report
 from segarena.reports.reading import read_runs
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
-from segarena.systems.videos.page.page import davis_files, davis_sections, sequence_sheet, summary_sheet
+from segarena.systems.videos.page.page import DavisPage, sequence_sheet, summary_sheet
 from segarena.systems.videos.page.pictures import kept_labels, shown_frames, spread
 from segarena.systems.videos.page.runs import timed_runs
 
@@ -116,7 +116,7 @@ def test_the_page_has_curves_tables_and_strips_with_nothing_from_outside(folders
 
 
 def test_the_files_hold_the_challenges_table_and_the_curve(folders):
-    files = davis_files(read_runs(folders))
+    files = DavisPage(read_runs(folders)).files()
     frames = pl.read_csv(io.StringIO(files["davis-frames.csv"]))
     assert frames.columns[:6] == ["session_id", "sequence", "scribble_idx", "interaction", "object_id", "frame"]
     assert set(frames["session_id"]) == {"near", "far"}
@@ -145,7 +145,7 @@ def test_answers_that_came_too_late_are_counted_and_samples_without_any_count_no
     assert one.dropped == 0
     assert [score.objects for score in one.scores("jaccard")] == [2, 3]
     assert one.summary.quality.tolist() == [0] * 5
-    assert len(davis_sections(runs, lambda *_: "", lambda _: "")) == 2
+    assert len(DavisPage(runs).sections()) == 2
     slow = Slow(dataset, 8)
     rules = build("benchmark", "davis(seconds_per_object=0.2)")
     segarena.evaluate(rules, segmenter=slow, dataset=written, rounds=3, limit=1, out=tmp_path / "slow")

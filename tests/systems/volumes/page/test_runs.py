@@ -15,8 +15,9 @@ from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.registry import find
 from segarena.reports import write_report
+from segarena.reports.document import document
 from segarena.reports.naming import data_names
-from segarena.reports.page import page
+from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
 from segarena.reports.sheets import Sheet, Value, sheet_csv, sheet_html, sheet_tex
 from segarena.systems.volumes.page.challenge import challenge_sheets, scores_of_cases
@@ -325,7 +326,7 @@ def test_names_in_figures_are_escaped(make):
 
 
 def test_the_page_has_its_sections_first_and_shows_slices(make):
-    html = page(read_runs([make(swapped())]))
+    html = document(page_of(read_runs([make(swapped())])))
     places = [html.index(f'<section id="{name}">') for name in ("volumes", "instances", "summary", "gallery")]
     assert places == sorted(places)
     assert html.count('aria-label="axial slice"') == 4  # two targets in two scans
@@ -334,7 +335,7 @@ def test_the_page_has_its_sections_first_and_shows_slices(make):
 
 
 def test_the_page_opens_without_the_dataset(make):
-    html = page(read_runs([make(swapped(), dataset="gone.py:Gone")]))
+    html = document(page_of(read_runs([make(swapped(), dataset="gone.py:Gone")])))
     assert "cannot be opened" in html
     assert '<section id="volumes">' in html
     assert "axial slice" not in html
@@ -342,7 +343,7 @@ def test_the_page_opens_without_the_dataset(make):
 
 def test_a_run_in_which_everything_failed_has_a_page(make):
     path = make([said("a", "organ", "u", [], failure="no memory")])
-    assert "no memory" in page(read_runs([path]))
+    assert "no memory" in document(page_of(read_runs([path])))
 
 
 def test_files_hold_the_same_tables(make, tmp_path):

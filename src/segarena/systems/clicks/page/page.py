@@ -1,17 +1,22 @@
-"""The sections that a page of rclicks runs has before all others."""
+"""What the report of rclicks runs has of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
+from typing import Any
 
+from rich.console import RenderableType
+from rich.text import Text
+
+from segarena.reports.pages import Page, page
+from segarena.reports.parts import Fold, Html, Note, Part, Section, Table
 from segarena.reports.reading import Run
-from segarena.reports.series import Figure
 from segarena.systems.clicks.page.figures import correlation_figure, group_curves, group_legend, hardness_scatter
 from segarena.systems.clicks.page.heat import heat_key
 from segarena.systems.clicks.page.numbers import correlations, first_rows, group_rows, hardness_of
 from segarena.systems.clicks.page.pictures import robustness_pictures
-from segarena.systems.clicks.page.tables import first_table, group_table
+from segarena.systems.clicks.page.runs import base_user, is_robustness, whole_dialogues
+from segarena.systems.clicks.page.tables import first_table, group_table, robustness_files, robustness_terminal
 from segarena.systems.clicks.page.wording import (
     FIRST_NOTES,
     GROUP_NOTES,
@@ -21,48 +26,76 @@ from segarena.systems.clicks.page.wording import (
     without_text,
 )
 
-Section = tuple[str, str, str]
-"""Anchor, title, HTML."""
+
+@page("rclicks")
+class RobustnessPage(Page):
+    """Clicking groups, first clicks, where people click; the general parts show the base user."""
+
+    @classmethod
+    def applies(cls, run: Run) -> bool:
+        """Tell whether the run's benchmark names a base user and clicking groups."""
+        return is_robustness(run)
+
+    def whole(self, run: Run) -> Run:
+        """Return the run without first-click users, whose one round says nothing of NoC or AuC."""
+        return whole_dialogues(run)
+
+    def usual(self, run: Run) -> Run:
+        """Return the run with its base user alone, what the click benchmark would show."""
+        return base_user(run)
+
+    def rules(self, run: Run) -> dict[str, Any]:
+        """Return the options that the first section does not tell."""
+        options = run.config["benchmark"]["options"]
+        return {name: options[name] for name in ("solved_at_last", "clicks") if name in options}
+
+    def sections(self) -> list[Section]:
+        """Return the groups, the first clicks, the pictures and the correlations."""
+        runs, rows = self.runs, group_rows(self.runs)
+        hard = hardness_of(runs)
+        pictures, problems = robustness_pictures(runs, hard)
+        matrix, about = correlations(runs)
+        groups = [
+            *(Note(text, is_lead=True) for text in dict.fromkeys(map(mode_text, runs))),
+            *map(Note, missing_texts(runs)),
+            Table("Over the clicking groups.", group_table(runs)) if any(row.targets for row in rows) else None,
+            Note(" ".join(filter(None, [GROUP_NOTES, left_out_text(rows, runs)]))),
+            group_curves(runs),
+        ]
+        first = [
+            Table("IoU after the first click.", first_table(runs)),
+            Note(" ".join(filter(None, [FIRST_NOTES, without_text(first_rows(runs), runs)]))),
+            hardness_scatter(hard),
+        ]
+        where = [_pictures_lead(runs[0]) if pictures else None, *map(Note, problems), Html(pictures)]
+        return [
+            Section("robustness", "Clicking groups", groups),
+            Section("first", "First clicks", first),
+            Section("where", "Where people click", where),
+            Section("correlations", "Correlations", [correlation_figure(matrix, about) if matrix else Note(about)]),
+        ]
+
+    def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> list[Part]:
+        """Return the summary of the base user, that of everyone folded away below."""
+        return [
+            summary_of(self.usual_runs, "Means over targets with the base user: the click benchmark."),
+            Fold("Every clicking group", [summary_of(self.whole_runs, "Means over targets.")]),
+        ]
+
+    def terminal(self) -> list[RenderableType]:
+        """Return both tables, and what the summary below them is of."""
+        return [robustness_terminal(self.runs), Text("\nbase user", style="bold")]
+
+    def files(self) -> dict[str, str]:
+        """Return the tables as CSV and LaTeX."""
+        return robustness_files(self.runs)
 
 
-def robustness_sections(
-    runs: Sequence[Run], table: Callable[[str, str], str], figure: Callable[[Figure], str]
-) -> list[Section]:
-    """Return the sections; `table` and `figure` number what they are given."""
-    hard = hardness_of(runs)
-    pictures, problems = robustness_pictures(runs, hard)
-    matrix, about = correlations(runs)
-    rows = group_rows(runs)
-    curves, scatter = group_curves(runs), hardness_scatter(hard)
-    parts = {
-        "robustness": [
-            *(_note(text, css="lead") for text in dict.fromkeys(map(mode_text, runs))),
-            *map(_note, missing_texts(runs)),
-            table("Over the clicking groups.", group_table(runs)) if any(row.targets for row in rows) else "",
-            _note(" ".join(filter(None, [GROUP_NOTES, left_out_text(rows, runs)]))),
-            figure(curves) if curves else "",
-        ],
-        "first": [
-            table("IoU after the first click.", first_table(runs)),
-            _note(" ".join(filter(None, [FIRST_NOTES, without_text(first_rows(runs), runs)]))),
-            figure(scatter) if scatter else "",
-        ],
-        "where": [_pictures_lead(runs[0]) if pictures else "", *map(_note, problems), pictures],
-        "correlations": [figure(correlation_figure(matrix, about)) if matrix else _note(about)],
-    }
-    titles = ("Clicking groups", "First clicks", "Where people click", "Correlations")
-    return [(anchor, title, "".join(parts[anchor])) for anchor, title in zip(parts, titles, strict=True)]
-
-
-def _pictures_lead(run: Run) -> str:
-    return (
+def _pictures_lead(run: Run) -> Html:
+    return Html(
         '<p class="lead">The targets whose result depends most on where the first click falls, then some where it '
         "hardly does. Clicks lie on the photograph with the density they have; mean masks show for each pixel the "
         "share of predictions that hold it. The target is outlined.</p>"
         f'<p class="keys">{heat_key("few clicks", "many clicks")}{heat_key("no prediction", "all predictions")}</p>'
         f"{group_legend(run, with_base=False)}"
     )
-
-
-def _note(text: str, css: str = "note") -> str:
-    return f'<p class="{css}">{escape(text)}</p>' if text else ""

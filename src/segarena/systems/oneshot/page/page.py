@@ -2,75 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from html import escape
+from functools import cached_property
 
+from rich.console import RenderableType
 from rich.text import Text
 
 from segarena.reports.latex import latex_comment
+from segarena.reports.pages import Page, page
+from segarena.reports.parts import Fold, Html, Note, Part, Section
 from segarena.reports.reading import Run
-from segarena.reports.series import Figure
-from segarena.reports.sheets import Sheet, Value, sheet_csv, sheet_html, sheet_tex
+from segarena.reports.sheets import Sheet, sheet_csv, sheet_tex
+from segarena.reports.terminal import sheet_terminal
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.page.figures import toss_figures
 from segarena.systems.oneshot.page.pictures import toss_pictures
-from segarena.systems.oneshot.page.runs import base_entries, failed_text, images, mode_text, settings_of
+from segarena.systems.oneshot.page.runs import (
+    PAIRS_ASKED,
+    asked_pairs,
+    base_entries,
+    failed_text,
+    images,
+    mode_text,
+    settings_of,
+)
 from segarena.systems.oneshot.page.tables import toss_sheets
 
 FOLDED = frozenset({"classes", "folds", "parts-folds"})
 MOST_TINY = 12
 """A longer table of tiny cells is folded away."""
-LEAD_OF_PICTURES = (
+LEAD_OF_PICTURES = Html(
     '<p class="lead">Two pairs of every part, a quarter and three quarters of the way from its lowest to its highest '
     'IoU, the mean over segmenters. Target and masks of supports are outlined (<i class="key truth"></i>), '
     'predictions filled (<i class="key guess"></i>); grey (<i class="key ignored"></i>) is not judged.</p>'
 )
 
 
-def toss_sections(
-    runs: Sequence[Run], table: Callable[[str, str], str], figure: Callable[[Figure], str]
-) -> list[tuple[str, str, str]]:
-    """Return (anchor, title, HTML); `table` and `figure` number what they are given."""
-    sheets, problems = every_sheet(tuple(runs))
-    base = base_entries(runs)
-    named = {sheet.name: sheet for sheet in sheets}
+@page("toss")
+class TossPage(Page):
+    """Scores, tiers, bias and pairs; its own pictures take the place of gallery and hardest targets."""
 
-    def shown(*names: str) -> str:
-        return "".join(_shown(named[name], table) for name in names if name in named)
+    leaves_out = frozenset({"hardest", "gallery", "groups"})
 
-    tiers = [name for name in named if name.startswith("parts-") and name not in FOLDED]
-    notes = [*problems, failed_text(base), passes_text(runs)]
-    made = toss_figures(base, settings_of(runs[0])) if base else []
-    pictures, missing = toss_pictures(runs)
-    return [
-        ("scores", "Scores", shown("scores", "miou", "folds") + _notes(notes)),
-        ("tiers", "Tiers", shown(*tiers) + "".join(map(figure, made)) + shown("parts-folds", "tiny", "classes")),
-        ("bias", "Bias", shown("salience", "supports")),
-        ("pairs", "Pairs", _notes(missing) + (LEAD_OF_PICTURES + pictures if pictures else "")),
-    ]
+    @cached_property
+    def sheets(self) -> dict[str, Sheet]:
+        """All tables by name."""
+        return {sheet.name: sheet for sheet in self._made[0]}
+
+    @property
+    def problems(self) -> list[str]:
+        """Why scores are missing, if any are."""
+        return self._made[1]
+
+    @cached_property
+    def _made(self) -> tuple[list[Sheet], list[str]]:
+        return toss_sheets(self.runs)
+
+    def whole(self, run: Run) -> Run:
+        """Return the run without pairs whose right answer is nothing, or whose support was changed."""
+        return asked_pairs(run)
+
+    def sections(self) -> list[Section]:
+        """Return scores, tiers, bias and pictures of pairs."""
+        base = base_entries(self.runs)
+        tiers = [name for name in self.sheets if name.startswith("parts-") and name not in FOLDED]
+        notes = map(Note, [*self.problems, failed_text(base), passes_text(self.runs)])
+        made = toss_figures(base, settings_of(self.runs[0])) if base else []
+        pictures, missing = toss_pictures(self.runs)
+        drawn = [LEAD_OF_PICTURES, Html(pictures)] if pictures else []
+        return [
+            Section("scores", "Scores", [*self._shown("scores", "miou", "folds"), *notes]),
+            Section("tiers", "Tiers", [*self._shown(*tiers), *made, *self._shown("parts-folds", "tiny", "classes")]),
+            Section("bias", "Bias", self._shown("salience", "supports")),
+            Section("pairs", "Pairs", [*map(Note, missing), *drawn]),
+        ]
+
+    def files(self) -> dict[str, str]:
+        """Return the same tables as files: one CSV each, whose first column is the mode, and all of them for LaTeX."""
+        mode, sheets = mode_text(self.runs), self.sheets.values()
+        texts = {f"toss-{sheet.name}.csv": sheet_csv(_with_mode(sheet, mode)) for sheet in sheets}
+        return {**texts, "toss.tex": f"% {latex_comment(mode)}\n" + "\n".join(map(sheet_tex, sheets))} if sheets else {}
+
+    def terminal(self) -> list[RenderableType]:
+        """Return the scores, and what the summary below them is of."""
+        sheet = self.sheets.get("scores") or self.sheets.get("miou")
+        texts = self.problems if sheet is None else [mode_text(self.runs), *self.problems]
+        shown = [] if sheet is None else [sheet_terminal(without_counts(sheet))]
+        return [*(Text(text, style="dim") for text in texts), *shown, Text(PAIRS_ASKED, style="bold")]
+
+    def _shown(self, *names: str) -> list[Part]:
+        return [_folded(self.sheets[name]) for name in names if name in self.sheets]
 
 
-def toss_files(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the same tables as files: one CSV each, whose first column is the mode, and all of them for LaTeX."""
-    sheets, _ = every_sheet(tuple(runs))
-    mode = mode_text(runs)
-    texts = {f"toss-{sheet.name}.csv": sheet_csv(_with_mode(sheet, mode)) for sheet in sheets}
-    return {**texts, "toss.tex": f"% {latex_comment(mode)}\n" + "\n".join(map(sheet_tex, sheets))} if sheets else {}
-
-
-def toss_terminal(runs: Sequence[Run]) -> tuple[list[list[Text]], list[str]]:
-    """Return the scores for the terminal, a line of titles and one per segmenter; and what must be said of them."""
-    sheets, problems = every_sheet(tuple(runs))
-    named = {sheet.name: sheet for sheet in sheets}
-    sheet = named.get("scores") or named.get("miou")
-    if sheet is None:
-        return [], problems
-    shown = [place for place, cell in enumerate(sheet.rows[0]) if not isinstance(cell, int)]
-    titles = [Text(sheet.head[place]) for place in shown]
-    rows = [[_terminal_cell(row[place]) for place in shown] for row in sheet.rows]
-    return [titles, *rows], [mode_text(runs), *problems]
+def without_counts(sheet: Sheet) -> Sheet:
+    """Return a table without its columns of counts."""
+    kept = [place for place, cell in enumerate(sheet.rows[0]) if not isinstance(cell, int)]
+    rows = tuple(tuple(row[place] for place in kept) for row in sheet.rows)
+    return replace(sheet, head=tuple(sheet.head[place] for place in kept), rows=rows)
 
 
 def passes_text(runs: Sequence[Run]) -> str:
@@ -84,37 +113,13 @@ def passes_text(runs: Sequence[Run]) -> str:
     )
 
 
-@lru_cache(maxsize=2)  # the page and the files of one report have the same tables
-def every_sheet(runs: tuple[Run, ...]) -> tuple[list[Sheet], list[str]]:
-    """Return all tables, and why scores are missing, if any are."""
-    return toss_sheets(runs)
-
-
 def _with_mode(sheet: Sheet, mode: str) -> Sheet:
     """Return a table as its file has it; the shares there are no percentages."""
     head = ("Mode", *(title.removesuffix(", %") for title in sheet.head))
     return replace(sheet, head=head, rows=tuple((mode, *row) for row in sheet.rows))
 
 
-def _shown(sheet: Sheet, table: Callable[[str, str], str]) -> str:
-    html = table(sheet.caption, sheet_html(sheet)) + _notes(sheet.notes)
+def _folded(sheet: Sheet) -> Part:
     is_folded = sheet.name in FOLDED or (sheet.name == "tiny" and len(sheet.rows) > MOST_TINY)
-    if not is_folded:
-        return html
     title = f"{sheet.caption.split('.')[0].split(',')[0]}, {count_text(len(sheet.rows), 'row')}"
-    return f"<details><summary>{escape(title)}</summary>{html}</details>"
-
-
-def _terminal_cell(cell: str | int | Value) -> Text:
-    if not isinstance(cell, Value):
-        return Text(str(cell))
-    style = "bold" if cell.is_best else ""
-    return Text.assemble((cell.text, style), *([("\n" + cell.bounds, "dim")] if cell.bounds else []))
-
-
-def _notes(texts: Sequence[str]) -> str:
-    return "".join(_note(text) for text in texts if text)
-
-
-def _note(text: str, css: str = "note") -> str:
-    return f'<p class="{css}">{escape(text)}</p>'
+    return Fold(title, [sheet]) if is_folded else sheet

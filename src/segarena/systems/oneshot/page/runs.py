@@ -81,15 +81,8 @@ class Tier:
         return f"{what} of {self.dataset}" if self.dataset else what
 
 
-def is_toss(run: Run) -> bool:
-    """Tell whether a run followed the benchmark `toss`."""
-    return run.config["benchmark"]["name"] == "toss"
-
-
 def asked_pairs(run: Run) -> Run:
-    """Return a run without pairs whose right answer is nothing, or whose support was changed; others as they are."""
-    if not is_toss(run):
-        return run
+    """Return a run without pairs whose right answer is nothing, or whose support was changed."""
     return replace(run, dialogues=tuple(d for d in run.dialogues if _is_asked(d.attributes)))
 
 

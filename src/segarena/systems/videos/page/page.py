@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from html import escape
+from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import polars as pl
-from rich.text import Text
+from rich.console import RenderableType
 
 from segarena.reports.charts import Curve, line_chart
 from segarena.reports.latex import latex_comment
+from segarena.reports.pages import Page, page
+from segarena.reports.parts import Note, Section
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, panel_px
 from segarena.reports.series import figure as make_figure
-from segarena.reports.sheets import Cell, Sheet, Value, sheet_csv, sheet_html, sheet_tex
+from segarena.reports.sheets import Sheet, Value, sheet_csv, sheet_tex
+from segarena.reports.terminal import sheet_terminal
 from segarena.reports.wording import metric_name, protocol_text
 from segarena.systems.videos.benchmarks.davis import COLUMNS
 from segarena.systems.videos.measures.report import METRICS
@@ -25,50 +27,41 @@ from segarena.systems.videos.measures.summary import video_summary
 from segarena.systems.videos.page.runs import TimedRun, timed_runs
 
 
-def davis_sections(
-    runs: Sequence[Run], table: Callable[[str, str], str], figure: Callable[[Figure], str]
-) -> list[tuple[str, str, str]]:
-    """Return (anchor, title, HTML); `table` and `figure` number what they are given."""
-    timed = who_answered(tuple(runs))
-    if not timed:
-        return []
-    lead = f'<p class="lead">{escape(mode_text(runs[0]))}</p>'
-    summary = _shown(summary_sheet(timed), table)
-    drawn = curves(timed)
-    return [
-        ("time", "Quality against time", lead + summary + (figure(drawn) if drawn is not None else "")),
-        ("sequences", "Sequences", _shown(sequence_sheet(timed), table)),
-    ]
+@page("davis")
+class DavisPage(Page):
+    """Quality against time, and each sequence."""
 
+    @cached_property
+    def timed(self) -> list[TimedRun]:
+        """Everyone about whom there is something to say."""
+        return [one for one in timed_runs(self.runs) if one.scores(one.metric)]
 
-def davis_files(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the tables as CSV, the means for LaTeX, and the challenge's table of every object and frame."""
-    timed = who_answered(tuple(runs))
-    if not timed:
-        return {}
-    sheets = [summary_sheet(timed), sequence_sheet(timed)]
-    curve = pl.concat([_curve_frame(one) for one in timed])
-    return {
-        **{f"{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets},
-        "davis-curve.csv": curve.write_csv(),
-        "davis-frames.csv": pl.concat([one.report for one in timed]).write_csv(),
-        "davis.tex": f"% {latex_comment(mode_text(runs[0]))}\n{sheet_tex(sheets[0])}",
-    }
+    def sections(self) -> list[Section]:
+        """Return the challenge's values with their curves, and the sequences."""
+        if not self.timed:
+            return []
+        lead = Note(mode_text(self.runs[0]), is_lead=True)
+        return [
+            Section("time", "Quality against time", [lead, summary_sheet(self.timed), curves(self.timed)]),
+            Section("sequences", "Sequences", [sequence_sheet(self.timed)]),
+        ]
 
+    def files(self) -> dict[str, str]:
+        """Return the tables as CSV, the means for LaTeX, and the challenge's table of every object and frame."""
+        if not self.timed:
+            return {}
+        sheets = [summary_sheet(self.timed), sequence_sheet(self.timed)]
+        curve = pl.concat([_curve_frame(one) for one in self.timed])
+        return {
+            **{f"{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets},
+            "davis-curve.csv": curve.write_csv(),
+            "davis-frames.csv": pl.concat([one.report for one in self.timed]).write_csv(),
+            "davis.tex": f"% {latex_comment(mode_text(self.runs[0]))}\n{sheet_tex(sheets[0])}",
+        }
 
-def davis_terminal(runs: Sequence[Run]) -> list[list[Text]]:
-    """Return the challenge's values for the terminal: a line of titles and one per segmenter."""
-    timed = who_answered(tuple(runs))
-    if not timed:
-        return [[]]
-    sheet = summary_sheet(timed)
-    return [[Text(title) for title in sheet.head], *([_terminal_cell(cell) for cell in row] for row in sheet.rows)]
-
-
-@lru_cache(maxsize=1)  # the page and the files of one report have the same curves
-def who_answered(runs: tuple[Run, ...]) -> list[TimedRun]:
-    """Return everyone about whom there is something to say."""
-    return [one for one in timed_runs(runs) if one.scores(one.metric)]
+    def terminal(self) -> list[RenderableType]:
+        """Return the challenge's values."""
+        return [sheet_terminal(summary_sheet(self.timed), together=len(self.runs))] if self.timed else []
 
 
 def mode_text(run: Run) -> str:
@@ -187,10 +180,6 @@ def curves(timed: Sequence[TimedRun]) -> Figure | None:
     return make_figure("Quality against time and interactions", caption, charts)
 
 
-def _terminal_cell(cell: Cell) -> Text:
-    return Text.assemble(cell.text, "\n", (cell.bounds, "dim")) if isinstance(cell, Value) else Text(str(cell))
-
-
 def _after(one: TimedRun, number: int) -> Value:
     low, high = one.intervals.by_round[:, number - 1]
     return Value(mean=float(one.summary.by_round[number - 1]), low=float(low), high=float(high))
@@ -248,8 +237,3 @@ def _against_rounds(one: TimedRun, colour: int) -> Curve:
 
 def _curve_frame(one: TimedRun) -> pl.DataFrame:
     return pl.DataFrame({"segmenter": one.label, "time_s": one.summary.time_s, one.metric: one.summary.quality})
-
-
-def _shown(sheet: Sheet, table: Callable[[str, str], str]) -> str:
-    notes = "".join(f'<p class="note">{escape(text)}</p>' for text in sheet.notes)
-    return table(sheet.caption, sheet_html(sheet)) + notes

@@ -16,6 +16,7 @@ from segarena.arrays.rle import decode_rle
 from segarena.reports.axes import Frame, px
 from segarena.reports.charts import colour_class
 from segarena.reports.overlays import View, jpeg_uri, outline
+from segarena.reports.pictures import HARDEST, STRIPS, pictures
 from segarena.reports.reading import DialogueRecord, Key, Run
 from segarena.samples import Labels, Mask, Target, VideoSample
 
@@ -29,32 +30,55 @@ WIDTH_PX = 320
 """Width of a frame, in SVG units and at most in JPEG pixels."""
 
 
-def video_strip(
-    run: Run, dialogue: DialogueRecord, sample: VideoSample, target: Target, anchor: str, *, is_named: bool
-) -> str:
-    """Return the target's frames, and below them the predictions after some interactions with what was drawn then."""
-    kept = {number: mask for number, mask in kept_labels(run, dialogue.key).items() if mask.shape == sample.shape}
-    rounds = spread(sorted(kept), ROWS)
-    prompts = [json.loads(text) for text in dialogue.prompts]
-    frames = shown_frames(len(sample.frames), [prompts[number - 1] for number in rounds])
-    view = View((slice(0, sample.frame_shape[0]), slice(0, sample.frame_shape[1])), WIDTH_PX / sample.frame_shape[1])
-    shared = "".join(
-        f'<image id="{anchor}-{frame}" width="{px(view.width)}" height="{px(view.height)}" '
-        f'preserveAspectRatio="none" href="{jpeg_uri(sample.frames[frame], view)}"/>'
-        for frame in frames
-    )
-    named = [(frame, f"<figcaption><span>frame {frame}</span></figcaption>") for frame in frames]
-    truth = "".join(_cell(anchor, view, frame, target.mask, (), name) for frame, name in named) + _legend(target)
-    rows = "".join(
-        "".join(_cell(anchor, view, frame, kept[number], prompts[number - 1]) for frame in frames)
-        + _plot(run, dialogue, number, frames, prompts[number - 1])
-        for number in rounds
-    )
-    missing = "" if kept else ' <b class="alarm">no prediction was kept</b>'
-    title = f"{run.label}, " if is_named else ""
-    head = f"<h4>{escape(title)}{len(dialogue.prompts)} interactions{missing}</h4>"
-    defs = f'<svg class="shared" width="0" height="0" aria-hidden="true"><defs>{shared}</defs></svg>'
-    return f'<section class="strip even" style="--columns:{COLUMNS + 1}">{head}{defs}{truth}{rows}</section>'
+@pictures("video")
+class VideoPictures:
+    """Strips of frames, a row for each interaction that is shown."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def how_many(self, runs: int) -> tuple[int, int]:
+        """Return 12 and as many others as make 36 strips over all runs."""
+        return HARDEST, max(0, STRIPS // runs - HARDEST)
+
+    def lead(self) -> str:
+        """Explain rows, lines and curves."""
+        return (
+            '<p class="lead">The hardest videos first. The upper row has the objects of some frames, each in its '
+            "colour. The rows below have the predictions after some interactions, with the lines that were drawn just "
+            "before; black ones are on the background. Beside them J&amp;F of every frame, from 0 to 1: a dashed line "
+            "is a frame that was drawn in, a dot one that is shown.</p>"
+        )
+
+    def strip(
+        self, run: Run, dialogue: DialogueRecord, sample: VideoSample, target: Target, anchor: str, *, is_named: bool
+    ) -> str:
+        """Return the target's frames, and below them some predictions with what was drawn just before."""
+        kept = {number: mask for number, mask in kept_labels(run, dialogue.key).items() if mask.shape == sample.shape}
+        rounds = spread(sorted(kept), ROWS)
+        prompts = [json.loads(text) for text in dialogue.prompts]
+        frames = shown_frames(len(sample.frames), [prompts[number - 1] for number in rounds])
+        view = View(
+            (slice(0, sample.frame_shape[0]), slice(0, sample.frame_shape[1])), WIDTH_PX / sample.frame_shape[1]
+        )
+        shared = "".join(
+            f'<image id="{anchor}-{frame}" width="{px(view.width)}" height="{px(view.height)}" '
+            f'preserveAspectRatio="none" href="{jpeg_uri(sample.frames[frame], view)}"/>'
+            for frame in frames
+        )
+        named = [(frame, f"<figcaption><span>frame {frame}</span></figcaption>") for frame in frames]
+        truth = "".join(_cell(anchor, view, frame, target.mask, (), name) for frame, name in named) + _legend(target)
+        rows = "".join(
+            "".join(_cell(anchor, view, frame, kept[number], prompts[number - 1]) for frame in frames)
+            + _plot(run, dialogue, number, frames, prompts[number - 1])
+            for number in rounds
+        )
+        missing = "" if kept else ' <b class="alarm">no prediction was kept</b>'
+        title = f"{run.label}, " if is_named else ""
+        head = f"<h4>{escape(title)}{len(dialogue.prompts)} interactions{missing}</h4>"
+        defs = f'<svg class="shared" width="0" height="0" aria-hidden="true"><defs>{shared}</defs></svg>'
+        style = f"--columns:{COLUMNS + 1}"
+        return f'<section class="strip even" style="{style}">{head}{defs}{truth}{rows}</section>'
 
 
 def kept_labels(run: Run, key: Key) -> dict[int, Labels]:

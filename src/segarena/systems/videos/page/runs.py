@@ -24,11 +24,6 @@ from segarena.systems.videos.measures.summary import (
 _KEYS = ("sample", "target", "repeat", "round")
 
 
-def is_davis(run: Run) -> bool:
-    """Tell whether a run followed the rules of the DAVIS Interactive Challenge."""
-    return run.config["benchmark"]["name"] == "davis"
-
-
 @dataclass(frozen=True, eq=False)
 class TimedRun:
     """What one user and segmenter did, against the clock.

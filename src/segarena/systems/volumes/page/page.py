@@ -1,71 +1,81 @@
-"""The sections that a page of runs over volumes has before all others."""
+"""What the report of runs over volumes has of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from html import escape
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from segarena.dialogue import Lift
 from segarena.registry import PluginSpec, build, find
 from segarena.reports.latex import latex_comment
+from segarena.reports.pages import Page, page
+from segarena.reports.parts import Fold, Note, Part, Section
 from segarena.reports.reading import Run
-from segarena.reports.series import Figure
-from segarena.reports.sheets import Sheet, sheet_csv, sheet_html, sheet_tex
+from segarena.reports.sheets import Sheet, sheet_csv, sheet_tex
 from segarena.reports.wording import protocol_text
 from segarena.systems.volumes.page.challenge import challenge_sheets, is_cvpr2025
 from segarena.systems.volumes.page.figures import effort_figures, rounds_figures
 from segarena.systems.volumes.page.instances import instances_sheet
-from segarena.systems.volumes.page.runs import values_by_round, who_took_part
+from segarena.systems.volumes.page.runs import is_volumes, values_by_round, who_took_part
 from segarena.systems.volumes.page.tables import volume_sheets
 
 FOLDED = frozenset({"classes", "seconds", "cvpr2025-nsd"})
 
 
-def volumes_sections(
-    runs: Sequence[Run], table: Callable[[str, str], str], figure: Callable[[Figure], str]
-) -> list[tuple[str, str, str]]:
-    """Return (anchor, title, HTML); `table` and `figure` number what they are given."""
-    mode = "".join(f'<p class="lead">{escape(text)}</p>' for text in mode_texts(runs))
-    sheets, problem = every_sheet(tuple(runs))
-    if not sheets:
-        return [("volumes", "Prompts and effort", mode)]
-    values = values_by_round(runs)
-    named = {sheet.name: sheet for sheet in sheets}
-    figures = {"prompts": effort_figures(runs, values), "refinement": rounds_figures(runs, values)}
+@page("radioactive", "cvpr2025")
+class VolumesPage(Page):
+    """Quality against what prompts cost, refinement, kinds of targets, instances; for all runs over volumes."""
 
-    def shown(*names: str) -> str:
-        tables = "".join(_sheet(named[name], table) for name in names if name in named)
-        return tables + "".join(figure(made) for name in names for made in figures.get(name, ()))
+    leaves_out = frozenset({"curves"})  # with the tables
 
-    return [
-        ("challenge", "CVPR 2025", shown("cvpr2025", "cvpr2025-dsc", "cvpr2025-nsd")),
-        ("volumes", "Prompts and effort", mode + shown("prompts", "classes", "seconds")),
-        ("refinement", "Refinement", shown("refinement", "areas")),
-        ("splits", "Kinds of targets", shown("splits")),
-        ("noise", "Inexact boxes", shown("noise")),
-        ("instances", "Instances", shown("instances") or _note(problem)),
-    ]
+    @classmethod
+    def applies(cls, run: Run) -> bool:
+        """Tell whether the run's benchmark is about volumes and its records have Dice."""
+        return is_volumes(run)
 
+    @cached_property
+    def sheets(self) -> dict[str, Sheet]:
+        """All tables by name."""
+        return {sheet.name: sheet for sheet in self._made[0]}
 
-def volumes_files(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the same tables as files: one CSV each, and all of them for LaTeX."""
-    sheets, _ = every_sheet(tuple(runs))
-    texts = {f"volumes-{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets}
-    about = "".join(f"% {latex_comment(text)}\n" for text in mode_texts(runs))
-    lasting = [sheet_tex(sheet) for sheet in sheets if sheet.name != "seconds"]
-    return {**texts, "volumes.tex": about + "\n".join(lasting)} if sheets else {}
+    @cached_property
+    def _made(self) -> tuple[list[Sheet], str]:
+        """All tables, and a line about why instances are not among them, if they should be."""
+        if not who_took_part(self.runs):
+            return [], ""
+        instances, problem = instances_sheet(self.runs)
+        challenge = challenge_sheets(self.runs) if is_cvpr2025(self.runs[0]) else []
+        return [*challenge, *volume_sheets(self.runs), *([instances] if instances else [])], problem
 
+    def sections(self) -> list[Section]:
+        """Return the tables, those of prompts and refinement with their figures."""
+        mode = [Note(text, is_lead=True) for text in mode_texts(self.runs)]
+        if not self.sheets:
+            return [Section("volumes", "Prompts and effort", mode)]
+        values = values_by_round(self.runs)
+        effort, rounds = effort_figures(self.runs, values), rounds_figures(self.runs, values)
+        challenge = self._shown("cvpr2025", "cvpr2025-dsc", "cvpr2025-nsd")
+        prompts = [*mode, *self._shown("prompts", "classes", "seconds"), *effort]
+        return [
+            Section("challenge", "CVPR 2025", challenge),
+            Section("volumes", "Prompts and effort", prompts),
+            Section("refinement", "Refinement", [*self._shown("refinement", "areas"), *rounds]),
+            Section("splits", "Kinds of targets", self._shown("splits")),
+            Section("noise", "Inexact boxes", self._shown("noise")),
+            Section("instances", "Instances", self._shown("instances") or [Note(self._made[1])]),
+        ]
 
-@lru_cache(maxsize=1)  # the page and the files of one report have the same tables
-def every_sheet(runs: tuple[Run, ...]) -> tuple[list[Sheet], str]:
-    """Return all tables, and a line about why instances are not among them, if they should be."""
-    if not who_took_part(runs):
-        return [], ""
-    instances, problem = instances_sheet(runs)
-    challenge = challenge_sheets(runs) if is_cvpr2025(runs[0]) else []
-    return [*challenge, *volume_sheets(runs), *([instances] if instances else [])], problem
+    def files(self) -> dict[str, str]:
+        """Return the same tables as files: one CSV each, and all of them for LaTeX."""
+        texts = {f"volumes-{name}.csv": sheet_csv(sheet) for name, sheet in self.sheets.items()}
+        about = "".join(f"% {latex_comment(text)}\n" for text in mode_texts(self.runs))
+        lasting = [sheet_tex(sheet) for name, sheet in self.sheets.items() if name != "seconds"]
+        return {**texts, "volumes.tex": about + "\n".join(lasting)} if self.sheets else {}
+
+    def _shown(self, *names: str) -> list[Part]:
+        sheets = [self.sheets[name] for name in names if name in self.sheets]
+        return [Fold(sheet.caption, [sheet]) if sheet.name in FOLDED else sheet for sheet in sheets]
 
 
 def mode_texts(runs: Sequence[Run]) -> list[str]:
@@ -118,12 +128,3 @@ def _takes_volumes(name: str) -> bool:
 
 def _range(percentiles: Any) -> str:
     return f" with percentiles {percentiles[0]:g} to {percentiles[1]:g}" if percentiles else ""
-
-
-def _sheet(sheet: Sheet, table: Callable[[str, str], str]) -> str:
-    html = table(sheet.caption, sheet_html(sheet)) + "".join(map(_note, sheet.notes))
-    return f"<details><summary>{escape(sheet.caption)}</summary>{html}</details>" if sheet.name in FOLDED else html
-
-
-def _note(text: str) -> str:
-    return f'<p class="note">{escape(text)}</p>' if text else ""

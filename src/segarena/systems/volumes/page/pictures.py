@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, join_windows
 from segarena.reports.axes import px
 from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline
+from segarena.reports.pictures import pictures
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.wording import count_text, metric_name
 from segarena.samples import Mask, Target, VolumeSample
 
 NAMES = ("axial", "coronal", "sagittal")
+HARDEST = 6
+STRIPS = 12
 MARGIN_MM = 12.0
 MOST_FAINT = 30
 """With more prompts than this, only those on the slice shown are drawn."""
@@ -70,24 +73,50 @@ class Slice:
         return width - (position[column] - self.window[column].start + 0.5) * self.zoom[1], y
 
 
-def volume_strip(run: Run, dialogue: DialogueRecord, sample: VolumeSample, target: Target, *, is_named: bool) -> str:
-    """Return the three slices with target, last prediction and all prompts."""
-    masks = {number: mask for number, mask in run.masks(dialogue.key).items() if mask.shape == sample.shape}
-    last = max(masks, default=0)
-    truth = target.mask > 0
-    guess: Mask = masks[last] > 0 if last else np.zeros(sample.shape, dtype=np.bool_)
-    prompts = [prompt for text in dialogue.prompts for prompt in json.loads(text)]
-    low, high = contrast(sample.voxels)
-    figures = "".join(
-        _figure(shown, sample.voxels, (low, high), truth, guess, prompts)
-        for shown in slices_of(truth, guess, prompts, sample.spacing_mm)
-    )
-    title = f"{run.label}: " if is_named else ""
-    told = ", ".join(f"{metric_name(m)} {v[-1]:.3f}" for m, v in dialogue.values.items() if m in ("dice", "nsd") and v)
-    effort = f"{dialogue.efforts[-1]:g} interactions" if dialogue.efforts else ""
-    words = f"{title}{told} after {count_text(len(dialogue.prompts), 'round')}, {effort}"
-    missing = "" if last else ' <b class="alarm">no prediction was kept</b>'
-    return f'<section class="strip even" style="--columns:3"><h4>{escape(words)}{missing}</h4>{figures}</section>'
+@pictures("volume")
+class VolumePictures:
+    """Three slices through the target."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def how_many(self, runs: int) -> tuple[int, int]:
+        """Return few, for each volume is loaded whole."""
+        return HARDEST, max(3, STRIPS // runs - HARDEST)
+
+    def lead(self) -> str:
+        """Explain slices, outlines and marks."""
+        return (
+            '<p class="lead">The hardest targets first, then others from hard to easy, each with the user who did '
+            'worst. Slices lie through the middle of the target (<i class="key truth"></i>); with the last prediction '
+            '(<i class="key guess"></i>) and all prompts: on the object (<i class="key pos"></i>), off it '
+            '(<i class="key neg"></i>), faint where they lie on other slices. Superior or anterior is up; '
+            "the patient's right is on the left, and anterior in sagittal slices.</p>"
+        )
+
+    def strip(
+        self, run: Run, dialogue: DialogueRecord, sample: VolumeSample, target: Target, anchor: str, *, is_named: bool
+    ) -> str:
+        """Return the three slices with target, last prediction and all prompts."""
+        masks = {number: mask for number, mask in run.masks(dialogue.key).items() if mask.shape == sample.shape}
+        last = max(masks, default=0)
+        truth = target.mask > 0
+        guess: Mask = masks[last] > 0 if last else np.zeros(sample.shape, dtype=np.bool_)
+        prompts = [prompt for text in dialogue.prompts for prompt in json.loads(text)]
+        low, high = contrast(sample.voxels)
+        figures = "".join(
+            _figure(shown, sample.voxels, (low, high), truth, guess, prompts)
+            for shown in slices_of(truth, guess, prompts, sample.spacing_mm)
+        )
+        title = f"{run.label}: " if is_named else ""
+        told = ", ".join(
+            f"{metric_name(m)} {v[-1]:.3f}" for m, v in dialogue.values.items() if m in ("dice", "nsd") and v
+        )
+        effort = f"{dialogue.efforts[-1]:g} interactions" if dialogue.efforts else ""
+        words = f"{title}{told} after {count_text(len(dialogue.prompts), 'round')}, {effort}"
+        missing = "" if last else ' <b class="alarm">no prediction was kept</b>'
+        head = f"<h4>{escape(words)}{missing}</h4>"
+        return f'<section class="strip even" style="--columns:3">{head}{figures}</section>'
 
 
 def slices_of(

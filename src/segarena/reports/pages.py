@@ -1,0 +1,130 @@
+"""What a benchmark's package says of the report of its runs: one `Page` for each benchmark.
+
+A package names the module that defines its pages in the entry point group `segarena.pages`; it is imported when a
+report is first made. A benchmark without a page of its own has `Page`, which is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from rich.console import RenderableType
+
+from segarena.errors import PluginError
+from segarena.registry import import_packages
+from segarena.reports.parts import Part, Section
+from segarena.reports.pictures import Pictures, pictures_of
+from segarena.reports.reading import Run
+from segarena.reports.series import round_word
+
+ENTRY_POINTS = "segarena.pages"
+
+
+class Page:
+    """The report of the runs of one benchmark; a package overrides what its benchmark needs.
+
+    Made anew for each report, so what several parts need may be kept in a `cached_property`.
+
+    Attributes:
+        runs: the runs of the report, at least one, all by the same rules.
+        benchmarks: names of the benchmarks that it is for; filled in by the decorator `page`.
+        leaves_out: general parts that the report does without, because the page has better ones or they say nothing:
+            of the sections "summary", "differences", "figures", "hardest", "gallery" and "failures", of the figures
+            "curves", "noc", "seconds" and "groups".
+    """
+
+    benchmarks: ClassVar[tuple[str, ...]] = ()
+    leaves_out: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = tuple(runs)
+
+    @classmethod
+    def applies(cls, run: Run) -> bool:
+        """Tell whether the page is for a run; by default, whether it followed one of `benchmarks`."""
+        return run.config["benchmark"]["name"] in cls.benchmarks
+
+    def whole(self, run: Run) -> Run:
+        """Return a run as the general tables have it, without what would distort their means."""
+        return run
+
+    def usual(self, run: Run) -> Run:
+        """Return a run as figures, differences and the terminal have it."""
+        return self.whole(run)
+
+    @cached_property
+    def whole_runs(self) -> tuple[Run, ...]:
+        """All runs as the general tables have them."""
+        return tuple(map(self.whole, self.runs))
+
+    @cached_property
+    def usual_runs(self) -> tuple[Run, ...]:
+        """All runs as figures, differences and the terminal have them."""
+        return tuple(map(self.usual, self.runs))
+
+    @cached_property
+    def word(self) -> str:
+        """What captions call a round."""
+        return round_word(self.whole_runs)
+
+    @cached_property
+    def pictures(self) -> Pictures | None:
+        """How the gallery draws dialogues; by default as is registered for the benchmark's kind of samples."""
+        return pictures_of(str(self.runs[0].config["benchmark"].get("sample_kind", "image")), self.word)
+
+    def rules(self, run: Run) -> Mapping[str, Any]:
+        """Return the options of the benchmark that the header tells."""
+        return run.config["benchmark"]["options"]
+
+    def sections(self) -> Sequence[Section]:
+        """Return the sections that stand before the general ones."""
+        return ()
+
+    def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> Sequence[Part]:
+        """Return the summary; `summary_of(runs, caption)` makes a table of means over targets."""
+        return [summary_of(self.whole_runs, "Means over targets.")]
+
+    def terminal(self) -> Sequence[RenderableType]:
+        """Return what the terminal shows before the general summary."""
+        return ()
+
+    def files(self) -> Mapping[str, str]:
+        """Return the tables that the report has beside the general ones, as text by file name."""
+        return {}
+
+
+PageClass = TypeVar("PageClass", bound=type[Page])
+_pages: dict[str, type[Page]] = {}
+
+
+def page(*benchmarks: str) -> Callable[[PageClass], PageClass]:
+    """Return a decorator that makes a class the page of the benchmarks so named.
+
+    Raises:
+        PluginError: one of them has a page already.
+    """
+
+    def add(found: PageClass) -> PageClass:
+        for name in benchmarks:
+            known = _pages.setdefault(name, found)
+            if known.__qualname__ != found.__qualname__ or known.__module__ != found.__module__:
+                raise PluginError(f"benchmark {name!r} has two pages: {known.__module__} and {found.__module__}")
+        found.benchmarks = benchmarks
+        return found
+
+    return add
+
+
+def page_of(runs: Sequence[Run]) -> Page:
+    """Return the page of runs of one benchmark: the one of that name, else the first that says it applies."""
+    import_packages(ENTRY_POINTS)
+    named = _pages.get(runs[0].config["benchmark"]["name"])
+    found = [*([named] if named else []), *dict.fromkeys(_pages.values())]
+    return next((one for one in found if one.applies(runs[0])), Page)(runs)
+
+
+def broken_pages() -> Sequence[str]:
+    """Return a line for each package whose pages could not be imported; reports are made without them."""
+    return import_packages(ENTRY_POINTS)

@@ -77,11 +77,11 @@ def random_case(rng):
     return prediction, target, ignore
 
 
-def test_clicks_equal_the_published_rule_over_thousands_of_masks_and_several_rounds():
+def test_clicks_equal_the_published_rule_over_hundreds_of_masks_and_several_rounds():
     rng = np.random.default_rng(61)
     user = CentreClicker(when_solved="published")
     signs = []
-    for _ in range(2500):
+    for _ in range(800):
         prediction, target, ignore = random_case(rng)
         clicks = []
         for _ in range(4):
@@ -91,7 +91,7 @@ def test_clicks_equal_the_published_rule_over_thousands_of_masks_and_several_rou
             assert user.next(turn_for(prediction, target, ignore, clicks)) == (expected,)
             clicks.append(expected)
         signs.append(expected.is_positive)
-    assert 200 < sum(signs) < 2300
+    assert 60 < sum(signs) < 740
 
 
 @st.composite
@@ -103,7 +103,7 @@ def cases(draw):
 
 
 @given(cases())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_clicks_equal_the_published_rule_counted_pair_by_pair(case):
     (prediction, target, ignore), clicked = case
     expected = published_click(prediction, target, ignore, clicked, depth_by_pairs)

@@ -14,7 +14,7 @@ GRID = st.integers(-20, 120).map(float)
 SQUARE = [(10, 10), (10, 60), (60, 60), (60, 10)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(GRID, GRID), max_size=12))
 def test_repaired_polygons_are_inside_the_frame_and_nearly_always_simple(points):
     mended = repair_polygon(polygons.as_points(points), SHAPE)

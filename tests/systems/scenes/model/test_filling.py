@@ -25,7 +25,7 @@ def covered_slowly(points, row, column):
     return hits % 2 == 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rings)
 def test_pixel_centres_are_inside_as_fractions_say(points):
     mask = fill_polygon(np.array(points), SHAPE).full(SHAPE)
@@ -44,7 +44,7 @@ def distance_to_outline(points, row, column):
     return min(distances)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(numbers.map(float), numbers.map(float)), min_size=1, max_size=4))
 def test_polygons_that_share_sides_share_no_pixel_and_leave_none_out(middle):
     """A frame cut in two by any chain of vertices from its top to its bottom, kept monotone by sorting."""

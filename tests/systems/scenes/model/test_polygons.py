@@ -92,7 +92,7 @@ def test_turns_are_right_where_floats_are_not():
     assert polygons.turn((0, 0), (1e-200, 1e200), (2e-200, 2e200)) == 0
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rings)
 def test_crossings_are_those_of_exact_fractions(points):
     count = len(points)
@@ -103,7 +103,7 @@ def test_crossings_are_those_of_exact_fractions(points):
     assert (not found) == is_simple_slowly(points)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rings, st.lists(st.tuples(coordinates, coordinates), min_size=1, max_size=5))
 def test_points_are_inside_as_a_ray_in_fractions_says(points, probes):
     corners = exact(points)

@@ -58,7 +58,7 @@ def stacks(draw):
     return prediction, target
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(stacks(), st.integers(1, 4))
 def test_every_object_and_frame_equals_the_definition(drawn, radius):
     prediction, target = drawn

@@ -34,7 +34,7 @@ def one_by_one(mask, rule):
     return there[1:-1, 1:-1]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12)), ties)
 def test_all_at_once_is_as_one_by_one_on_noise(mask, rule):
     assert np.array_equal(medial_axis(mask, rule), one_by_one(mask, rule))

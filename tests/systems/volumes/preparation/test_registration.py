@@ -43,7 +43,8 @@ def test_a_known_rotation_and_shift_between_two_modalities_is_found(phantom):
 
 
 def test_the_same_images_give_the_same_transform(phantom):
-    ct, mr = image(phantom * -100.0), image(phantom**2 * 1.0)
+    coarse = phantom[::2, ::2, ::2]
+    ct, mr = image(coarse * -100.0), image(coarse**2 * 1.0)
     first, second = (register_rigidly(ct, mr).GetParameters() for _ in range(2))
     assert np.allclose(first, second, atol=1e-6)
 

@@ -159,7 +159,7 @@ def make_run(tmp_path):
 def rclicks(make_run):
     """Return a function that writes a run of rclicks with four groups; other `options` may be given."""
 
-    def make(dialogues, name="run", *, protocol="segarena", dataset=None, segmenter="disc", masks=True, **options):
+    def make(dialogues, name="run", *, protocol="careful", dataset=None, segmenter="disc", masks=True, **options):
         groups = [{"user": f"G{k}", "low": (k - 1) / 4, "high": k / 4} for k in range(1, 5)]
         last = "failure" if protocol == "published" else "solved"
         named = {"solved_at_last": last, "base": "centre", "groups": groups, "real": None, "sampled": None}
@@ -196,7 +196,7 @@ def _config(samples, users, rounds):
         "version": "0.1.0",
         "benchmark": {
             "name": "small",
-            "protocol": "segarena",
+            "protocol": "careful",
             "paper": "",
             "stop_at": None,
             "options": {},

@@ -207,3 +207,11 @@ def test_a_broken_third_party_package_is_named_when_a_plugin_is_not_found(tmp_pa
 )
 def test_a_plugin_may_be_given_a_name(text, name, plugin):
     assert split_name(text) == (name, plugin)
+
+
+@pytest.mark.parametrize(
+    "written", ["clicks(protocol='segarena')", "radioactive(protocol='corrected')", "davis(protocol='corrected')"]
+)
+def test_the_careful_protocol_is_known_by_its_earlier_names(written):
+    assert build("benchmark", written).protocol == "careful"
+    assert describe("benchmark", written)["options"]["protocol"] == "careful"

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from segarena.errors import PredictionInvalid
+from segarena.options import Protocol
 from segarena.prompts import Click, Prompt
 from segarena.samples import Labels, Mask, Shape
 
@@ -51,12 +52,12 @@ class Lift:
             given limits. "extrude": the box of the volume is drawn on every slice that it holds.
         keeps_prompts: a slice that gets further prompts is predicted from all its prompts so far (the "*" of
             RadioActive's tables), under "published" every slice prompted before too; otherwise from the new ones.
-        protocol: "corrected", or "published" for the published rules where these differ.
+        protocol: "careful", or "published" for the published rules where these differ.
     """
 
     spread: Spread = "stay"
     keeps_prompts: bool = True
-    protocol: str = "corrected"
+    protocol: Protocol = "careful"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

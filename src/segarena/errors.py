@@ -64,7 +64,7 @@ class UnknownPlugin(PluginError):
     """No plug-in has this name."""
 
 
-class PluginInvalid(PluginError):
+class PluginInvalid(PluginError, ValueError):
     """A plug-in was found but cannot be built."""
 
 

@@ -13,10 +13,17 @@ import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from segarena.errors import InvalidInput
 
 Plain = (type(None), bool, int, float, str, list, tuple, dict)
 """Values that can be written down. Only these are checked; an object in place of an option is taken on trust."""
+
+Protocol: TypeAlias = Literal["careful", "published"]
+"""What an option `protocol` says: the rules a careful reader would want, or those behind the published numbers."""
+
+_CALLED_CAREFUL_BEFORE = ("segarena", "corrected")
 
 _WORDS: dict[Any, str] = {bool: "True or False", int: "a whole number", float: "a number", str: "text", None: "None"}
 _SEQUENCES = (list, tuple, Sequence, Collection, Iterable)
@@ -90,6 +97,27 @@ def find_fault(factory: Callable[..., Any], given: Mapping[str, Any]) -> str:
         return f"{error}; " + (f"{unknown} " if unknown else "") + f"it takes {show_options(factory) or 'no options'}"
     faults = (known[name].fault(value) for name, value in given.items() if name in known)
     return next(filter(None, faults), "")
+
+
+def in_todays_words(written: Any) -> Any:
+    """Return options or a run's description with today's word for the careful protocol, which had several before."""
+    if isinstance(written, Mapping):
+        found = {key: in_todays_words(value) for key, value in written.items()}
+        return {**found, "protocol": "careful"} if found.get("protocol") in _CALLED_CAREFUL_BEFORE else found
+    return [in_todays_words(value) for value in written] if isinstance(written, list) else written
+
+
+def as_protocol(word: str) -> Protocol:
+    """Return the protocol that a command was given, also by a word of before.
+
+    Raises:
+        InvalidInput: there is no such protocol.
+    """
+    match in_todays_words({"protocol": word})["protocol"]:
+        case "careful" | "published" as known:
+            return known
+        case other:
+            raise InvalidInput(f"protocol: expected 'careful' or 'published'; got {other!r}")
 
 
 def close_to(word: Any, known: Iterable[str]) -> str:

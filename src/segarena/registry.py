@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from segarena.errors import PluginError, PluginInvalid, SegarenaError, UnknownPlugin
-from segarena.options import close_to, find_fault, options_of
+from segarena.options import close_to, find_fault, in_todays_words, options_of
 
 KINDS = ("segmenter", "user", "metric", "dataset", "benchmark", "click-model")
 BUILT_IN = (
@@ -170,7 +170,7 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
         UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options, see
             `segarena.options.find_fault`.
     """
-    spec = PluginSpec.parse(plugin) if isinstance(plugin, str) else plugin
+    spec = _as_spec(plugin)
     factory = find(kind, spec.reference)
     fault = find_fault(factory, spec.options)
     if fault:
@@ -183,9 +183,14 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
         raise PluginInvalid(f"{kind} {spec} cannot be built: {type(error).__name__}: {error}") from error
 
 
+def _as_spec(plugin: PluginSpec | str) -> PluginSpec:
+    spec = PluginSpec.parse(plugin) if isinstance(plugin, str) else plugin
+    return PluginSpec(spec.reference, in_todays_words(spec.options))
+
+
 def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
     """Return what a run records of a plug-in: its name, all its options resolved, the hash of its file."""
-    spec = PluginSpec.parse(plugin) if isinstance(plugin, str) else plugin
+    spec = _as_spec(plugin)
     factory = find(kind, spec.reference)
     defaults = {option.name: option.default for option in options_of(factory) if not option.is_required}
     options = {key: _plain(value) for key, value in {**defaults, **spec.options}.items()}

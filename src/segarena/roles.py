@@ -176,7 +176,7 @@ class Benchmark:
         dataset: the dataset when none is named.
         stop_at: (column, value): end a dialogue as soon as the value is reached; None goes on.
         budget: what time a dialogue has; an answer that comes later is dropped and ends it. None: no limit.
-        protocol: "segarena" for a careful reader's defaults, "published" for the published numbers.
+        protocol: "careful" for the rules a careful reader would want, "published" for the published numbers.
         paper: where the protocol comes from.
         options: whatever else the summary needs to know; printed in reports.
         sample_kind: what its datasets hold: "image", "volume" or "video".
@@ -192,7 +192,7 @@ class Benchmark:
     dataset: str = "demo"
     stop_at: tuple[str, float] | None = None
     budget: TimeBudget | None = None
-    protocol: str = "segarena"
+    protocol: str = "careful"
     paper: str = ""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sample_kind: str = "image"

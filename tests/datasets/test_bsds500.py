@@ -9,6 +9,7 @@ from scipy.io import savemat
 
 from segarena.datasets.bsds500 import Bsds500, borders_touched, median_annotator
 from segarena.errors import DatasetMissing, PluginInvalid, SampleInvalid
+from segarena.registry import build
 
 SHAPE = (40, 50)
 
@@ -133,8 +134,8 @@ def test_missing_parts_and_bad_options_are_named(tmp_path):
     (tmp_path / "human" / "test").mkdir(parents=True)
     with pytest.raises(DatasetMissing, match=r"expected the test images of BSDS500 \(\*.jpg\), found none"):
         Bsds500(path=str(tmp_path))
-    with pytest.raises(PluginInvalid, match="split='dev'"):
-        Bsds500(path=str(tmp_path), split="dev")
+    with pytest.raises(PluginInvalid, match="split: expected one of 'train', 'val', 'test'; got 'dev'"):
+        build("dataset", f"bsds500(path={str(tmp_path)!r}, split='dev')")
     with pytest.raises(PluginInvalid, match="expected 0 <= min_share < max_share <= 1"):
         Bsds500(path=str(tmp_path), min_share=0.5)
 

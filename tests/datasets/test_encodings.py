@@ -102,7 +102,6 @@ def test_negative_index_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"kind": "rle"}, "encoding 'rle': expected one of 'binary', 'index', 'colour'"),
     ({"kind": "index", "threshold": 3}, "only with encoding='binary'"),
     ({"threshold": 0}, "expected a threshold of at least 1"),
     ({"ignore_value": 0}, "0 is the background"),

@@ -157,10 +157,10 @@ def test_files_without_partner_can_be_skipped(root):
 
 
 def test_bad_options_are_refused_at_once(root):
-    with pytest.raises(PluginInvalid, match="unpaired='ignore': expected 'error' or 'skip'"):
-        Folder(path=str(root), unpaired="ignore")
-    with pytest.raises(PluginInvalid, match="encoding 'png'"):
-        Folder(path=str(root), encoding="png")
+    with pytest.raises(PluginInvalid, match="unpaired: expected one of 'error', 'skip'; got 'ignore'"):
+        build("dataset", f"folder(path={str(root)!r}, unpaired='ignore')")
+    with pytest.raises(PluginInvalid, match="encoding: expected one of 'binary', 'index', 'colour'; got 'png'"):
+        build("dataset", f"folder(path={str(root)!r}, encoding='png')")
 
 
 def _truncate(root):

@@ -214,7 +214,7 @@ def test_surface_of_the_target_is_found_once(monkeypatch):
     ("text", "message"),
     [
         ("nsd(tolerance_mm=-1)", "tolerance_mm of at least 0"),
-        ("nsd(convention='voxels')", "expected one of marching-cubes, voxel-border"),
+        ("nsd(convention='voxels')", "expected one of 'marching-cubes', 'voxel-border'"),
         ("surface_distance(percentile=0)", "percentile above 0"),
         ("surface_distance(one_empty='far')", "'diagonal', 'inf', 'nan' or a number"),
     ],

@@ -72,7 +72,7 @@ def test_all_parts_are_there(html):
     words = Parsed(html).words
     for part in ("Summary", "Figures", "Hardest targets", "Dialogues", "Failures", "What the numbers are"):
         assert part in words
-    for what in ("NoC@90", "segarena protocol", "segarena run small disc", "fingerprint photo-4-2", "2026-01-02"):
+    for what in ("NoC@90", "careful protocol", "segarena run small disc", "fingerprint photo-4-2", "2026-01-02"):
         assert what in words
 
 

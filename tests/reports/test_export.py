@@ -28,7 +28,7 @@ def two(make_run, make_dialogue):
 
 def test_csv_holds_means_intervals_and_counts(two):
     plain, better = parsed(summary_csv(read_runs(two)))
-    assert (plain["segmenter"], plain["user"], plain["protocol"]) == ("plain", "centre", "segarena")
+    assert (plain["segmenter"], plain["user"], plain["protocol"]) == ("plain", "centre", "careful")
     assert (plain["IoU@1"], plain["IoU@1 low"], plain["IoU@1 high"]) == ("0.375", "0.25", "0.5")
     assert (better["NoC@90"], better["NoF@90"], better["targets"], better["failures"]) == ("4", "1", "2", "0")
     assert better["complete"] == "yes"
@@ -100,7 +100,7 @@ def shown(runs, width=80):
 
 def test_the_terminal_shows_statistics_intervals_and_the_protocol(two):
     text = shown(two[:1])
-    assert "small, segarena protocol" in text
+    assert "small, careful protocol" in text
     assert "0.375" in text
     assert "[0.250, 0.500]" in text
     assert "NoF@90" in text

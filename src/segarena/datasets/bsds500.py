@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,14 +58,12 @@ class Bsds500(ListedDataset[ImageSample]):
         self,
         *,
         path: str,
-        split: str = "test",
+        split: Literal["train", "val", "test"] = "test",
         min_share: float = 0.01,
         max_share: float = 0.4,
         max_borders: int = 1,
         max_targets: int = 3,
     ) -> None:
-        if split not in SPLITS:
-            raise PluginInvalid(f"split={split!r}: expected one of {', '.join(map(repr, SPLITS))}")
         if not 0 <= min_share < max_share <= 1:
             raise PluginInvalid(
                 f"min_share={min_share}, max_share={max_share}: expected 0 <= min_share < max_share <= 1"

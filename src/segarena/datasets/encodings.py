@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from segarena.errors import InvalidMask, PluginInvalid
 from segarena.files.images import LOSSY_SUFFIXES, read_colours, read_values
 from segarena.samples import Mask, Target
 
-KINDS = ("binary", "index", "colour")
+Kind: TypeAlias = Literal["binary", "index", "colour"]
 
 Colour: TypeAlias = int | str
 """0xRRGGBB or "#rrggbb"."""
@@ -44,13 +44,11 @@ class Encoding:
         PluginInvalid: the three do not go together.
     """
 
-    kind: str = "binary"
+    kind: Kind = "binary"
     ignore_value: Colour | None = None
     threshold: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise PluginInvalid(f"encoding {self.kind!r}: expected one of {', '.join(map(repr, KINDS))}")
         if self.threshold is not None and (self.kind != "binary" or self.threshold < 1):
             raise PluginInvalid(
                 f"threshold={self.threshold} with encoding {self.kind!r}: expected a threshold of at least 1, "

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.encodings import Colour, Encoding, Objects, to_targets
+from segarena.datasets.encodings import Colour, Encoding, Kind, Objects, to_targets
 from segarena.datasets.listing import Files, ListedDataset, Tally, existing_folder, some
-from segarena.errors import DatasetError, DatasetMissing, InvalidImage, InvalidMask, PluginInvalid
+from segarena.errors import DatasetError, DatasetMissing, InvalidImage, InvalidMask
 from segarena.files.images import check_same_shape, list_files, read_image
 from segarena.registry import dataset
 from segarena.roles import Finding
@@ -66,15 +67,13 @@ class Folder(ListedDataset[ImageSample]):
         path: str,
         images: str = "images",
         masks: str = "masks",
-        encoding: str = "binary",
+        encoding: Kind = "binary",
         ignore_value: Colour | None = None,
         threshold: int | None = None,
         min_area_px: int = 1,
-        unpaired: str = "error",
+        unpaired: Literal["error", "skip"] = "error",
         name: str | None = None,
     ) -> None:
-        if unpaired not in ("error", "skip"):
-            raise PluginInvalid(f"unpaired={unpaired!r}: expected 'error' or 'skip'")
         self._encoding = Encoding(kind=encoding, ignore_value=ignore_value, threshold=threshold)
         self._min_area_px = min_area_px
         root = Path(path).expanduser()

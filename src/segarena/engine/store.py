@@ -27,6 +27,7 @@ import polars as pl
 from segarena.engine.rows import Row, Rows
 from segarena.errors import RunConflict, RunMissing, StoreError
 from segarena.files.whole import clear_leftovers, write_whole
+from segarena.options import in_todays_words
 from segarena.work.ledger import first_difference
 
 TABLES = ("parts", "masks", "timings", "records")
@@ -101,7 +102,7 @@ class RunFolder:
         if not file.is_file():
             raise RunMissing(f"{path}: expected a run folder with a run.json in it; make one with 'segarena run'")
         try:
-            config = json.loads(file.read_text(encoding="utf-8"))
+            config = in_todays_words(json.loads(file.read_text(encoding="utf-8")))
             config["dataset"]["samples"]
         except (ValueError, KeyError, TypeError) as error:
             raise RunMissing(f"{file} is damaged or not a run of segarena: {error}") from error

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window
-from segarena.arrays.surface import CONVENTIONS, Convention, Surface, surface
+from segarena.arrays.surface import Convention, Surface, surface
 from segarena.comparison import Comparison
 from segarena.errors import PluginInvalid
 from segarena.registry import metric
@@ -80,7 +80,7 @@ class Nsd:
             raise PluginInvalid(f"nsd: expected tolerance_mm of at least 0, got {tolerance_mm}")
         self._tolerance_mm = tolerance_mm
         self._empty = float(empty)
-        self._convention: Convention = _known(convention)
+        self._convention: Convention = convention
 
     def __call__(self, comparison: Comparison) -> float:
         """Return the share of both surfaces within the tolerance; 0 when one mask is empty."""
@@ -126,7 +126,7 @@ class SurfaceDistance:
             raise PluginInvalid(f"surface_distance: expected a percentile above 0 and at most 100, got {percentile}")
         self._percentile = percentile
         self._one_empty = None if one_empty == "diagonal" else _number(one_empty)
-        self._convention: Convention = _known(convention)
+        self._convention: Convention = convention
 
     def __call__(self, comparison: Comparison) -> Mapping[str, float]:
         """Return both distances, in millimetres; in pixels where there is no spacing."""
@@ -231,12 +231,6 @@ def _percentile(distances: NDArray[np.float64], areas: NDArray[np.float64], perc
     shares = np.cumsum(areas[order]) / areas.sum()
     index = int(np.searchsorted(shares, percentile / 100))
     return float(distances[order][min(index, len(order) - 1)])
-
-
-def _known(convention: Convention) -> Convention:
-    if convention not in CONVENTIONS:
-        raise PluginInvalid(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
-    return convention
 
 
 def _number(text: float | str) -> float:

@@ -100,8 +100,8 @@ def protocol_text(run: Run) -> str:
     protocol = run.config["benchmark"]["protocol"]
     if protocol == "published":
         return "published protocol: rules as in the published code, for comparison with printed numbers"
-    if protocol == "segarena":
-        return "segarena protocol: a careful reader's defaults; not the published numbers"
+    if protocol == "careful":
+        return "careful protocol: the rules a careful reader would want; not the published numbers"
     return f"{protocol} protocol"
 
 

@@ -63,7 +63,7 @@ def test_encodings_can_be_kept(medsam):
 
 @pytest.mark.parametrize(
     ("protocol", "intensity"),
-    [("corrected", "slice-foreground-percentiles"), ("published", "slice-positive-percentiles")],
+    [("careful", "slice-foreground-percentiles"), ("published", "slice-positive-percentiles")],
 )
 def test_volumes_are_shown_by_its_own_rule(medsam, protocol, intensity):
     rng = np.random.default_rng(1)

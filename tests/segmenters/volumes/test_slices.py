@@ -162,7 +162,7 @@ def test_a_key_given_twice_is_one_key():
     }
 
 
-@pytest.mark.parametrize(("protocol", "times"), [("corrected", 1), ("published", 2)])
+@pytest.mark.parametrize(("protocol", "times"), [("careful", 1), ("published", 2)])
 def test_a_click_given_twice_counts_once_unless_published(protocol, times):
     inner = Recorder()
     ask(inner, volume(tube()), [Click((4, 18, 21))] * 2, lift=Lift(protocol=protocol))
@@ -223,7 +223,7 @@ def slow_propagation(truth, seeds, plane, first, last, protocol):
     return mask
 
 
-@pytest.mark.parametrize("protocol", ["corrected", "published"])
+@pytest.mark.parametrize("protocol", ["careful", "published"])
 @pytest.mark.parametrize("kind", ["box", "one click", "five clicks"])
 @pytest.mark.parametrize(
     ("gap", "limits"), [((), (2, 11)), ((4, 9), (2, 11)), ((), (0, 13)), ((), (6, 6)), ((6,), (5, 7))]
@@ -305,7 +305,7 @@ def test_without_them_only_newly_prompted_slices_are_from_new_prompts():
     np.testing.assert_array_equal(predictions[2].mask[5], predictions[1].mask[5])  # not predicted: as before
 
 
-@pytest.mark.parametrize(("protocol", "remembers"), [("corrected", True), ("published", False)])
+@pytest.mark.parametrize(("protocol", "remembers"), [("careful", True), ("published", False)])
 def test_logits_of_a_slice_skipped_in_a_round_come_back_only_when_corrected(protocol, remembers):
     inner = Recorder()
     ask(inner, volume(tube()), *ROUNDS, lift=Lift(keeps_prompts=False, protocol=protocol))
@@ -562,7 +562,7 @@ def test_images_and_segmenters_of_volumes_are_refused():
 )
 def test_options_that_do_not_exist_are_refused(options):
     with pytest.raises(PluginInvalid):
-        Slices(segmenter=Recorder(), **options)
+        registry.build("segmenter", registry.PluginSpec("slices", {"segmenter": Recorder(), **options}))
 
 
 def pictures(voxels, **options):

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from segarena.dialogue import Dialogue, Lift, Prediction, Spread, as_prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
+from segarena.options import Protocol
 from segarena.prompts import check_prompt
 from segarena.registry import build, segmenter
 from segarena.roles import Segmenter
@@ -37,7 +38,7 @@ class Slices:
         keep_mb: what encoded slices may take in memory; the ones used last are kept.
         spread: what becomes of the first round's prompts when the user does not say.
         keeps_prompts: whether slices are predicted from all their prompts when the user does not say.
-        protocol: "corrected", or "published", when the user does not say.
+        protocol: "careful", or "published", when the user does not say.
 
     Raises:
         PluginInvalid: an option that does not exist, or a segmenter that takes no images.
@@ -57,11 +58,10 @@ class Slices:
         keep_mb: float = 1024.0,
         spread: Spread = "stay",
         keeps_prompts: bool = True,
-        protocol: str = "corrected",
+        protocol: Protocol = "careful",
     ) -> None:
         _check_choice("intensity", intensity, ("auto", *INTENSITIES))
         _check_choice("spread", spread, get_args(Spread))
-        _check_choice("protocol", protocol, ("corrected", "published"))
         low, high = percentiles
         if not 0 <= low < high <= 100:
             raise PluginInvalid(f"percentiles={percentiles!r}: expected two from 0 to 100, the lower one first")

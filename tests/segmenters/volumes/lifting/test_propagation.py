@@ -100,7 +100,7 @@ def corrected(seed, plane, first, last, empty_share):
 @given(
     st.tuples(*[st.integers(0, 8)] * 3).map(sorted),
     st.one_of(st.just("box"), st.integers(1, 5)),
-    st.sampled_from(["corrected", "published"]),
+    st.sampled_from(["careful", "published"]),
     st.sampled_from([0.0, 0.15]),
     st.integers(0, 99),
 )
@@ -113,7 +113,7 @@ def test_each_slice_is_asked_what_the_rules_say(planes, kind, protocol, empty_sh
     else:
         pixels = rng.choice(SIDE * SIDE, kind, replace=False).tolist()
         seed = tuple(Click(divmod(pixel, SIDE)) for pixel in pixels)
-    rules = corrected if protocol == "corrected" else published_boxes if kind == "box" else published_points
+    rules = corrected if protocol == "careful" else published_boxes if kind == "box" else published_points
     expected = rules(seed, plane, first, last, empty_share)
     answers, said = run({plane: seed}, first, last, protocol, empty_share)
     assert said == expected
@@ -122,7 +122,7 @@ def test_each_slice_is_asked_what_the_rules_say(planes, kind, protocol, empty_sh
         assert np.array_equal(answers[where], model(where, prompts, empty_share))
 
 
-@pytest.mark.parametrize("protocol", ["corrected", "published"])
+@pytest.mark.parametrize("protocol", ["careful", "published"])
 def test_of_slices_between_two_seeds_the_lower_one_has_the_middle(protocol):
     seeds = {2: tuple(Click((1, n)) for n in range(5)), 5: tuple(Click((9, n)) for n in range(5))}
     alone = {plane: run({plane: prompts}, 0, 8, protocol, 0.0)[1] for plane, prompts in seeds.items()}

@@ -69,9 +69,9 @@ def test_after_perfection_a_dialogue_ends_or_clicks_the_first_pixel_as_published
         protocol: segarena.evaluate(
             f"clicks(rounds=4, protocol={protocol!r})", segmenter=Perfect(), dataset=data, out=tmp_path / protocol
         ).records()
-        for protocol in ("segarena", "published")
+        for protocol in ("careful", "published")
     }
-    assert runs["segarena"]["round"].to_list() == [1]
+    assert runs["careful"]["round"].to_list() == [1]
     assert runs["published"]["round"].to_list() == [1, 2, 3, 4]
     assert all('"position": [0, 0], "is_positive": false' in text for text in runs["published"]["prompts"][1:])
 

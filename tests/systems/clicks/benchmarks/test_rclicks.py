@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import segarena
-from segarena.errors import InvalidInput, RunConflict
+from segarena.errors import RunConflict
 from segarena.registry import PluginSpec, build, split_name
 from segarena.systems.clicks.crowd.table import write_clicks
 
@@ -87,12 +87,12 @@ def test_the_published_protocol_changes_what_the_published_code_does_otherwise(t
     [
         ("groups=3", "even number of at least 2, got 3"),
         ("groups=0", "even number of at least 2, got 0"),
-        ("protocol='paper'", "expected 'segarena' or 'published'"),
+        ("protocol='paper'", "expected one of 'careful', 'published'"),
         ("clicks='nowhere.csv'", "there is no file nowhere.csv"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, message):
-    with pytest.raises(InvalidInput, match=message):
+    with pytest.raises(ValueError, match=message):
         build("benchmark", f"rclicks({options})")
 
 

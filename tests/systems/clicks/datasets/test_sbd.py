@@ -8,6 +8,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from segarena.errors import DatasetMissing, PluginInvalid, SampleInvalid
+from segarena.registry import build
 from segarena.systems.clicks.datasets.sbd import Sbd
 
 NUMBERS = np.zeros((9, 7), dtype=np.uint8)
@@ -49,8 +50,8 @@ def test_missing_parts_are_named(root, tmp_path_factory):
         Sbd(path=str(empty))
     with pytest.raises(DatasetMissing, match=r"train.txt: expected a list with one image name per line, found none"):
         Sbd(path=str(root), split="train")
-    with pytest.raises(PluginInvalid, match="split='test': expected one of 'train', 'val'"):
-        Sbd(path=str(root), split="test")
+    with pytest.raises(PluginInvalid, match="split: expected one of 'train', 'val'; got 'test'"):
+        build("dataset", f"sbd(path={str(root)!r}, split='test')")
     (root / "val.txt").write_text("\n")
     with pytest.raises(DatasetMissing, match=r"val.txt: .*found an empty file"):
         Sbd(path=str(root))

@@ -150,15 +150,13 @@ def test_what_is_not_a_map_is_refused(probability):
         normalised_scanpath_saliency(probability, [[0, 0]])
 
 
-def test_fractions_of_pixels_no_clicks_no_draws_and_unknown_protocols_are_refused():
+def test_fractions_of_pixels_no_clicks_and_no_draws_are_refused():
     with pytest.raises(InvalidInput, match="whole pixels"):
         probability_at_clicks(blob(), [[0.5, 1]])
     with pytest.raises(InvalidInput, match="clicks"):
         probability_at_clicks(blob(), [])
     with pytest.raises(InvalidInput, match="draws"):
         click_model_quality(blob(), [[1, 1]], BOX, rng(), draws=0)
-    with pytest.raises(InvalidInput, match="protocol"):
-        normalised_scanpath_saliency(blob(), [[1, 1]], protocol="paper")
 
 
 def test_instances_weigh_the_same_however_many_clicks_they_have():

@@ -155,7 +155,5 @@ def test_what_are_not_clicks_is_refused(clicks):
 def test_unknown_words_and_empty_boxes_are_refused():
     with pytest.raises(InvalidInput, match="normalise"):
         wasserstein([[1, 2]], [[1, 2]], BOX, normalise="diagonal")
-    with pytest.raises(InvalidInput, match="protocol"):
-        compare_devices([[1, 2]], [[1, 2]], BOX, protocol="paper")
     with pytest.raises(InvalidInput, match="box"):
         pairwise_l1([[1, 2]], [[1, 2]], (0, 5))

@@ -125,5 +125,3 @@ def test_ratios_to_zero_odd_groups_other_lengths_and_unknown_words_are_refused()
         average_over_baseline(NOC, [1.0])
     with pytest.raises(InvalidInput, match="change"):
         least_over_most_likely(NOC, change="percent")
-    with pytest.raises(InvalidInput, match="protocol"):
-        lower_over_upper_half(NOC, protocol="paper")

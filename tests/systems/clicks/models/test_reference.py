@@ -123,10 +123,6 @@ def test_every_model_clicks_only_on_the_error(name):
     assert got.any()
 
 
-def test_unknown_options_are_refused():
-    with pytest.raises(InvalidInput, match="border"):
-        ByDepth(border="reflect")
-    with pytest.raises(InvalidInput, match="background"):
-        BySaliency(background="blur")
+def test_a_level_out_of_range_is_refused():
     with pytest.raises(InvalidInput, match="level"):
         BySaliency(level=0)

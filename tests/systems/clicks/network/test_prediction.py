@@ -133,5 +133,3 @@ def test_wrong_input_is_refused(network):
         model(image, target, error[1:])
     with pytest.raises(InvalidInput, match="2 images"):
         model.predict_maps([image] * 2, [target], [error])
-    with pytest.raises(InvalidInput, match="benchmark, evaluation"):
-        ClickabilityModel(network, call_path="training")

@@ -105,7 +105,7 @@ def test_page_survives_data_that_are_gone(rclicks, dialogues):
 def test_page_of_one_instance(rclicks, make_ramps):
     path = rclicks(make_ramps(USERS, samples=1, targets=1))
     assert '<section id="robustness">' in document(page_of(read_runs([path])))
-    assert "[" not in printed([path]).split("base user")[0].split("segarena protocol;")[1]
+    assert "[" not in printed([path]).split("base user")[0].split("careful protocol;")[1]
 
 
 def test_page_escapes_what_comes_from_outside(rclicks, make_dialogue):

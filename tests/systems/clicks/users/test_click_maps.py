@@ -11,7 +11,7 @@ from scipy.ndimage import distance_transform_edt
 
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginInvalid
 from segarena.prompts import Click
 from segarena.registry import build
 from segarena.roles import Turn
@@ -241,10 +241,9 @@ def test_options_out_of_range_are_refused():
     for low, high in ((0.5, 0.5), (-0.1, 0.5), (0.5, 1.1), (math.nan, 1.0)):
         with pytest.raises(InvalidInput, match="low"):
             MapClicker(UniformMap(), low=low, high=high)
-    with pytest.raises(InvalidInput, match="groups"):
-        MapClicker(UniformMap(), groups="some")
-    with pytest.raises(InvalidInput, match="border"):
-        DepthMap(border="none")
+    for text in ("depth(border='none')", "uniform(groups='some')"):
+        with pytest.raises(PluginInvalid, match="expected one of"):
+            build("user", text)
 
 
 def test_maps_of_another_shape_or_below_zero_are_refused():

@@ -128,7 +128,7 @@ def test_an_image_of_two_datasets_needs_to_be_told_which(table):
     ],
 )
 def test_what_cannot_be_used_is_refused(table, options, message):
-    with pytest.raises(InvalidInput, match=message):
+    with pytest.raises(ValueError, match=message):
         build("user", f"real-first({options.format(path=table({}))})")
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import segarena
-from segarena.errors import InvalidInput
+from segarena.errors import PluginInvalid
 from segarena.registry import build
 from segarena.systems.oneshot.scoring.counts import counts_of_records
 from segarena.systems.oneshot.scoring.scores import gs, lca_hca, scs
@@ -79,17 +79,17 @@ def test_protocols_set_what_they_have_of_their_own_and_options_win():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("toss(protocol='mine')", "expected one of segarena, published, paper"),
-        ("toss(variant='script')", "variant: expected one of published, paper"),
-        ("toss(void='grey')", "void: expected one of ignore, background, script"),
-        ("toss(aggregate='mean')", "aggregate: expected one of accumulate, per_pair"),
+        ("toss(protocol='mine')", "protocol: expected one of 'careful', 'published' or 'paper'"),
+        ("toss(variant='script')", "variant: expected one of 'published', 'paper'"),
+        ("toss(void='grey')", "void: expected one of 'ignore', 'background', 'script'"),
+        ("toss(aggregate='mean')", "aggregate: expected one of 'accumulate', 'per_pair'"),
         ("toss(empty_union=0)", "empty_union: expected one of"),
-        ("toss(weights=(1, 2))", "four numbers"),
-        ("toss(weights='equal')", "four numbers"),
+        ("toss(weights=(1, 2))", "a list of 4, each a number"),
+        ("toss(weights='equal')", "a list of 4, each a number"),
     ],
 )
 def test_options_that_are_none_are_refused(text, expected):
-    with pytest.raises(InvalidInput, match=expected):
+    with pytest.raises(PluginInvalid, match=expected):
         build("benchmark", text)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from segarena import registry
 from segarena.errors import DatasetError, DatasetMissing, InvalidImage, InvalidMask, PluginInvalid, SampleInvalid
 from segarena.systems.oneshot.datasets.coco import Coco20i
 from segarena.systems.oneshot.datasets.demo import OneShotDemo, demo_pairs
@@ -233,8 +234,8 @@ def test_cross_class_pairs_are_kept_and_counted_or_dropped(mine, tmp_path):
     kept = OneShotFolder(path=str(mine), pairs=str(tmp_path / "p.jsonl"))
     assert "1 of 2 pairs show another class" in next(iter(kept.check())).message
     assert OneShotFolder(path=str(mine), pairs=str(tmp_path / "p.jsonl"), cross_class="drop").pairs.height == 1
-    with pytest.raises(PluginInvalid, match="'keep' or 'drop'"):
-        OneShotFolder(path=str(mine), cross_class="x")
+    with pytest.raises(PluginInvalid, match="'keep', 'drop'"):
+        registry.build("dataset", f"oneshot-folder(path={str(mine)!r}, cross_class='x')")
 
 
 def test_self_pairs_and_duplicates_are_counted_in_the_check(mine, tmp_path):
@@ -290,8 +291,8 @@ def test_folders_that_are_not_there_are_named(tmp_path, mine):
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(DatasetMissing):
             build(path=str(tmp_path / "empty"))
-    with pytest.raises(PluginInvalid, match="expected auto"):
-        Pascal5i(path=str(mine), masks="x")
+    with pytest.raises(PluginInvalid, match="'auto', 'binary', 'maps', 'merged'; got 'x'"):
+        registry.build("dataset", f"pascal5i(path={str(mine)!r}, masks='x')")
 
 
 def test_fingerprint_follows_the_pairs(mine):

@@ -71,7 +71,7 @@ def generalization(values=(50, 70)):
 def make(tmp_path):
     """Return a function that writes a run of toss and returns its path."""
 
-    def write(pairs, name="run", *, segmenter="disc", dataset=EXAMPLES, masks=True, protocol="segarena", **options):
+    def write(pairs, name="run", *, segmenter="disc", dataset=EXAMPLES, masks=True, protocol="careful", **options):
         samples = list(dict.fromkeys(one["key"]["sample"] for one in pairs))
         users = list(dict.fromkeys(one["key"]["user"] for one in pairs))
         described = {"kind": "dataset", "name": dataset, "options": {}, "fingerprint": "examples", "samples": samples}

@@ -142,7 +142,7 @@ def test_built_as_written_around_any_one_shot_segmenter():
     assert segmenter.device == "cpu"
 
 
-@pytest.mark.parametrize("options", [{"mode": "guess"}, {"sigma": 0}, {"threshold": 2}, {"dilation": -1}])
+@pytest.mark.parametrize("options", [{"sigma": 0}, {"threshold": 2}, {"dilation": -1}])
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(PluginInvalid, match="expected"):
         Sssi(segmenter=Echo(), **options)

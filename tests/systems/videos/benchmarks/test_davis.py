@@ -4,7 +4,7 @@ import pytest
 
 import segarena
 from segarena.engine.plan import make_plan
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginInvalid
 from segarena.registry import build
 from segarena.roles import TimeBudget
 
@@ -52,14 +52,14 @@ def test_published_rules_reach_robot_metric_and_clock():
 
 def test_options_that_are_none_are_refused():
     for text, expected in (
-        ("davis(metric='IoU')", "metric: expected one of J, F, J_AND_F"),
-        ("davis(protocol='mine')", "protocol: expected one of corrected, published"),
+        ("davis(metric='IoU')", "metric: expected one of 'J', 'F', 'J_AND_F'"),
+        ("davis(protocol='mine')", "protocol: expected one of 'careful', 'published'"),
         ("davis(seconds_per_object=0)", "more than 0, or None"),
     ):
-        with pytest.raises(InvalidInput, match=expected):
+        with pytest.raises((InvalidInput, PluginInvalid), match=expected):
             build("benchmark", text)
-    with pytest.raises(InvalidInput, match="preset"):
-        make_plan(build("benchmark", "davis(preset='mine')"), segmenter=None).cast()
+    with pytest.raises(PluginInvalid, match="preset"):
+        build("benchmark", "davis(preset='mine')")
     assert build("benchmark", "davis(seconds_per_object=None)").budget is None
 
 

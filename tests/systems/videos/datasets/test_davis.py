@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segarena.errors import DatasetMissing, PluginInvalid, SampleInvalid
+from segarena.errors import DatasetMissing, SampleInvalid
 from segarena.systems.videos.datasets.davis import PUBLISHED, Davis
 
 SHAPE = (48, 60)
@@ -112,8 +112,6 @@ def test_an_unknown_sequence_or_a_missing_list_says_what_to_do(root):
         davis(root, subset="test-dev")
     with pytest.raises(DatasetMissing, match="JPEGImages"):
         davis(root / "elsewhere")
-    with pytest.raises(PluginInvalid, match="2016"):
-        davis(root, year=2018)
 
 
 def test_another_resolution_is_another_folder(root):

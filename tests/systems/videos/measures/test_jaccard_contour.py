@@ -11,8 +11,9 @@ from scipy import ndimage
 
 from segarena.arrays.contours import contour, contour_radius_px
 from segarena.comparison import Comparison
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginInvalid
 from segarena.objects import ObjectsComparison, ObjectsReference
+from segarena.registry import build
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric, jaccard_contour
 from segarena.systems.videos.measures.sequences import decay, recall
 
@@ -150,8 +151,8 @@ def test_a_single_object_is_judged_as_one():
 def test_nothing_to_judge_and_other_options_are_refused():
     with pytest.raises(InvalidInput, match="at least one object"):
         jaccard_contour(EMPTY, EMPTY)
-    with pytest.raises(InvalidInput, match="'ignore' or 'background'"):
-        JaccardContourMetric(void="maybe")
+    with pytest.raises(PluginInvalid, match="'ignore', 'background'"):
+        build("metric", "jaccard-contour(void='maybe')")
 
 
 def test_recall_and_decay_by_hand():

@@ -108,8 +108,6 @@ def test_more_rounds_than_seen_hold_the_last():
     assert video_summary([A1], rounds=4).by_round.tolist() == [0.5, 0.9, 0.9, 0.9]
     with pytest.raises(InvalidInput, match="at least 1"):
         video_summary([A1], rounds=0)
-    with pytest.raises(InvalidInput, match="'corrected' or 'published'"):
-        Horizon(protocol="other")
 
 
 def test_the_json_has_the_published_form():

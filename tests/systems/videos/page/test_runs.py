@@ -89,7 +89,7 @@ def test_the_table_has_a_row_for_each_run_and_names_the_rules(timed):
     sheet = summary_sheet(timed)
     rows = [dict(zip(sheet.head, row, strict=True)) for row in sheet.rows]
     assert [row["Segmenter"] for row in rows] == ["near", "far"]
-    assert (rows[0]["Robot"], rows[0]["Frame by"], rows[0]["Protocol"]) == ("local-1.0.4", "J&F", "corrected")
+    assert (rows[0]["Robot"], rows[0]["Frame by"], rows[0]["Protocol"]) == ("local-1.0.4", "J&F", "careful")
     assert rows[0]["J&F@60s"].mean == pytest.approx(timed[0].summary.at_threshold)
     assert rows[0]["J&F@3"].low <= rows[0]["J&F@3"].mean <= rows[0]["J&F@3"].high
     assert (rows[0]["Samples"], rows[0]["Too late"]) == (4, 0)

@@ -35,16 +35,9 @@ def test_ties_are_as_published_where_the_mode_is_and_nothing_else_is_asked_for()
         ({"max_radius_px": -1}, "max_radius_px: expected at least 0 and below 1000, got -1"),
         ({"min_nodes": 0}, "min_nodes: expected 1 or more, got 0"),
         ({"max_points": 1}, "max_points: expected 2 or more, got 1"),
-        ({"mode": "fast"}, "mode: expected one of checked, published, got 'fast'"),
-        ({"ties": "random"}, "ties: expected one of raster, permutation, got 'random'"),
     ],
 )
 def test_settings_out_of_range_are_refused(options, message):
     with pytest.raises(InvalidInput) as error:
         RobotSettings(**options)
     assert str(error.value) == message
-
-
-def test_an_unknown_preset_is_refused():
-    with pytest.raises(InvalidInput, match=r"preset: expected one of default, local-1.0.4, server-2020, got 'server'"):
-        preset("server")

@@ -302,8 +302,8 @@ def test_sessions_that_begin_at_once_have_reports_of_their_own(open_session, mas
         ({"max_time": "240"}, "max_time: expected more than 0, got '240'"),
         ({"max_nb_interactions": 2.5}, "whole number more than 0, got 2.5"),
         ({"shuffle": True, "seed": -1}, "seed: expected a whole number from 0"),
-        ({"metric_to_optimize": "IoU"}, "J, F, J_AND_F"),
-        ({"protocol": "mine"}, "corrected, published"),
+        ({"metric_to_optimize": "IoU"}, "'J', 'F', 'J_AND_F'"),
+        ({"protocol": "mine"}, "'careful', 'published'"),
         ({"davis_root": "x"}, "got both"),
         ({"dataset": None}, "DATASET_DAVIS"),
         ({"dataset": None, "davis_root": "x", "subset": "test-dev"}, "judged by servers"),
@@ -451,7 +451,7 @@ def test_published_judging_takes_time_from_the_sample(open_session, masks_of, cl
         return judge(self, comparison)
 
     monkeypatch.setattr(JaccardContourMetric, "of", slow)
-    for protocol, interactions in (("corrected", 3), ("published", 1)):
+    for protocol, interactions in (("careful", 3), ("published", 1)):
         with open_session(protocol=protocol, max_time=10, folder=tmp_path / protocol) as session:
             session.next()
             answered = 0
@@ -473,16 +473,16 @@ def test_published_lines_are_fractions_of_the_size(open_session, tmp_path):
             return replace(super().load(sample_id), targets=(Target(id="objects", mask=mask),), scribbles=())
 
     lowest = {}
-    for protocol in ("corrected", "published"):
+    for protocol in ("careful", "published"):
         with open_session(protocol=protocol, folder=tmp_path / protocol, dataset=Corner()) as session:
             assert session.next()
             lines = session.get_scribbles()[1]["scribbles"]
             lowest[protocol] = max(y for frame in lines for line in frame for _, y in line["path"])
-    assert lowest == {"corrected": 1.0, "published": pytest.approx((HEIGHT - 1) / HEIGHT)}
+    assert lowest == {"careful": 1.0, "published": pytest.approx((HEIGHT - 1) / HEIGHT)}
 
 
 def test_samples_that_were_not_run_count_in_the_published_summary_alone(open_session, masks_of, clock, tmp_path):
-    for protocol, expected in (("corrected", 1.0), ("published", 0.25)):
+    for protocol, expected in (("careful", 1.0), ("published", 0.25)):
         with open_session(protocol=protocol, folder=tmp_path / protocol) as session:
             session.next()
             session.get_scribbles()
@@ -531,14 +531,14 @@ def test_scribbles_that_cannot_be_end_the_sample_and_the_session_goes_on(open_se
     assert RunFolder.open(session.folder).config["counts"]["failures"] == 1
 
 
-@pytest.mark.parametrize("protocol", ["corrected", "published"])
+@pytest.mark.parametrize("protocol", ["careful", "published"])
 def test_candidates_that_were_all_drawn_in_have_their_turn_again(open_session, masks_of, protocol):
     with open_session(sequences=["two"], max_nb_interactions=6, protocol=protocol) as session:
         frames = []
         for _, scribbles, _ in session.scribbles_iterator(only_last=True):
             frames += annotated_frames(scribbles)
             session.submit_masks(masks_of("two"), next_scribble_frame_candidates=[1, 3])
-    assert frames == {"corrected": [0, 1, 3, 1, 3, 1], "published": [0, 1, 3, 1, 1, 1]}[protocol]
+    assert frames == {"careful": [0, 1, 3, 1, 3, 1], "published": [0, 1, 3, 1, 1, 1]}[protocol]
 
 
 def test_published_a_robot_with_nothing_to_draw_gives_empty_scribbles(open_session, masks_of):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import InvalidInput, InvalidPrompt
+from segarena.errors import InvalidInput, InvalidPrompt, PluginInvalid
 from segarena.objects import begin, compare
 from segarena.prompts import Scribble, check_prompt
 from segarena.registry import build, describe
@@ -248,10 +248,10 @@ def test_options_are_those_of_the_page_and_recorded():
         "ties": None,
         "judge": "j_and_f",
     }
-    with pytest.raises(InvalidInput, match="judge"):
-        ScribbleRobot(judge="iou")
-    with pytest.raises(InvalidInput, match="preset"):
-        ScribbleRobot(preset="server")
+    with pytest.raises(PluginInvalid, match="judge"):
+        build("user", "scribble-robot(judge='iou')")
+    with pytest.raises(PluginInvalid, match="did you mean 'server-2020'"):
+        build("user", "scribble-robot(preset='server')")
 
 
 def test_images_are_refused():

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 import segarena
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginInvalid
+from segarena.registry import build
 from segarena.systems.volumes.benchmarks.radioactive import radioactive
 
 SMALL = "phantom(cases=1, shape=(20, 48, 48))"
@@ -71,7 +72,7 @@ def test_a_user_without_corrections_ends_after_its_first_round(tmp_path):
 def test_rules_that_do_not_exist_are_refused():
     with pytest.raises(InvalidInput, match="at least one scheme"):
         radioactive(prompts=())
-    with pytest.raises(InvalidInput, match="'corrected' or 'published'"):
-        radioactive(protocol="segarena")
+    with pytest.raises(PluginInvalid, match="'careful', 'published'; got 'mine'"):
+        build("benchmark", "radioactive(protocol='mine')")
     with pytest.raises(InvalidInput, match="no prompting scheme is called '3-boxes'"):
         segarena.evaluate("radioactive(prompts='3-boxes')", segmenter="watershed")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import DatasetError, DatasetMissing, MissingExtra, PluginInvalid, SampleInvalid
-from segarena.registry import build
+from segarena.registry import PluginSpec, build
 from segarena.roles import Dataset
 from segarena.systems.volumes.datasets.nifti_folder import NiftiFolder
 from segarena.systems.volumes.files.volumes import write_volume
@@ -309,11 +309,17 @@ class TestFaults:
 
     @pytest.mark.parametrize(
         "options",
-        [{"unpaired": "drop"}, {"slice_axis": "coronal"}, {"labels": "x"}, {"class_names": {"a": "b"}}],
+        [
+            {"unpaired": "drop"},
+            {"slice_axis": "coronal"},
+            {"labels": "x"},
+            {"connectivity": 8},
+            {"class_names": {"a": "b"}},
+        ],
     )
     def test_impossible_options_are_refused(self, root, options):
         with pytest.raises(PluginInvalid):
-            folder(root, **options)
+            build("dataset", PluginSpec("nifti-folder", {"path": str(root), **options}))
 
 
 def test_the_fingerprint_follows_files_and_rules_but_not_place(root, tmp_path_factory):

@@ -155,8 +155,6 @@ def test_overlapping_groups_and_files_of_one_class_each():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"labels": "objects"}, "labels"),
-        ({"connectivity": 8}, "6, 18 or 26"),
         ({"dilation_voxels": 1}, "only with labels='components'"),
         ({"labels": "components", "dilation_voxels": -1}, "0 or more"),
     ],

@@ -95,7 +95,7 @@ def config(dialogues, rounds, users, benchmark, segmenter, dataset):
         "version": "0.1.0",
         "benchmark": {
             "name": "radioactive",
-            "protocol": "corrected",
+            "protocol": "careful",
             "paper": "",
             "stop_at": None,
             "sample_kind": "volume",
@@ -363,7 +363,7 @@ def test_image_runs_are_no_volumes(make_run, make_ramps):
 def test_the_mode_tells_spread_and_slices(make):
     users = {"u": {"prompts": "b-prop"}}
     texts = mode_texts(read_runs([make([said("a", "organ", "u", [0.5])], users=users, segmenter="grabcut")]))
-    assert texts[0] == "corrected protocol."
+    assert texts[0].startswith("careful protocol: ")
     assert texts[1] == "u: propagated from slice to slice."
     assert texts[2] == "grabcut takes images: slices asks it slice by slice, intensity='none'."
     seen = {"adapter": {"name": "slices", "options": {"intensity": "auto", "percentiles": [0.5, 99.5]}}}

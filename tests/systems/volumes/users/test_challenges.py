@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginInvalid
 from segarena.objects import begin
 from segarena.prompts import Box, Click, Limits, Scribble, check_prompt
 from segarena.registry import build
@@ -150,7 +150,7 @@ def test_scribbles_go_through_both_kinds_of_error():
 
 @pytest.mark.parametrize("text", ["cvpr2025(most_px=-1)", "cvpr2025(middle='x')", "autopet(give='boxes')"])
 def test_odd_options_are_refused(text):
-    with pytest.raises(InvalidInput):
+    with pytest.raises((InvalidInput, PluginInvalid)):
         build("user", text)
 
 

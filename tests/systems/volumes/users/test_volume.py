@@ -95,7 +95,7 @@ def test_published_protocol_is_said_to_the_lift():
         ("largest-error", Click),
     ],
 )
-@pytest.mark.parametrize("protocol", ["corrected", "published"])
+@pytest.mark.parametrize("protocol", ["careful", "published"])
 def test_refinement_corrects_until_nothing_is_wrong(refine, kind, protocol):
     text, target = f"volume(refine={refine!r}, protocol={protocol!r})", body()
     first = ask(text, target)

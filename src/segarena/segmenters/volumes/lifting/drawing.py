@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.slices import snapped_mean, tight_box
 from segarena.errors import InvalidPrompt
+from segarena.options import Protocol
 from segarena.prompts import Box, Click, Lasso, MaskPrompt, Prompt, Scribble
 from segarena.samples import Mask, Shape
 
@@ -34,7 +35,7 @@ def draw_on_slices(
     shape: Shape,
     *,
     is_opening: bool,
-    protocol: str = "corrected",
+    protocol: Protocol = "careful",
 ) -> OnSlices:
     """Return what the prompts of one round say on each slice, in the order given.
 
@@ -54,7 +55,7 @@ def draw_on_slices(
         kinds: what the image segmenter understands.
         shape: (D, H, W).
         is_opening: whether it is the first round.
-        protocol: "corrected" or "published".
+        protocol: "careful" or "published".
 
     Raises:
         InvalidPrompt: a lasso that does not lie in a plane.

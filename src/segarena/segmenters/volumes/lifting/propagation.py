@@ -11,6 +11,7 @@ import numpy as np
 
 from segarena.arrays.slices import snapped_centre, snapped_mean, tight_box
 from segarena.dialogue import Dialogue, Prediction
+from segarena.options import Protocol
 from segarena.prompts import Box, Click, Prompt
 from segarena.segmenters.volumes.lifting.drawing import OnSlices
 
@@ -36,7 +37,7 @@ class _Front:
 
 
 def propagate(
-    seeds: OnSlices, first: int, last: int, protocol: str = "corrected"
+    seeds: OnSlices, first: int, last: int, protocol: Protocol = "careful"
 ) -> Generator[Asked, Answers, tuple[Answers, OnSlices]]:
     """Ask about the seeds, then their neighbours, and so on; return all answers, and what each slice was asked.
 
@@ -44,7 +45,7 @@ def propagate(
     one click in its middle. An empty prediction ends its direction. Between two seeds each goes half way. Up and
     down are walked together: they have nothing to do with each other.
 
-    "corrected": the middle is the mean of the largest component, moved into it, as the paper says.
+    "careful": the middle is the mean of the largest component, moved into it, as the paper says.
     "published": it is the centre of the component's bounding box; a seed's box is given to both neighbours unchanged
     and only their predictions are looked at; of a seed with n < 5 points, 5 - n slices below it are dropped
     afterwards. The published code asks about most slices twice, which changes no answer; here each is asked once.
@@ -53,7 +54,7 @@ def propagate(
         seeds: prompts on slices within the limits.
         first: the lowest slice.
         last: the highest slice.
-        protocol: "corrected" or "published".
+        protocol: "careful" or "published".
 
     Source: RadioActive, section 2.3 and appendix 7.
     """

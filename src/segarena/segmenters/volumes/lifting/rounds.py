@@ -70,7 +70,7 @@ def converse(
     they were. Nothing outside the newest limits of each axis is asked about or belongs to the answer. A mask drawn in
     this round takes the place of the previous one.
 
-    "corrected": a slice gets back the mask and the logits of its last prediction, however long ago.
+    "careful": a slice gets back the mask and the logits of its last prediction, however long ago.
     "published": only if it was predicted in the round before; and with `lift.keeps_prompts` every slice prompted so
     far is predicted again, prompted anew or not (the paper says that only slices prompted anew are).
 

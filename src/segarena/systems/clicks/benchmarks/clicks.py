@@ -6,19 +6,20 @@ RClicks): one click a round, up to 20, by a user who clicks the middle of the la
 
 from __future__ import annotations
 
+from segarena.options import Protocol
 from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
 
 
 @benchmark("clicks")
-def clicks(*, rounds: int = 20, stop_at_iou: float | None = None, protocol: str = "segarena") -> Benchmark:
+def clicks(*, rounds: int = 20, stop_at_iou: float | None = None, protocol: Protocol = "careful") -> Benchmark:
     """Judge click by click: NoC, NoF, AuC and IoU after chosen clicks.
 
     Args:
         rounds: the most clicks per dialogue.
         stop_at_iou: end a dialogue once its IoU is this high; statistics at higher thresholds are then not
             defined, so the default goes on to the last click.
-        protocol: "segarena": a dialogue ends when nothing is wrong any more, and a target solved exactly at
+        protocol: "careful": a dialogue ends when nothing is wrong any more, and a target solved exactly at
             the last click is solved. "published": the user goes on clicking (0, 0) after perfection, and a
             target that needs the last click counts as failed, as in the published tables.
 

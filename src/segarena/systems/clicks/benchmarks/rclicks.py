@@ -11,6 +11,7 @@ import hashlib
 from pathlib import Path
 
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 from segarena.registry import PluginSpec, benchmark
 from segarena.roles import Benchmark
 from segarena.systems.clicks.benchmarks.clicks import clicks as click_benchmark
@@ -25,7 +26,7 @@ def rclicks(
     clicks_dataset: str | None = None,
     groups: int = 10,
     rounds: int = 20,
-    protocol: str = "segarena",
+    protocol: Protocol = "careful",
 ) -> Benchmark:
     """Judge click by click, by many users: what `clicks` measures, for the base user and for each clicking group.
 
@@ -38,13 +39,11 @@ def rclicks(
         clicks_dataset: only rows of this dataset of the table; by default all.
         groups: how many clicking groups of equal mass; even, so that they can be halved.
         rounds: the most clicks per dialogue.
-        protocol: "segarena" or "published": clicks at (0, 0) after perfection, whole pixels in groups, a target
+        protocol: "careful" or "published": clicks at (0, 0) after perfection, whole pixels in groups, a target
             that needs the last click has failed, AHH group by group, real clicks not scaled with the image.
 
     Source: RClicks (NeurIPS 2024), sections 3 to 5; `docs/benchmarks.md` names every difference to the published code.
     """
-    if protocol not in ("segarena", "published"):
-        raise InvalidInput(f"protocol: expected 'segarena' or 'published', got {protocol!r}")
     if groups < 2 or groups % 2:
         raise InvalidInput(f"groups: expected an even number of at least 2, got {groups}")
     is_published = protocol == "published"

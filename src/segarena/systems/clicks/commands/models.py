@@ -40,7 +40,7 @@ def judge(
     draws: Annotated[int, typer.Option(help="Sets of clicks drawn from each map.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     limit: Annotated[int | None, typer.Option(help="Only the first so many instances.")] = None,
-    protocol: Annotated[str, typer.Option(help="segarena or published.")] = "segarena",
+    protocol: Annotated[str, typer.Option(help="careful or published.")] = "careful",
     against: Annotated[
         str | None, typer.Option(help="Show too how each other model differs from this one, paired by instance.")
     ] = None,
@@ -59,6 +59,7 @@ def judge(
         segarena clicks judge clicks.csv -d demo -m "mine=network(path='run/best.pt')" -m depth --against mine -o q.csv
     """
     from segarena.errors import InvalidInput
+    from segarena.options import as_protocol
     from segarena.registry import build, split_name
     from segarena.systems.clicks.commands.means import show_means
     from segarena.systems.clicks.crowd.from_dataset import clicked_instances
@@ -68,8 +69,7 @@ def judge(
 
     with one_line_errors():
         check_table_path(out)
-        if protocol not in ("segarena", "published"):
-            raise InvalidInput(f"--protocol {protocol}: expected segarena or published")
+        rules = as_protocol(protocol)
         named = dict(map(split_name, model))
         if against is not None and (against not in named or len(named) < 2):
             raise InvalidInput(f"--against {against}: expected one of several models, got {', '.join(named)}")
@@ -83,10 +83,10 @@ def judge(
         skipped, skip = _skips()
         judged = judge_click_models(
             track(chosen, len(chosen), "judging"), models,
-            draws=draws, seed=seed, protocol=protocol, on_skip=skip,
+            draws=draws, seed=seed, protocol=rules, on_skip=skip,
         )  # fmt: skip
         _tell_skipped(skipped)
-        title = f"Click models on {images.name} ({protocol} protocol, {draws} draws)"
+        title = f"Click models on {images.name} ({rules} protocol, {draws} draws)"
         names = ["dataset", "round", "model"]
         show_means(title, names, quality_rows(judged), QUALITY_FORMATS, out)
         if against is not None:
@@ -127,8 +127,8 @@ def compare_devices(
     rows_of: RowsOption = None,
     least_clicks: Annotated[int, typer.Option(help="Leave out instances with fewer of either device.")] = 10,
     protocol: Annotated[
-        str, typer.Option(help="segarena; or published, which takes the columns of PC clicks for their rows too.")
-    ] = "segarena",
+        str, typer.Option(help="careful; or published, which takes the columns of PC clicks for their rows too.")
+    ] = "careful",
     out: OutOption = None,
 ) -> None:
     """Compare clicks made with a mouse and on a phone, on the same instances.
@@ -136,6 +136,7 @@ def compare_devices(
     segarena clicks compare-devices clicks.csv --dataset demo
     """
     from segarena.errors import InvalidInput
+    from segarena.options import as_protocol
     from segarena.systems.clicks.commands.means import show_means
     from segarena.systems.clicks.crowd.from_dataset import target_loader
     from segarena.systems.clicks.crowd.table import read_clicks
@@ -144,19 +145,18 @@ def compare_devices(
 
     with one_line_errors():
         check_table_path(out)
-        if protocol not in ("segarena", "published"):
-            raise InvalidInput(f"--protocol {protocol}: expected segarena or published")
+        rules = as_protocol(protocol)
         images = open_dataset(dataset)
         matched = match_and_tell(read_clicks(table), images, rows_of)
         skipped, skip = _skips()
         with Console(stderr=True).status("comparing"):
             rows = device_rows(
-                matched.table, target_loader(images), least_clicks=least_clicks, protocol=protocol, on_skip=skip
+                matched.table, target_loader(images), least_clicks=least_clicks, protocol=rules, on_skip=skip
             )
         _tell_skipped(skipped, f"fewer than {least_clicks} clicks of a device")
         if not rows:
             raise InvalidInput(f"no instance has {least_clicks} clicks of each device; lower --least-clicks")
-        show_means(f"Phone against PC ({protocol} protocol)", ["dataset"], rows, DEVICE_FORMATS, out)
+        show_means(f"Phone against PC ({rules} protocol)", ["dataset"], rows, DEVICE_FORMATS, out)
 
 
 def train(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.datasets.encodings import Objects, to_targets
 from segarena.datasets.listing import Files, ListedDataset, Tally, existing_folder
-from segarena.errors import DatasetMissing, InvalidMask, PluginInvalid
+from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import check_same_shape, read_image
 from segarena.files.matlab import read_matlab
 from segarena.registry import dataset
@@ -40,14 +40,11 @@ class Sbd(ListedDataset[ImageSample]):
 
     Raises:
         DatasetMissing: a folder or the list is not there, or the list is empty.
-        PluginInvalid: another split.
 
     Source: Hariharan et al., Semantic Contours from Inverse Detectors, ICCV 2011.
     """
 
-    def __init__(self, *, path: str, split: str = "val") -> None:
-        if split not in EXPECTED:
-            raise PluginInvalid(f"split={split!r}: expected one of {', '.join(map(repr, EXPECTED))}")
+    def __init__(self, *, path: str, split: Literal["train", "val"] = "val") -> None:
         self._split = split
         root = Path(path).expanduser()
         images = existing_folder(root / "img", "the images of SBD", LAYOUT)

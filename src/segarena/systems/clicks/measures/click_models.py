@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 from segarena.statistics.intervals import Interval, bootstrap_mean
 from segarena.statistics.ks2d import ks2d
 from segarena.systems.clicks.measures.click_sets import (
@@ -28,7 +29,6 @@ from segarena.systems.clicks.measures.click_sets import (
     pairwise_l1,
 )
 
-Protocol: TypeAlias = Literal["segarena", "published"]
 _PUBLISHED_EPSILON = 1e-9
 _AVERAGED = ("pl1", "wd", "ks", "nss", "pde")
 
@@ -62,12 +62,10 @@ def draw_clicks(probability: ArrayLike, count: int, rng: np.random.Generator) ->
     Raises:
         InvalidInput: the map is not (H, W), has negative or non-finite values, or is 0 everywhere.
     """
-    return _draw(_shares(probability, "segarena"), count, rng)
+    return _draw(_shares(probability, "careful"), count, rng)
 
 
-def normalised_scanpath_saliency(
-    probability: ArrayLike, clicks: ArrayLike, *, protocol: Protocol = "segarena"
-) -> float:
+def normalised_scanpath_saliency(probability: ArrayLike, clicks: ArrayLike, *, protocol: Protocol = "careful") -> float:
     """Return NSS: the map, made zero mean and unit (population) deviation, averaged over the clicks.
 
     Clicks outside the frame are moved to its nearest pixel. A constant map gives 0.
@@ -85,7 +83,7 @@ def normalised_scanpath_saliency(
     return _saliency(shares, np.clip(_as_pixels(clicks), 0, np.asarray(shares.shape) - 1), protocol)
 
 
-def probability_at_clicks(probability: ArrayLike, clicks: ArrayLike, *, protocol: Protocol = "segarena") -> float:
+def probability_at_clicks(probability: ArrayLike, clicks: ArrayLike, *, protocol: Protocol = "careful") -> float:
     """Return PDE: the mean probability of the clicked pixels. Larger images have smaller values.
 
     Clicks outside the frame are refused: a click where nothing can be clicked has no likelihood, and the published
@@ -112,7 +110,7 @@ def click_model_quality(
     *,
     draws: int = 100,
     normalise: Normalise = "box_diagonal",
-    protocol: Protocol = "segarena",
+    protocol: Protocol = "careful",
 ) -> ClickModelQuality:
     """Return all five metrics of one map and the real clicks on the same object.
 
@@ -182,8 +180,6 @@ def _shares(probability: ArrayLike, protocol: Protocol) -> NDArray[np.float64]:
 
 
 def _epsilon(protocol: Protocol) -> float:
-    if protocol not in ("segarena", "published"):
-        raise InvalidInput(f"protocol: expected 'segarena' or 'published', got {protocol!r}")
     return _PUBLISHED_EPSILON if protocol == "published" else 0.0
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segarena.arrays.boxes import bounding_window, is_empty
 from segarena.errors import InvalidInput, InvalidMask
+from segarena.options import Protocol
 from segarena.samples import Mask
 from segarena.statistics.ks2d import ks2d
 
@@ -183,7 +184,7 @@ def compare_devices(
     box: BoxSize,
     *,
     least_clicks: int = 10,
-    protocol: Literal["segarena", "published"] = "segarena",
+    protocol: Protocol = "careful",
 ) -> ClickSetComparison | None:
     """Return how near clicks made with a mouse are to those made on a phone; None with too few of either.
 
@@ -197,16 +198,14 @@ def compare_devices(
             too; KS is not touched by that.
 
     Raises:
-        InvalidInput: as `wasserstein`; or another protocol.
+        InvalidInput: as `wasserstein`.
 
     Source: RClicks, Table 8.
     """
-    if protocol not in ("segarena", "published"):
-        raise InvalidInput(f"protocol: expected 'segarena' or 'published', got {protocol!r}")
     if min(len(np.asarray(pc)), len(np.asarray(mobile))) < max(1, least_clicks):
         return None
     compared = compare_click_sets(pc, mobile, box)
-    if protocol == "segarena":
+    if protocol == "careful":
         return compared
     columns_twice = as_clicks(pc)[:, [1, 1]]
     return replace(compared, pl1=pairwise_l1(columns_twice, mobile, box), wd=wasserstein(columns_twice, mobile, box))

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 from segarena.statistics.intervals import Interval, bootstrap_mean
 
 Values: TypeAlias = NDArray[np.float64]
 Change: TypeAlias = Literal["ratio", "difference"]
 """(new - old) / old, or new - old: the paper's "(D)", for what may be 0 (NoF, AuC)."""
-Protocol: TypeAlias = Literal["segarena", "published"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def least_over_most_likely(values: ArrayLike, *, change: Change = "ratio") -> Va
     return _change(groups[:, 0], groups[:, -1], change)
 
 
-def lower_over_upper_half(values: ArrayLike, *, change: Change = "ratio", protocol: Protocol = "segarena") -> Values:
+def lower_over_upper_half(values: ArrayLike, *, change: Change = "ratio", protocol: Protocol = "careful") -> Values:
     """Return AHH of each instance: the change from the more likely half of the groups to the less likely half.
 
     A half stands for 50 % of the probability; its value is the mean of its groups. That is not the user who draws from
@@ -119,7 +119,7 @@ def lower_over_upper_half(values: ArrayLike, *, change: Change = "ratio", protoc
             instead of merging the halves as the paper says.
 
     Raises:
-        InvalidInput: as `average_over_baseline`; an odd number of groups; another protocol.
+        InvalidInput: as `average_over_baseline`; an odd number of groups.
     """
     groups = _groups(values)
     half, odd = divmod(groups.shape[1], 2)
@@ -128,8 +128,6 @@ def lower_over_upper_half(values: ArrayLike, *, change: Change = "ratio", protoc
     lower, upper = groups[:, :half], groups[:, half:]
     if protocol == "published":
         return _change(lower, upper, change).mean(axis=1)
-    if protocol != "segarena":
-        raise InvalidInput(f"protocol: expected 'segarena' or 'published', got {protocol!r}")
     return _change(lower.mean(axis=1), upper.mean(axis=1), change)
 
 
@@ -139,7 +137,7 @@ def group_statistics(
     clusters: Sequence[Any] | None = None,
     *,
     change: Change = "ratio",
-    protocol: Protocol = "segarena",
+    protocol: Protocol = "careful",
     repeats: int = 2000,
     seed: int = 0,
 ) -> GroupStatistics:

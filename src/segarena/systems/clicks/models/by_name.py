@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,7 @@ def network_model(
     size: str | None = None,
     device: str = "auto",
     antialias: bool = True,
-    call_path: str = "benchmark",
+    call_path: Literal["benchmark", "evaluation"] = "benchmark",
 ) -> ClickMap:
     """The clickability network with the weights in a file. Needs torch.
 

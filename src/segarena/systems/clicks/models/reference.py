@@ -40,8 +40,6 @@ class ByDepth:
     """
 
     def __init__(self, *, border: Border = "background") -> None:
-        if border not in ("background", "published"):
-            raise InvalidInput(f"border {border!r}: expected 'background' or 'published'")
         self._pad = int(border == "background")
 
     def __call__(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
@@ -77,7 +75,7 @@ class BySaliency:
             no pixel reaches it.
 
     Raises:
-        InvalidInput: an unknown background, or a level outside (0, 1].
+        InvalidInput: a level outside (0, 1].
     """
 
     def __init__(
@@ -88,8 +86,6 @@ class BySaliency:
         enlarge: float = 1.4,
         level: float = 0.5,
     ) -> None:
-        if background not in ("image", "grey"):
-            raise InvalidInput(f"background {background!r}: expected 'image' or 'grey'")
         if not 0 < level <= 1:
             raise InvalidInput(f"level {level}: expected more than 0, at most 1")
         self._saliency = saliency

@@ -38,9 +38,6 @@ class ClickabilityModel:
             published code does not (torchvision 0.16), with a newer torchvision it does.
         batch_size: images per pass of the network in `predict_maps`; None takes 16 on a GPU and 1 on a CPU, where
             larger batches were measured to be slower (1.4 times for 8, `benches/click_network.py`).
-
-    Raises:
-        InvalidInput: an unknown call path.
     """
 
     def __init__(
@@ -52,8 +49,6 @@ class ClickabilityModel:
         antialias: bool = True,
         batch_size: int | None = None,
     ) -> None:
-        if call_path not in EPSILONS:
-            raise InvalidInput(f"call path {call_path!r}: expected one of {', '.join(EPSILONS)}")
         name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
         self.device = torch.device(name)
         self.network = network.to(self.device).eval()

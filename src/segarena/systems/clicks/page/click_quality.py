@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 from segarena.statistics.intervals import Interval
 from segarena.systems.clicks.crowd.instances import Instance, LoadTarget, group_clicks, place_clicks
-from segarena.systems.clicks.measures.click_models import ClickModelQuality, Protocol, click_model_quality, mean_quality
+from segarena.systems.clicks.measures.click_models import ClickModelQuality, click_model_quality, mean_quality
 from segarena.systems.clicks.measures.click_sets import (
     ClickSetComparison,
     Normalise,
@@ -74,7 +75,7 @@ def judge_click_models(
     draws: int = 100,
     seed: int = 0,
     normalise: Normalise = "box_diagonal",
-    protocol: Protocol = "segarena",
+    protocol: Protocol = "careful",
     on_instance: Callable[[], None] | None = None,
     on_skip: Skip | None = None,
 ) -> list[Judged]:
@@ -180,7 +181,7 @@ def device_rows(
     load: LoadTarget,
     *,
     least_clicks: int = 10,
-    protocol: Literal["segarena", "published"] = "segarena",
+    protocol: Protocol = "careful",
     on_skip: Skip | None = None,
 ) -> list[MeanRow]:
     """Return how near clicks on a phone are to those with a mouse: names (dataset,).

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.options import Protocol
 from segarena.reports.reading import Run
 from segarena.reports.tables import TargetKey, image_clusters
 from segarena.reports.wording import count_text
@@ -21,7 +22,6 @@ from segarena.statistics.correlations import CorrelationTable, correlation_table
 from segarena.statistics.intervals import Interval, PairedDifference, bootstrap_mean, paired_difference
 from segarena.systems.clicks.measures.robustness import first_click_statistics, hardness, noise_to_signal
 from segarena.systems.clicks.measures.user_groups import (
-    Protocol,
     failure_statistics,
     group_means,
     group_statistics,
@@ -176,7 +176,7 @@ def measures_of(run: Run) -> dict[str, float]:
 
 def protocol_of(run: Run) -> Protocol:
     """Return by which rules AHH is taken."""
-    return "published" if run.config["benchmark"]["protocol"] == "published" else "segarena"
+    return "published" if run.config["benchmark"]["protocol"] == "published" else "careful"
 
 
 def _group_row(place: int, run: Run, statistic: Statistic) -> GroupRow:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, grow_window
 from segarena.arrays.distance import squared_distance
-from segarena.errors import InvalidInput
 from segarena.samples import Mask, Sample
 
 Border = Literal["background", "object"]
@@ -50,8 +49,6 @@ class DepthMap:
     """
 
     def __init__(self, *, border: Border = "background") -> None:
-        if border not in ("background", "object"):
-            raise InvalidInput(f'border: expected "background" or "object", got {border!r}')
         self._border = border
 
     def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:

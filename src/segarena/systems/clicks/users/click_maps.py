@@ -43,7 +43,7 @@ class MapClicker:
         when_solved: see `CentreClicker`.
 
     Raises:
-        InvalidInput: bounds or options out of range.
+        InvalidInput: bounds out of range.
     """
 
     prompt_kinds = frozenset({"click"})
@@ -59,8 +59,6 @@ class MapClicker:
     ) -> None:
         if not 0.0 <= low < high <= 1.0:
             raise InvalidInput(f"expected 0 <= low < high <= 1, got low={low}, high={high}")
-        if groups not in ("exact", "published"):
-            raise InvalidInput(f'groups: expected "exact" or "published", got {groups!r}')
         self.shared = click_map if isinstance(click_map, SharedMap) else SharedMap(click_map)
         self._low, self._high = low, high
         self._draw = Weights.draw if groups == "exact" else Weights.draw_published

@@ -47,12 +47,10 @@ class FirstClicks:
             as long as the proportions are the same; "published" leaves the coordinates as they are, and clips them.
 
     Raises:
-        InvalidInput: the table cannot be read, or has no first clicks (of that dataset); an unknown option.
+        InvalidInput: the table cannot be read, or has no first clicks (of that dataset).
     """
 
     def __init__(self, path: str, *, dataset: str | None = None, other_size: OtherSize = "scale") -> None:
-        if other_size not in ("scale", "published"):
-            raise InvalidInput(f'other_size: expected "scale" or "published", got {other_size!r}')
         file = Path(path)
         self._clicks = _read(path, dataset, file.stat().st_mtime_ns if file.is_file() else 0)
         self._path = path

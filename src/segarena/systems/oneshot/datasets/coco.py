@@ -13,7 +13,7 @@ from segarena.errors import DatasetError, PluginInvalid
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
 from segarena.systems.oneshot.pairs.folds import COCO_CLASSES, FoldRule, fold_of
-from segarena.systems.oneshot.pairs.paired import PairedImages
+from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
 from segarena.systems.oneshot.pairs.sources import (
     FileSource,
     find_folder,
@@ -63,7 +63,7 @@ class Coco20i(PairedImages):
         per_class: int = 200,
         shots: int = 1,
         seed: int = 0,
-        cross_class: str = "keep",
+        cross_class: CrossClass = "keep",
     ) -> None:
         if folds not in ("interleaved", "blocks"):
             raise PluginInvalid(f"folds={folds!r}: expected 'interleaved' or 'blocks'")

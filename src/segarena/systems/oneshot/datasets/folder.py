@@ -11,7 +11,7 @@ from segarena.errors import DatasetError, DatasetMissing
 from segarena.files.images import IMAGE_SUFFIXES, list_files
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
-from segarena.systems.oneshot.pairs.paired import PairedImages
+from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
 from segarena.systems.oneshot.pairs.sources import FileSource, Item
 
 LAYOUT = "PATH/images/NAME.jpg with PATH/masks/CLASS/NAME.png, or PATH/images/CLASS/NAME.jpg with the same masks"
@@ -48,7 +48,7 @@ class OneShotFolder(PairedImages):
         per_class: int = 20,
         shots: int = 1,
         seed: int = 0,
-        cross_class: str = "keep",
+        cross_class: CrossClass = "keep",
         name: str | None = None,
     ) -> None:
         root = Path(path).expanduser()

@@ -11,7 +11,7 @@ from segarena.datasets.listing import existing_folder
 from segarena.errors import DatasetMissing
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
-from segarena.systems.oneshot.pairs.paired import PairedImages
+from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
 from segarena.systems.oneshot.pairs.sources import FileSource, Item, by_stem
 
 LAYOUT = "PATH/CLASS/1.jpg and PATH/CLASS/1.png, up to 10"
@@ -48,7 +48,7 @@ class Fss1000(PairedImages):
         per_class: int = 10,
         shots: int = 1,
         seed: int = 0,
-        cross_class: str = "keep",
+        cross_class: CrossClass = "keep",
     ) -> None:
         source = fss_source(existing_folder(Path(path).expanduser(), "FSS-1000", LAYOUT))
         table = listed_or_drawn(pairs, source.items, per_class=per_class, shots=shots, seed=seed, dataset="fss1000")

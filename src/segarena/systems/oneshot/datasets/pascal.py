@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from segarena.datasets.listing import existing_folder
-from segarena.errors import DatasetMissing, PluginInvalid
+from segarena.errors import DatasetMissing
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
 from segarena.systems.oneshot.pairs.folds import PASCAL_CLASSES, fold_of
-from segarena.systems.oneshot.pairs.paired import PairedImages
+from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
 from segarena.systems.oneshot.pairs.sources import (
     FileSource,
     Item,
@@ -24,6 +25,8 @@ from segarena.systems.oneshot.pairs.sources import (
 )
 
 LAYOUT = "PATH/JPEGImages with PATH/Binary_map_aug or PATH/SegmentationClassAug, or PATH/images with PATH/masks"
+Masks: TypeAlias = Literal["auto", "binary", "maps", "merged"]
+
 _PARTS = ("train", "val")
 _BINARY, _MAPS, _MERGED = "Binary_map_aug", "SegmentationClassAug", "masks"
 
@@ -49,7 +52,6 @@ class Pascal5i(PairedImages):
     Raises:
         DatasetMissing: a folder or list is not there.
         DatasetError: a list cannot be read, or no pair is left.
-        PluginInvalid: another layout.
 
     Source: Shaban et al., BMVC 2017.
     """
@@ -60,11 +62,11 @@ class Pascal5i(PairedImages):
         path: str,
         pairs: str = "",
         fold: int | None = None,
-        masks: str = "auto",
+        masks: Masks = "auto",
         per_class: int = 200,
         shots: int = 1,
         seed: int = 0,
-        cross_class: str = "keep",
+        cross_class: CrossClass = "keep",
     ) -> None:
         source = pascal_source(existing_folder(Path(path).expanduser(), "PASCAL-5i", LAYOUT), masks)
         table = listed_or_drawn(
@@ -74,16 +76,13 @@ class Pascal5i(PairedImages):
         super().__init__("PASCAL-5i", source, table, cross_class=cross_class, fold=fold)
 
 
-def pascal_source(root: Path, masks: str = "auto") -> FileSource:
+def pascal_source(root: Path, masks: Masks = "auto") -> FileSource:
     """Return where PASCAL-5i's images and masks are.
 
     Raises:
         DatasetMissing: no folder of images, or of masks in a known layout.
-        PluginInvalid: another layout.
     """
     folders = {"binary": _BINARY, "maps": _MAPS, "merged": _MERGED}
-    if masks not in ("auto", *folders):
-        raise PluginInvalid(f"masks={masks!r}: expected auto, {', '.join(folders)}")
     there = [name for name, folder in folders.items() if (root / folder).is_dir()] if masks == "auto" else [masks]
     if not there or not (root / folders[there[0]]).is_dir():
         raise DatasetMissing(f"{root}: expected masks in {', '.join(folders.values())}; the layout is {LAYOUT}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from segarena.datasets.listing import Files, ListedDataset
-from segarena.errors import DatasetError, InvalidMask, PluginInvalid
+from segarena.errors import DatasetError, InvalidMask
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Support, Target
 from segarena.systems.oneshot.pairs.sources import ClassMask, Source
@@ -21,6 +21,8 @@ from segarena.systems.oneshot.pairs.transforms import transform_of
 
 KEPT_SUPPORTS = 64
 """So many support examples are kept in memory; pairs that share one share the object."""
+
+CrossClass: TypeAlias = Literal["keep", "drop"]
 
 _ATTRIBUTES = tuple(
     name for name in COLUMNS if name not in ("supports", "support_classes", "transform", "support_kind")
@@ -46,14 +48,17 @@ class PairedImages(ListedDataset[ImageSample]):
 
     Raises:
         DatasetError: no pair is left.
-        PluginInvalid: `cross_class` is neither.
     """
 
     def __init__(
-        self, name: str, source: Source, pairs: pl.DataFrame, *, cross_class: str = "keep", fold: int | None = None
+        self,
+        name: str,
+        source: Source,
+        pairs: pl.DataFrame,
+        *,
+        cross_class: CrossClass = "keep",
+        fold: int | None = None,
     ) -> None:
-        if cross_class not in ("keep", "drop"):
-            raise PluginInvalid(f"cross_class={cross_class!r}: expected 'keep' or 'drop'")
         used = drop_cross_class(pairs) if cross_class == "drop" else pairs
         used = used if fold is None else used.filter(pl.col("fold") == fold)
         if not used.height:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import cv2
 import numpy as np
@@ -23,7 +23,7 @@ from segarena.segmenters.examples.support.examples import PROMPT_KINDS, supports
 from segarena.systems.oneshot.saliency import saliency_from
 
 T = TypeVar("T")
-MODES = ("oracle", "feedback", "always")
+Mode: TypeAlias = Literal["oracle", "feedback", "always"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +116,13 @@ class Sssi:
         self,
         *,
         segmenter: str | Segmenter,
-        mode: str = "oracle",
+        mode: Mode = "oracle",
         saliency: str = "boundary-contrast",
         threshold: float = 0.5,
         sigma: float = 0.05,
         dilation: float = 0.5,
         salient_from: float = 0.5,
     ) -> None:
-        if mode not in MODES:
-            raise PluginInvalid(f"mode={mode!r}: expected one of {', '.join(map(repr, MODES))}")
         if not (0 < threshold <= 1 and 0 < salient_from <= 1 and 0 < sigma <= 1 and 0 <= dilation <= 10):
             raise PluginInvalid(
                 f"threshold={threshold!r}, salient_from={salient_from!r}, sigma={sigma!r}, dilation={dilation!r}: "

@@ -6,11 +6,13 @@ together, in all frames; the clock runs while the segmenter works.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 from segarena.registry import PluginSpec, benchmark
 from segarena.roles import Benchmark, Statistic, TimeBudget
+from segarena.systems.videos.robot.settings import Preset
 
 MetricToOptimize = Literal["J", "F", "J_AND_F"]
 """What makes a frame bad, under the names of the challenge."""
@@ -27,12 +29,12 @@ INTERACTIONS = 8
 @benchmark("davis")
 def davis(
     *,
-    preset: str = "local-1.0.4",
+    preset: Preset = "local-1.0.4",
     metric: MetricToOptimize = "J_AND_F",
     rounds: int = INTERACTIONS,
     seconds_per_object: float | None = SECONDS_PER_OBJECT,
     counts_judging: bool | None = None,
-    protocol: str = "corrected",
+    protocol: Protocol = "careful",
 ) -> Benchmark:
     """Judge video segmenters by J and F against the time they take.
 
@@ -45,16 +47,14 @@ def davis(
         rounds: the most interactions.
         seconds_per_object: the time for all interactions about a video, for each of its objects; None: no limit.
         counts_judging: judging and drawing run on that time as well; by default only as published.
-        protocol: "corrected", or "published" for everything that the published package does otherwise.
+        protocol: "careful", or "published" for everything that the published package does otherwise.
 
     Raises:
-        InvalidInput: an option is not one of those above.
+        InvalidInput: no time at all.
 
     Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the page of the interactive track;
     `docs/davis.md` names the differences.
     """
-    _check("metric", metric, get_args(MetricToOptimize))
-    _check("protocol", protocol, ("corrected", "published"))
     if seconds_per_object is not None and not seconds_per_object > 0:
         raise InvalidInput(f"seconds_per_object: expected more than 0, or None for no limit, got {seconds_per_object}")
     is_published = protocol == "published"
@@ -95,8 +95,3 @@ def _summary(rounds: int) -> tuple[Statistic, ...]:
         Statistic(name=f"F@{rounds}", kind="at_round", metric="contour", round=rounds),
         Statistic(name="AuC over interactions", kind="auc", metric="j_and_f"),
     )
-
-
-def _check(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {value!r}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from segarena.datasets.listing import existing_folder, some
-from segarena.errors import DatasetMissing, InvalidImage, PluginInvalid
+from segarena.errors import DatasetMissing, InvalidImage
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VideoSample
@@ -38,7 +39,6 @@ class Davis(VideoDataset):
 
     Raises:
         DatasetMissing: a folder, a list or a sequence is not there.
-        PluginInvalid: another year.
     """
 
     def __init__(
@@ -48,11 +48,9 @@ class Davis(VideoDataset):
         subset: str | Sequence[str] = "val",
         sequences: Sequence[str] | None = None,
         resolution: str = "480p",
-        year: int = 2017,
+        year: Literal[2016, 2017] = 2017,
         renumber: bool = False,
     ) -> None:
-        if year not in (2016, 2017):
-            raise PluginInvalid(f"davis: expected year 2017, or 2016 for one object per sequence, got {year!r}")
         root = Path(path).expanduser()
         images = existing_folder(root / "JPEGImages" / resolution, "sequences", LAYOUT)
         self._published = PUBLISHED.get(subset) if isinstance(subset, str) and year == 2017 and not sequences else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,9 @@ def jaccard_contour(
     return JaccardContourMetric(bound_share=bound_share).of(comparison)
 
 
+Void: TypeAlias = Literal["ignore", "background"]
+
+
 @metric("jaccard-contour")
 class JaccardContourMetric:
     """J, F and their mean, averaged over frames and objects; each of them in the table of parts.
@@ -80,9 +83,7 @@ class JaccardContourMetric:
     columns = ("jaccard", "contour", "j_and_f")
     judges_objects = True
 
-    def __init__(self, *, bound_share: float = 0.008, void: str = "ignore") -> None:
-        if void not in ("ignore", "background"):
-            raise InvalidInput(f"void: expected 'ignore' or 'background', got {void!r}")
+    def __init__(self, *, bound_share: float = 0.008, void: Void = "ignore") -> None:
         self._bound_share = bound_share
         self._void = void
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 
 SUCCESS = 0.5
 """A frame counts for recall when its value is above this."""
@@ -28,7 +29,7 @@ def recall(values: Any) -> float:
     return float(np.mean(_checked(values) > SUCCESS))
 
 
-def decay(values: Any, *, protocol: str = "corrected") -> float:
+def decay(values: Any, *, protocol: Protocol = "careful") -> float:
     """Return the mean of the first quarter of the frames minus the mean of the last: what is lost over time.
 
     Quarters share their border frames: they run between five rounded points from the first to the last frame.
@@ -39,11 +40,9 @@ def decay(values: Any, *, protocol: str = "corrected") -> float:
             256 on.
 
     Raises:
-        InvalidInput: no frames, or another protocol.
+        InvalidInput: no frames.
     """
     checked = _checked(values)
-    if protocol not in ("corrected", "published"):
-        raise InvalidInput(f"protocol: expected 'corrected' or 'published', got {protocol!r}")
     points = (np.round(np.linspace(1, len(checked), 5) + 1e-10) - 1).astype(np.int64)
     if protocol == "published":
         points = points % 256

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 from segarena.systems.videos.measures.report import SampleScore
 
 Values: TypeAlias = NDArray[np.float64]
-Protocol: TypeAlias = Literal["corrected", "published"]
 
 THRESHOLD_S = 60.0
 
@@ -31,19 +31,14 @@ class Horizon:
 
     Attributes:
         seconds_per_object: of the time that a sample had; None where it had no limit.
-        protocol: "corrected": the end is that time for the mean number of objects of the samples counted, or the end
+        protocol: "careful": the end is that time for the mean number of objects of the samples counted, or the end
             of the last interaction when there is no limit; what lies behind is cut off. "published": for the mean
             number of objects of the sequences, or the number of interactions times the longest single one; nothing is
             cut off, so that behind the end the area turns negative, and it is divided by the latest time.
     """
 
     seconds_per_object: float | None = None
-    protocol: Protocol = "corrected"
-
-    def __post_init__(self) -> None:
-        """Raise InvalidInput for another protocol."""
-        if self.protocol not in get_args(Protocol):
-            raise InvalidInput(f"protocol: expected 'corrected' or 'published', got {self.protocol!r}")
+    protocol: Protocol = "careful"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -249,17 +244,17 @@ class _Sums:
         spent = np.cumsum(weights @ self.seconds / max(weights @ self.samples, 1.0))
         time_s: Values = np.concatenate([[0.0], spent])
         end_s = self._end_s(weights, float(time_s[-1]), horizon)
-        if horizon.protocol == "corrected":
+        if horizon.protocol == "careful":
             at_end = np.interp(end_s, time_s, quality)
             quality, time_s = np.where(time_s > end_s, at_end, quality), np.minimum(time_s, end_s)
         return _Curve(np.append(time_s, end_s), np.append(quality, quality[-1]))
 
     def _end_s(self, weights: Values, last_s: float, horizon: Horizon) -> float:
         if horizon.seconds_per_object is None:
-            if horizon.protocol == "corrected":
+            if horizon.protocol == "careful":
                 return last_s
             return float(self.longest[weights > 0].max()) * self.quality.shape[1]
-        if horizon.protocol == "corrected":
+        if horizon.protocol == "careful":
             objects = float(weights @ self.objects) / max(float(weights @ self.samples), 1.0)
         else:
             objects = float(weights @ self.of_sequence / weights.sum())

@@ -61,7 +61,7 @@ class TimedRun:
     def horizon(self) -> Horizon:
         """Where the curve ends."""
         rules = self.run.config["benchmark"]
-        protocol = "published" if rules["protocol"] == "published" else "corrected"
+        protocol = "published" if rules["protocol"] == "published" else "careful"
         return Horizon(seconds_per_object=rules["options"]["seconds_per_object"], protocol=protocol)
 
     @cached_property

@@ -25,8 +25,9 @@ from typing import Any, Self
 
 from segarena.engine.plan import make_plan
 from segarena.errors import InvalidInput, ProtocolViolation, StoreError
-from segarena.roles import Dataset
-from segarena.systems.videos.benchmarks.davis import MetricToOptimize, davis
+from segarena.registry import PluginSpec, build
+from segarena.roles import Benchmark, Dataset
+from segarena.systems.videos.benchmarks.davis import MetricToOptimize
 from segarena.systems.videos.scribbles.files import Scribbles, fuse_scribbles
 from segarena.systems.videos.session.arguments import (
     MOST_INTERACTIONS,
@@ -59,7 +60,7 @@ class DavisInteractiveSession:
         sequences: only these.
         folder: where the session is kept. The same folder again continues the session there; by default a new one.
         preset: of the robot: "default", "local-1.0.4" or "server-2020".
-        protocol: "corrected", or "published" for everything that the published package does otherwise.
+        protocol: "careful", or "published" for everything that the published package does otherwise.
         seed: of the order.
         name: what the model is called in reports.
         clock: seconds since some fixed moment; another one for tests.
@@ -86,7 +87,7 @@ class DavisInteractiveSession:
         sequences: Sequence[str] | None = None,
         folder: str | Path | None = None,
         preset: str = "local-1.0.4",
-        protocol: str = "corrected",
+        protocol: str = "careful",
         seed: int = 0,
         name: str = "participant",
         clock: Callable[[], float] = time.perf_counter,
@@ -97,13 +98,14 @@ class DavisInteractiveSession:
         if max_time is None and max_nb_interactions is None:
             raise InvalidInput("max_time and max_nb_interactions: expected at least one of them, got none")
         most = capped("max_nb_interactions", max_nb_interactions, MOST_INTERACTIONS, is_whole=True)
-        rules = davis(
-            preset=preset,
-            metric=metric_to_optimize,
-            rounds=int(most or MOST_INTERACTIONS),
-            seconds_per_object=capped("max_time", max_time, MOST_SECONDS),
-            protocol=protocol,
-        )
+        options = {
+            "preset": preset,
+            "metric": metric_to_optimize,
+            "rounds": int(most or MOST_INTERACTIONS),
+            "seconds_per_object": capped("max_time", max_time, MOST_SECONDS),
+            "protocol": protocol,
+        }
+        rules: Benchmark = build("benchmark", PluginSpec("davis", options))
         self._plan = make_plan(
             rules,
             dataset=choose_dataset(dataset, davis_root, subset, sequences),

@@ -163,7 +163,7 @@ class LocalConnector:
         late = [unanswered(*key, objects) for key, objects in self._begun.items() if key not in answered]
         horizon = Horizon(
             seconds_per_object=options["seconds_per_object"],
-            protocol="published" if protocol == "published" else "corrected",
+            protocol="published" if protocol == "published" else "careful",
         )
         summary = video_summary(
             [*scores, *late],

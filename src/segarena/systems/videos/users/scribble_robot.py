@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import get_args
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from segarena.samples import Labels, Mask, Sample, Target
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric
 from segarena.systems.videos.robot.drawing import Line, draw_lines
 from segarena.systems.videos.robot.frames import Judge, Reuse, first_frame, frame_quality, frames_drawn_in, rank_frames
-from segarena.systems.videos.robot.settings import Mode, RobotSettings, Ties
+from segarena.systems.videos.robot.settings import Mode, Preset, RobotSettings, Ties
 from segarena.systems.videos.robot.settings import preset as find_preset
 from segarena.systems.videos.scribbles.files import Scribbles, check_scribbles, is_empty
 from segarena.systems.videos.scribbles.positions import prompts_from_scribbles
@@ -46,19 +45,14 @@ class ScribbleRobot:
     Attributes:
         settings: the parameters in force.
         may_be_silent: whether a round without lines goes on instead of ending the dialogue.
-
-    Raises:
-        InvalidInput: an option is not one of those above.
     """
 
     prompt_kinds = frozenset({"scribble"})
     corrects_objects = True
 
     def __init__(
-        self, *, preset: str = "default", mode: Mode = "checked", ties: Ties | None = None, judge: Judge = "j_and_f"
+        self, *, preset: Preset = "default", mode: Mode = "checked", ties: Ties | None = None, judge: Judge = "j_and_f"
     ) -> None:
-        if judge not in get_args(Judge):
-            raise InvalidInput(f"judge: expected one of {', '.join(get_args(Judge))}, got {judge!r}")
         self.settings: RobotSettings = find_preset(preset, mode=mode, ties=ties)
         self._judge: Judge = judge
         is_published = mode == "published"

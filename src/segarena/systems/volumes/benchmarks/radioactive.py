@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from itertools import product
 
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 from segarena.registry import PluginSpec, benchmark
 from segarena.roles import Benchmark, Statistic
 from segarena.systems.volumes.prompting.schemes import find_scheme
+from segarena.systems.volumes.users.volume import Refine
 
 SCHEMES = ("1-pps", "5p-inter", "3b-inter", "box-ps", "3d-box-slices")
 """One of each kind of effort, from a few interactions to several per slice."""
@@ -25,12 +27,12 @@ CORRECTIONS = 5
 def radioactive(
     *,
     prompts: str | Sequence[str] = SCHEMES,
-    refine: str | Sequence[str] = "none",
+    refine: Refine | Sequence[Refine] = "none",
     keeps_prompts: bool | Sequence[bool] = True,
     edge_noise_px: int | Sequence[int] = 0,
     rounds: int | None = None,
     tolerance_mm: float = 2.0,
-    protocol: str = "corrected",
+    protocol: Protocol = "careful",
 ) -> Benchmark:
     """Judge volume segmenters by Dice and NSD against what the prompts cost.
 
@@ -46,7 +48,7 @@ def radioactive(
             without boxes is one user whatever this says.
         rounds: the most rounds; by default 1 without corrections and 6 with them.
         tolerance_mm: of NSD.
-        protocol: "corrected", or "published" for everything that the published code does otherwise.
+        protocol: "careful", or "published" for everything that the published code does otherwise.
 
     Source: Isensee et al., RadioActive, arXiv 2411.07885; `docs/benchmarks.md` names the differences.
     """
@@ -54,8 +56,6 @@ def radioactive(
     ways = (refine,) if isinstance(refine, str) else tuple(refine)
     keeping = (keeps_prompts,) if isinstance(keeps_prompts, bool) else tuple(keeps_prompts)
     noises = (edge_noise_px,) if isinstance(edge_noise_px, int) else tuple(edge_noise_px)
-    if protocol not in ("corrected", "published"):
-        raise InvalidInput(f"protocol: expected 'corrected' or 'published', got {protocol!r}")
     if not (schemes and ways and keeping and noises):
         raise InvalidInput("prompts: name at least one scheme, such as '3b-inter'; and one of each further option")
     rounds = rounds or (1 if set(ways) == {"none"} else 1 + CORRECTIONS)

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from segarena.arrays.orientation import SLICE_AXES, Grid
+from segarena.arrays.orientation import Grid
 from segarena.datasets.listing import Files, ListedDataset, Tally, some
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, PluginInvalid, SampleInvalid
 from segarena.registry import dataset
@@ -16,7 +16,7 @@ from segarena.roles import Finding
 from segarena.samples import VolumeSample
 from segarena.systems.volumes.files.case_files import Case, as_classes, collect_cases, find_layout, read_description
 from segarena.systems.volumes.files.header import MAX_VOXELS
-from segarena.systems.volumes.files.label_targets import Labelled, TargetRules
+from segarena.systems.volumes.files.label_targets import Labelled, Meaning, TargetRules
 from segarena.systems.volumes.files.volumes import check_readers, read_header, read_labels, read_volume
 
 
@@ -68,31 +68,27 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         self,
         *,
         path: str,
-        labels: str | None = None,
+        labels: Meaning | None = None,
         image_folder: str | None = None,
         label_folder: str | None = None,
         image_pattern: str | None = None,
         label_pattern: str = "{case}",
         class_names: Mapping[Any, Any] | None = None,
         excluded_classes: Sequence[str] = (),
-        connectivity: int = 26,
+        connectivity: Literal[6, 18, 26] = 26,
         dilation_voxels: int = 0,
         min_voxels: int = 1,
         min_volume_mm3: float = 0.0,
         ignore_value: int | None = None,
         kind: str | Mapping[str, str] = "",
         modality: str | None = None,
-        slice_axis: str = "axial",
+        slice_axis: Literal["axial", "largest-spacing"] = "axial",
         replace_nonfinite: float | None = None,
         tolerance_voxels: float = 0.1,
         max_voxels: int = MAX_VOXELS,
-        unpaired: str = "error",
+        unpaired: Literal["error", "skip"] = "error",
         name: str | None = None,
     ) -> None:
-        if unpaired not in ("error", "skip"):
-            raise PluginInvalid(f"unpaired={unpaired!r}: expected 'error' or 'skip'")
-        if slice_axis not in SLICE_AXES:
-            raise PluginInvalid(f"slice_axis={slice_axis!r}: expected {' or '.join(map(repr, SLICE_AXES))}")
         root = Path(path).expanduser()
         layout = find_layout(root, image_folder, label_folder, image_pattern, label_pattern)
         told = read_description(root / "dataset.json")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ class TargetRules:
         dilation by 1 and at least 30 voxels (D7); instances (D6, D9); classes (D2, D10).
     """
 
-    labels: str = "semantic"
+    labels: Meaning = "semantic"
     connectivity: int = 26
     dilation_voxels: int = 0
     min_voxels: int = 1
@@ -80,10 +80,6 @@ class TargetRules:
     modality: str = ""
 
     def __post_init__(self) -> None:
-        if self.labels not in get_args(Meaning):
-            raise PluginInvalid(f"labels={self.labels!r}: expected one of {get_args(Meaning)}")
-        if self.connectivity not in _SHARED_COORDINATES:
-            raise PluginInvalid(f"connectivity={self.connectivity}: expected 6, 18 or 26")
         if self.dilation_voxels < 0 or (self.dilation_voxels and self.labels != "components"):
             raise PluginInvalid(
                 f"dilation_voxels={self.dilation_voxels} with labels={self.labels!r}: expected 0 or more, "

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 
 QUIRKS: Mapping[str, str] = MappingProxyType(
     {
@@ -23,14 +24,12 @@ QUIRKS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def resolve_quirks(protocol: str, quirks: Iterable[str]) -> frozenset[str]:
+def resolve_quirks(protocol: Protocol, quirks: Iterable[str]) -> frozenset[str]:
     """Return the quirks in force: those named, or all under the published protocol.
 
     Raises:
-        InvalidInput: an unknown protocol or quirk.
+        InvalidInput: an unknown quirk.
     """
-    if protocol not in ("corrected", "published"):
-        raise InvalidInput(f'protocol: expected "corrected" or "published", got {protocol!r}')
     named = frozenset([quirks] if isinstance(quirks, str) else quirks)
     if unknown := named - QUIRKS.keys():
         raise InvalidInput(f"quirks: {', '.join(sorted(unknown))} unknown; there are {', '.join(QUIRKS)}")

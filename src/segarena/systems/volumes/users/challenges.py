@@ -39,14 +39,12 @@ class CvprUser:
             one of all foreground voxels in raster order, as an earlier version of the script had it.
 
     Raises:
-        InvalidInput: an option is not one of those above.
+        InvalidInput: `most_px` is negative.
     """
 
     def __init__(self, *, box: bool = True, most_px: int = 5, middle: Middle = "slice") -> None:
         if most_px < 0:
             raise InvalidInput(f"most_px: expected 0 or more, got {most_px}")
-        if middle not in ("slice", "voxel"):
-            raise InvalidInput(f'middle: expected "slice" or "voxel", got {middle!r}')
         self._has_box = box
         self._box = box
         self._most_px = most_px
@@ -80,14 +78,9 @@ class AutopetUser:
         give: "clicks": a random voxel of the target, and a random pixel of the background 3 to 5 pixels outside a
             random foreground slice. "scribbles": one through the middle of the largest missing component and one
             through that of the largest surplus component, where there are such.
-
-    Raises:
-        InvalidInput: `give` is neither.
     """
 
     def __init__(self, *, give: Give = "scribbles") -> None:
-        if give not in ("clicks", "scribbles"):
-            raise InvalidInput(f'give: expected "clicks" or "scribbles", got {give!r}')
         self._give = give
         self.prompt_kinds = frozenset({"click" if give == "clicks" else "scribble"})
         self.lift = Lift(spread="stay")

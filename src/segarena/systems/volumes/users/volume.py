@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from segarena.comparison import Comparison
 from segarena.dialogue import Lift
 from segarena.errors import InvalidInput
+from segarena.options import Protocol
 from segarena.prompts import Box, Prompt
 from segarena.registry import user
 from segarena.roles import Turn
@@ -24,7 +25,7 @@ from segarena.systems.volumes.prompting.corrections import (
     wrong_pixel_per_slice,
     wrong_voxel,
 )
-from segarena.systems.volumes.prompting.outlines import PLANES, Plane, Stroke
+from segarena.systems.volumes.prompting.outlines import Plane, Stroke
 from segarena.systems.volumes.prompting.points import Centre, CentreOrder
 from segarena.systems.volumes.prompting.quirks import resolve_quirks
 from segarena.systems.volumes.prompting.schemes import Manner, find_scheme
@@ -33,7 +34,7 @@ from segarena.systems.volumes.prompting.sliced import SlicedTarget, comparison_i
 
 Refine = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lasso", "largest-error"]
 
-_REFINE_KINDS: dict[str, frozenset[str]] = {
+_REFINE_KINDS: dict[Refine, frozenset[str]] = {
     "none": frozenset(),
     "1pps": frozenset({"click"}),
     "1ppv": frozenset({"click"}),
@@ -58,7 +59,7 @@ class VolumeUser:
         prompts: the scheme of the first round; see `segarena.systems.volumes.prompting.schemes`.
         refine: the corrections of the other rounds; "none" has one round.
         keeps_prompts: earlier prompts stay in force when slices are predicted again (the "*" of the tables).
-        protocol: "corrected", or "published" for all quirks.
+        protocol: "careful", or "published" for all quirks.
         quirks: names of single things to do as published; see `segarena.systems.volumes.prompting.quirks`.
         centre: "box" or "mean", the centre of a slice's largest component.
         center_ppv: the order of points on the centre line: "plane", "sam-med3d" or "segvol".
@@ -71,7 +72,7 @@ class VolumeUser:
         distance_mm: how far in mm instead.
 
     Raises:
-        InvalidInput: an option is not one of those above, or out of range.
+        InvalidInput: an unknown scheme or quirk, or a number out of range.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class VolumeUser:
         prompts: str = "3b-inter",
         refine: Refine = "none",
         keeps_prompts: bool = True,
-        protocol: str = "corrected",
+        protocol: Protocol = "careful",
         quirks: Sequence[str] = (),
         centre: Centre = "box",
         center_ppv: CentreOrder = "plane",
@@ -94,10 +95,6 @@ class VolumeUser:
     ) -> None:
         scheme, _ = find_scheme(prompts)
         self._quirks = resolve_quirks(protocol, quirks)
-        _check_choice("refine", refine, _REFINE_KINDS)
-        _check_choice("centre", centre, ("box", "mean"))
-        _check_choice("center_ppv", center_ppv, ("plane", "sam-med3d", "segvol"))
-        _check_choice("plane", plane, PLANES)
         _check_not_negative(edge_noise_px=edge_noise_px, shift_px=shift_px, length=length, distance_px=distance_px)
         _check_not_negative(length_mm=length_mm or 0, distance_mm=distance_mm or 0)
         self._prompts = prompts
@@ -165,11 +162,6 @@ class VolumeUser:
 def _once(sample: Sample, target: Target) -> int:
     """Return 1: the same dialogue again would say nothing new."""
     return 1
-
-
-def _check_choice(name: str, value: str, choices: Iterable[str]) -> None:
-    if value not in (known := tuple(choices)):
-        raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {value!r}")
 
 
 def _check_not_negative(**values: float) -> None:

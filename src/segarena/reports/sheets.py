@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import polars as pl
 
 from segarena.reports.export import csv_number, csv_text
 from segarena.reports.latex import latex_cell, latex_comment, tabular
@@ -76,7 +79,25 @@ class Sheet:
     @property
     def names(self) -> int:
         """How many columns hold names."""
-        return next((k for k, cell in enumerate(self.rows[0]) if not isinstance(cell, str)), len(self.head))
+        first = self.rows[0] if self.rows else ()
+        return next((k for k, cell in enumerate(first) if not isinstance(cell, str)), len(self.head))
+
+
+def frame_sheet(
+    caption: str, frame: pl.DataFrame, *, name: str = "table", shares: Collection[str] = (), decimals: int = 2
+) -> Sheet:
+    """Return a table of numbers and words as a sheet; `shares` are its columns that are printed in per cent."""
+    rows = [
+        tuple(_cell(value, decimals, is_share=title in shares) for title, value in row.items())
+        for row in frame.iter_rows(named=True)
+    ]
+    return Sheet(name=name, caption=caption, head=tuple(frame.columns), rows=tuple(rows))
+
+
+def _cell(value: str | int | float | None, decimals: int, *, is_share: bool) -> Cell:
+    if isinstance(value, float):
+        return Value(mean=value, decimals=decimals, is_share=is_share)
+    return "" if value is None else value
 
 
 def sheet_html(sheet: Sheet) -> str:

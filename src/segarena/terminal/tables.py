@@ -1,16 +1,15 @@
-"""Small tables: on the terminal, and as CSV or LaTeX by the ending of a file."""
+"""Sheets on the terminal, and as CSV or LaTeX by the ending of a file."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from segarena.errors import InvalidInput
+from segarena.reports.sheets import Cell, Sheet, Value, sheet_csv, sheet_tex
 
 SUFFIXES = (".csv", ".tex")
 
@@ -28,42 +27,43 @@ def check_table_path(path: Path | None) -> None:
         raise InvalidInput(f"--out {path}: expected a name ending in {' or '.join(SUFFIXES)}")
 
 
-def show_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], out: Path | None = None) -> None:
-    """Print a table; write it to `out` as well, if there is one."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for name in head:
-        table.add_column(name, justify="left" if _is_text(rows, head.index(name)) else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
+def show_sheet(sheet: Sheet, out: Path | None = None) -> None:
+    """Print a table with its caption above and its notes below; write it to `out` as well, if there is one."""
+    table = Table(
+        title=sheet.caption.removesuffix("."), title_justify="left", title_style="bold", box=None, pad_edge=False
+    )
+    for place, title in enumerate(sheet.head):
+        is_text = any(isinstance(row[place], str) and str(row[place])[:1].isalpha() for row in sheet.rows)
+        table.add_column(title, justify="left" if is_text else "right", overflow="fold")
+    for row in sheet.rows:
+        table.add_row(*map(_cell, row))
     console = Console()
     # What is piped or kept in a file has no width to keep to; words cut in two help nobody there.
-    (console if console.is_terminal else Console(width=PIPED_WIDTH)).print(table)
+    console = console if console.is_terminal else Console(width=PIPED_WIDTH)
+    console.print(Text(sheet.caption.removesuffix("."), style="bold"))
+    console.print(table)
+    for note in sheet.notes:
+        console.print(Text(note, style="dim"))
     if out is not None:
-        write_table(out, head, rows)
+        write_sheet(sheet, out)
 
 
-def write_table(path: Path, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write a table as CSV or LaTeX (booktabs)."""
+def write_sheet(sheet: Sheet, path: Path) -> None:
+    """Write a table as CSV or LaTeX (booktabs).
+
+    Raises:
+        InvalidInput: another ending, or a place that cannot be written to.
+    """
     check_table_path(path)
-    if path.suffix == ".csv":
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([head, *rows])
-        content = text.getvalue()
-    else:
-        from segarena.reports.latex import escape_latex  # here, so that the command line starts without tables
-
-        lines = [" & ".join(map(escape_latex, row)) + r" \\" for row in (head, *rows)]
-        columns = "".join("l" if _is_text(rows, index) else "r" for index in range(len(head)))
-        content = "\n".join(
-            [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule",
-             r"\end{tabular}", ""]
-        )  # fmt: skip
+    text = sheet_csv(sheet) if path.suffix == ".csv" else sheet_tex(sheet)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _is_text(rows: Sequence[Sequence[str]], column: int) -> bool:
-    return any(row[column][:1].isalpha() for row in rows)
+def _cell(cell: Cell) -> Text:
+    if not isinstance(cell, Value):
+        return Text(str(cell))
+    return Text.assemble((cell.text, "bold" if cell.is_best else ""), (f" {cell.bounds}" if cell.bounds else "", "dim"))

@@ -145,6 +145,6 @@ def test_recovery_prints_shares_and_ranking(tmp_path):
     done = toss("recover", tmp_path / "stats.csv", "--tiers", tmp_path)
     assert done.exit_code == 0
     assert "200 of 200 query images have statistics" in done.stdout
-    assert done.stdout.count("100.0%") == 4
+    assert done.stdout.count(" 100.0\n") == 4
     assert "ranked NOT as published" in done.stdout
     assert toss("recover", tmp_path / "none.csv", "--tiers", tmp_path).exit_code == 2

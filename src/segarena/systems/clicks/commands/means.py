@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from segarena.terminal.tables import show_table, write_table
+from segarena.reports.sheets import Sheet
+from segarena.terminal.tables import show_sheet, write_sheet
 
 if TYPE_CHECKING:
     from segarena.statistics.intervals import Interval
@@ -22,23 +24,23 @@ def show_means(
     Files get the ends of the intervals in columns of their own.
     """
     shown = [
-        [*row.names, *(_interval_text(row.means[metric], form) for metric, form in formats.items()), str(row.instances)]
+        (*row.names, *(_interval_text(row.means[metric], form) for metric, form in formats.items()), row.instances)
         for row in rows
     ]
-    show_table(title, [*names, *map(str.upper, formats), "instances"], shown)
-    if out is not None and out.suffix != ".csv":
-        write_table(out, [*names, *map(str.upper, formats), "instances"], shown)
-    elif out is not None:
-        bounds = [f"{metric}{end}" for metric in formats for end in ("", "_low", "_high")]
-        numbers = [
-            [
-                *row.names,
-                *(_number(value) for metric in formats for value in _ends(row.means[metric])),
-                str(row.instances),
-            ]
-            for row in rows
-        ]
-        write_table(out, [*names, *bounds, "instances"], numbers)
+    sheet = Sheet(name="means", caption=title, head=(*names, *map(str.upper, formats), "instances"), rows=tuple(shown))
+    show_sheet(sheet)
+    if out is not None:
+        write_sheet(_with_ends(sheet, rows, formats) if out.suffix == ".csv" else sheet, out)
+
+
+def _with_ends(sheet: Sheet, rows: Sequence[MeanRow], formats: dict[str, str]) -> Sheet:
+    names = sheet.head[: -len(formats) - 1]
+    ends = [f"{metric}{end}" for metric in formats for end in ("", "_low", "_high")]
+    numbers = [
+        (*row.names, *(_number(value) for metric in formats for value in _ends(row.means[metric])), row.instances)
+        for row in rows
+    ]
+    return replace(sheet, head=(*names, *ends, "instances"), rows=tuple(numbers))
 
 
 def _interval_text(interval: Interval, form: str) -> str:

@@ -69,14 +69,15 @@ def counts(table: TableOption, out: OutOption = None) -> None:
 
     segarena clicks counts clicks.csv
     """
+    from segarena.reports.sheets import Sheet
     from segarena.systems.clicks.crowd.table import count_clicks, read_clicks
-    from segarena.terminal.tables import check_table_path, show_table
+    from segarena.terminal.tables import check_table_path, show_sheet
 
     with one_line_errors():
         check_table_path(out)
         counted = count_clicks(read_clicks(table))
-        rows = [[str(cell) for cell in row] for row in counted.iter_rows()]
-        show_table("Clicks", counted.columns, rows, out)
+        sheet = Sheet(name="counts", caption="Clicks", head=tuple(counted.columns), rows=tuple(counted.iter_rows()))
+        show_sheet(sheet, out)
 
 
 def filter_(

@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-_PERCENT = ("value", "low", "high", "spread", "miou", "iou")
+_SHARES = ("value", "low", "high", "spread", "miou", "iou")
 _ERRORS = frozenset({"missing-files"})
 _PAIRS_HELP = "Lists of pairs, published or your own, or folders of them."
 
@@ -65,10 +65,11 @@ def audit(
 
     Exit code 0: read; 1: files are missing; 2: a list cannot be read.
     """
+    from segarena.reports.sheets import Sheet, frame_sheet
     from segarena.systems.oneshot.pairs.published import read_class_list, read_lists
     from segarena.systems.oneshot.published.audit import audit as audit_pairs
     from segarena.systems.oneshot.published.audit import count_table, findings_table
-    from segarena.terminal.tables import show_table
+    from segarena.terminal.tables import show_sheet
 
     with one_line_errors():
         _check_out(out, (".csv", ".json"))
@@ -81,10 +82,10 @@ def audit(
             files=_source(dataset) if dataset else None,
         )
         counts = count_table(pairs)
-        slim = _slim(counts.drop("tier"))
-        show_table("Pairs", slim.columns, _cells(slim))
-        rows = [[finding.kind, finding.list or "all", str(finding.count), finding.message] for finding in found]
-        show_table(f"{len(found)} findings", ("kind", "list", "count", "what"), rows)
+        show_sheet(frame_sheet("Pairs", _slim(counts.drop("tier"))))
+        rows = tuple((finding.kind, finding.list or "all", finding.count, finding.message) for finding in found)
+        head = ("kind", "list", "count", "what")
+        show_sheet(Sheet(name="findings", caption=f"{len(found)} findings", head=head, rows=rows))
         if out is not None:
             table = findings_table(found)
             _write(out, table, {"findings": table.to_dicts(), "counts": count_table(pairs).to_dicts()})
@@ -152,10 +153,11 @@ def recover(
 
     segarena toss recover toss/analysis/test_stats.csv --tiers toss/tiers/attribute
     """
+    from segarena.systems.oneshot.commands.sheets import information_sheet, partition_sheet, rule_sheet
     from segarena.systems.oneshot.pairs.published import read_lists
-    from segarena.systems.oneshot.published.recovery import ATTRIBUTES, PUBLISHED_INFORMATION, read_statistics
+    from segarena.systems.oneshot.published.recovery import read_statistics
     from segarena.systems.oneshot.published.recovery import recover as recover_partitions
-    from segarena.terminal.tables import show_table
+    from segarena.terminal.tables import show_sheet
 
     with one_line_errors():
         found = recover_partitions(read_statistics(statistics), read_lists([tiers]), neighbours=neighbours)
@@ -163,24 +165,12 @@ def recover(
             f"{found.found} of {found.queries} query images have statistics; {found.unused} of {found.rows} rows of "
             "statistics are in no list"
         )
-        rules = [
-            ("easy is supervised IoU >= 0.75", found.easy),
-            ("salient is salience IoU >= 0.5", found.salient),
-            ("both", found.both),
-            (f"salient is salience IoU >= {found.best_threshold:.4f}, the best cut", found.best),
-        ]
-        show_table("Published partition", ("rule", "agrees"), [[rule, f"{share:.1%}"] for rule, share in rules])
+        show_sheet(rule_sheet(found))
         typer.echo(f"at 0.5, {found.missed} salient images lie below and {found.surplus} others above")
-        head = ("partition", "mean one-shot IoU", "simplicity weight")
-        rows = [[name, f"{mean:.3f}", f"{found.simplicity[name]:.2f}"] for name, mean in found.partition_means.items()]
-        show_table("Partitions", head, rows)
-        informed = [
-            [ATTRIBUTES[name], f"{value:.4f}", f"{PUBLISHED_INFORMATION[name]:.4f}"]
-            for name, value in sorted(found.information.items(), key=lambda pair: -pair[1])
-        ]
+        show_sheet(partition_sheet(found))
         ranking = "as published" if found.has_published_ranking else "NOT as published"
         typer.echo(f"mutual information with one-shot IoU > 0.5, in nats; ranked {ranking}")
-        show_table("Information", ("attribute", "here", "published"), informed)
+        show_sheet(information_sheet(found))
 
 
 def _as(word: str) -> Any:
@@ -233,10 +223,11 @@ def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> Counte
 def _show_scores(
     counted: list[Counted], settings: Settings, *, classes: bool, drop: bool, out: Path | None
 ) -> dict[str, str]:
+    from segarena.reports.sheets import frame_sheet
     from segarena.systems.oneshot.pairs.table import drop_cross_class
     from segarena.systems.oneshot.scoring.breakdown import class_table, level_table
     from segarena.systems.oneshot.scoring.runs import score_table, scores_of_runs
-    from segarena.terminal.tables import show_table
+    from segarena.terminal.tables import show_sheet
 
     runs = [one.counts for one in counted]
     runs = [drop_cross_class(run) for run in runs] if drop else runs
@@ -246,8 +237,7 @@ def _show_scores(
     table = score_table(scores)
     shown = {"Scores": table, "Partitions and levels": levels, **({"Classes": cells} if classes else {})}
     for title, each in shown.items():
-        slim = _slim(each)
-        show_table(f"{title}, percent", slim.columns, _cells(slim, percent=_PERCENT))
+        show_sheet(frame_sheet(f"{title}, percent", _slim(each), shares=_SHARES))
     left_out = {name: why for one in counted for name, why in one.left_out.items()}
     for name in list(left_out)[:5]:
         typer.secho(f"left out: {name}: {left_out[name]}", fg="yellow", err=True)
@@ -268,15 +258,6 @@ def _slim(table: pl.DataFrame) -> pl.DataFrame:
         place = table.columns.index("partition")
         table = table.drop("partition", "level").insert_column(place, table.select(cell)["cell"])
     return table.drop("dataset") if table["dataset"].n_unique() == 1 else table
-
-
-def _cells(table: pl.DataFrame, percent: tuple[str, ...] = ()) -> list[list[str]]:
-    def text(name: str, value: Any) -> str:
-        if value is None or value != value:
-            return ""
-        return f"{100 * value:.2f}" if name in percent else str(value)
-
-    return [[text(name, value) for name, value in row.items()] for row in table.iter_rows(named=True)]
 
 
 def _check_out(out: Path | None, suffixes: tuple[str, ...]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -114,6 +114,7 @@ def cnb(
 
     The lists name the training images of each fold that hold a class which it tests: train again without them.
     """
+    from segarena.reports.sheets import frame_sheet
     from segarena.systems.oneshot.bias.background import (
         leave_out,
         negation_correlations,
@@ -121,7 +122,8 @@ def cnb(
         presence_of,
         read_evidence,
     )  # fmt: skip
-    from segarena.terminal.tables import show_table
+    from segarena.systems.oneshot.commands.sheets import correlation_sheet
+    from segarena.terminal.tables import show_sheet
 
     with one_line_errors():
         evidence = read_evidence(statistics)
@@ -129,18 +131,9 @@ def cnb(
         parted = read_folds(folds, {label for label, _ in items})
         images = _names(train)
         table = negation_table(evidence, presence_of(items, _fold_of(parted), images=images))
-        show_table("Classes, percent", table.columns, _percent(table, ("class", "images")))
-        rows = [
-            [
-                f"{each.one} and {each.other}",
-                each.given,
-                f"{each.pearson:.2f}",
-                f"{each.spearman:.2f}",
-                str(each.classes),
-            ]
-            for each in negation_correlations(table)
-        ]
-        show_table("Correlations over classes", ("of", "given", "Pearson", "Spearman", "classes"), rows)
+        shares = ("supervised", "one_shot", "drop", "salience", "presence")
+        show_sheet(frame_sheet("Classes, percent", table, shares=shares, decimals=1))
+        show_sheet(correlation_sheet(negation_correlations(table)))
         lists = {fold: leave_out(items, _fold_of(parted), fold, images=images) for fold in range(len(parted))}
         for fold, names in lists.items():
             typer.echo(f"fold {fold}: {len(names)} training images hold a class that it tests")
@@ -209,17 +202,11 @@ def _write_names(file: Path, names: Iterable[str]) -> None:
 
 
 def _show_groups(title: str, found: Sequence[tuple[str, pl.DataFrame]]) -> None:
-    from segarena.terminal.tables import show_table
+    import polars as pl
 
-    rows = [[run, *row] for run, table in found for row in _percent(table, ("pairs", "queries", "classes"))]
-    if rows:
-        show_table(title, ("run", *found[0][1].columns), rows)
+    from segarena.reports.sheets import frame_sheet
+    from segarena.terminal.tables import show_sheet
 
-
-def _percent(table: pl.DataFrame, as_they_are: Sequence[str]) -> list[list[str]]:
-    def text(name: str, value: Any) -> str:
-        if value is None or value != value:
-            return ""
-        return str(value) if name in as_they_are or isinstance(value, str) else f"{100 * value:.1f}"
-
-    return [[text(name, value) for name, value in row.items()] for row in table.iter_rows(named=True)]
+    tables = [table.insert_column(0, pl.lit(run).alias("run")) for run, table in found]
+    if tables:
+        show_sheet(frame_sheet(title, pl.concat(tables), shares=("miou", "low", "high"), decimals=1))

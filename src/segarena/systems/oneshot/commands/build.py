@@ -182,16 +182,23 @@ def _number(text: str) -> Any:
 
 
 def _show(built: Built, out: Path, dataset: str) -> None:
-    from segarena.terminal.tables import show_table
+    from segarena.reports.sheets import Sheet
+    from segarena.terminal.tables import show_sheet
 
     manifest = built.manifest
-    head = ("tier", "fold", "cell", "pairs", "query images", "classes")
-    rows = [
-        [row["tier"], "" if row["fold"] is None else str(row["fold"]), row["partition"] or row["level"] or "",
-         *(str(row[name]) for name in ("pairs", "queries", "classes"))]
+    names = ("pairs", "queries", "classes")
+    rows = tuple(
+        (
+            row["tier"],
+            "" if row["fold"] is None else row["fold"],
+            row["partition"] or row["level"] or "",
+            *(row[name] for name in names),
+        )
         for row in manifest["counts"]
-    ]  # fmt: skip
-    show_table(f"{built.pairs.height} pairs of {built.items.height} items", head, rows)
+    )
+    caption = f"{built.pairs.height} pairs of {built.items.height} items"
+    head = ("tier", "fold", "cell", "pairs", "query images", "classes")
+    show_sheet(Sheet(name="built", caption=caption, head=head, rows=rows))
     thresholds = manifest["thresholds"]
     typer.echo(f"easy from {thresholds['easy_from']:.3f} ({manifest['plan']['difficulty']}), "
                f"salient from {thresholds['salient_from']:.3f} ({manifest['plan']['saliency']})")  # fmt: skip

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exits import one_line_errors
-from segarena.terminal.tables import show_table
-
-if TYPE_CHECKING:
-    from segarena.statistics.intervals import Interval
-    from segarena.systems.scenes.measures.agreement_summary import AgreementSummary
-    from segarena.systems.scenes.measures.statistics import StatisticsSummary
 
 Item = TypeVar("Item")
 
@@ -51,6 +44,9 @@ def statistics(
     from segarena.systems.scenes.measures.sources import find_images
     from segarena.systems.scenes.measures.statistics import AnnotationRecord, summarise_annotations
     from segarena.systems.scenes.measures.survey import Survey
+    from segarena.systems.scenes.page.page import write_statistics_page
+    from segarena.systems.scenes.page.tables import statistics_sheets
+    from segarena.terminal.tables import show_sheet
 
     with one_line_errors("stopped; the same command goes on"):
         survey = Survey.of_statistics(estimator)
@@ -58,10 +54,9 @@ def statistics(
         results = _tracked(survey.run(images, out, data=_place(path), workers=workers), len(images))
         records = [AnnotationRecord.from_json(one) for _, result in results for one in result["annotations"]]
         summary = summarise_annotations(records)
-        _show_statistics(summary, estimator)
+        for sheet in statistics_sheets(summary, estimator):
+            show_sheet(sheet)
         if out is not None:
-            from segarena.systems.scenes.page.page import write_statistics_page
-
             typer.echo(f"page: {write_statistics_page(out, summary, estimator=estimator)}")
 
 
@@ -85,6 +80,9 @@ def agreement(
     from segarena.systems.scenes.measures.agreement_summary import summarise_agreement
     from segarena.systems.scenes.measures.sources import find_images
     from segarena.systems.scenes.measures.survey import Survey
+    from segarena.systems.scenes.page.page import write_agreement_page
+    from segarena.systems.scenes.page.tables import agreement_sheet
+    from segarena.terminal.tables import show_sheet
 
     with one_line_errors("stopped; the same command goes on"):
         if only not in ("both", "regions", "edges"):
@@ -94,10 +92,8 @@ def agreement(
         results = dict(_tracked(survey.run(images, out, data=_place(path), workers=workers), len(images)))
         found = [ImageAgreement.from_json(result) for result in results.values()]
         summary = summarise_agreement(found)
-        _show_agreement(summary)
+        show_sheet(agreement_sheet(summary))
         if out is not None:
-            from segarena.systems.scenes.page.page import write_agreement_page
-
             typer.echo(f"page: {write_agreement_page(out, summary, images, found, overlays=overlays)}")
 
 
@@ -140,6 +136,8 @@ def edges(
     from segarena.systems.scenes.edges.summary import summarise_edges
     from segarena.systems.scenes.measures.journal import Journal, work_through
     from segarena.systems.scenes.measures.sources import find_images
+    from segarena.systems.scenes.page.tables import edges_sheet, regions_sheet
+    from segarena.terminal.tables import show_sheet
 
     with one_line_errors("stopped; the same command goes on"):
         if occurrence not in ("first", "last"):
@@ -155,22 +153,11 @@ def edges(
         ]
         summary = summarise_edges([edge_counts_of(result) for result in results], occurrence=occurrence)
         files = write_edge_files(out, summary) if out is not None else []
-        rows = [
-            ["best threshold for the set (ODS)", *_numbers(summary.ods.threshold, summary.ods.recall,
-                                                           summary.ods.precision, summary.ods.f)],
-            ["best threshold per image (OIS)", "", *_numbers(summary.ois.recall, summary.ois.precision, summary.ois.f)],
-        ]  # fmt: skip
-        show_table(f"Edges, {len(results)} images", ["", "threshold", "recall", "precision", "F"], rows)
-        typer.echo(f"AP {summary.ap:.3f} ({occurrence} of equal recalls), R50 {summary.r50:.3f}")
+        show_sheet(edges_sheet(summary, occurrence))
         if regions:
             cover = summarise_regions([region_counts_of(result) for result in results])
             files += write_region_files(out, cover) if out is not None else []
-            rows = [
-                ["covering", *_numbers(cover.covering_ods, cover.covering_ois, cover.covering_best)],
-                ["Rand index", *_numbers(cover.rand_ods, cover.rand_ois), ""],
-                ["variation of information (bits)", *_numbers(cover.information_ods, cover.information_ois), ""],
-            ]
-            show_table("Regions", ["", "ODS", "OIS", "best"], rows)
+            show_sheet(regions_sheet(cover))
         for file in files:
             typer.echo(str(file))
 
@@ -194,17 +181,14 @@ def quality(
     segarena amodal quality segments.json --truth cocoa.json
     """
     from segarena.systems.scenes.measures.segment_files import judge_segments
+    from segarena.systems.scenes.page.tables import recall_sheet
+    from segarena.terminal.tables import show_sheet
 
     with one_line_errors():
         results = judge_segments(
             detections, truth, against=against, given=given, most=tuple(most or (1, 10, 100)), is_published=published
         )
-        rows = [
-            [result.kind, result.occlusion, str(result.most), f"{result.average_recall:.3f}", str(result.regions)]
-            for result in results
-            if result.most == max(r.most for r in results) or result.occlusion == "all"
-        ]
-        show_table("Average recall", ["kind", "occlusion", "segments", "AR", "regions"], rows)
+        show_sheet(recall_sheet(results))
 
 
 def _tracked(results: Iterable[Item], total: int) -> Iterator[Item]:
@@ -217,62 +201,3 @@ def _tracked(results: Iterable[Item], total: int) -> Iterator[Item]:
 
 def _place(path: Path) -> str:
     return str(path.expanduser().resolve())
-
-
-def _numbers(*values: float) -> list[str]:
-    return [f"{value:.3f}" for value in values]
-
-
-def _show_statistics(summary: StatisticsSummary, estimator: str) -> None:
-    rows = [
-        ["images, annotations, regions", f"{summary.images}, {summary.annotations}, {summary.regions}"],
-        ["regions per annotation", f"{summary.regions_per_annotation:.1f}"],
-        ["points per region", _or_dash(summary.points_per_region, ".1f")],
-        ["image covered", f"{summary.covered:.1%}"],
-        ["regions partly hidden", f"{summary.occluded:.1%}"],
-        ["hidden, mean over all regions", f"{summary.occlusion:.1%}"],
-        ["hidden, mean over partly hidden ones", _or_dash(summary.occlusion_of_occluded, ".1%")],
-        ["things, stuff", f"{summary.things}, {summary.stuff}"],
-    ]
-    show_table("Annotations", ["", "value"], rows)
-    shapes = {f"visible parts ({estimator})": summary.modal, f"full extents ({estimator})": summary.amodal}
-    shapes["polygons (exact)"] = summary.polygon
-    rows = [
-        [name, f"{shape.simplicity:.3f}", f"{shape.convexity:.3f}", f"{shape.edge_density:.3%}"]
-        for name, shape in shapes.items()
-        if math.isfinite(shape.convexity)
-    ]
-    show_table("Shapes, means over regions", ["", "simplicity", "convexity", "edge density"], rows)
-    if summary.components:
-        rows = [[str(size), f"{layers:.2f}", str(count)] for size, layers, count in summary.growth.sizes]
-        show_table("Depth layers", ["regions of a component", "mean layers", "components"], rows)
-        growth = summary.growth
-        typer.echo(f"{growth.slope:.2f} layers more per doubling; Spearman {growth.spearman:.2f}")
-    if summary.names:
-        show_table("Names", ["", "regions"], [[name, str(n)] for name, n in list(summary.names.items())[:20]])
-
-
-def _show_agreement(summary: AgreementSummary) -> None:
-    rows = [
-        [name, *_numbers(value.mean, value.low, value.high), str(value.n)]
-        for name, value in _agreement_values(summary)
-        if value.n
-    ]
-    title = f"Agreement, {summary.images} images, {summary.annotations} annotations, {summary.pairs} pairs"
-    show_table(title, ["", "value", "low", "high", "of"], rows)
-
-
-def _agreement_values(summary: AgreementSummary) -> list[tuple[str, Interval]]:
-    return [
-        ("region consistency (median F)", summary.regions),
-        ("edge consistency (median F)", summary.edges),
-        ("one against the rest: precision", summary.precision),
-        ("one against the rest: recall", summary.recall),
-        ("one against the rest: F", summary.human_f),
-        ("depth order", summary.order),
-        ("names", summary.names),
-    ]
-
-
-def _or_dash(value: float, form: str) -> str:
-    return format(value, form) if math.isfinite(value) else "-"

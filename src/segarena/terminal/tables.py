@@ -29,9 +29,7 @@ def check_table_path(path: Path | None) -> None:
 
 def show_sheet(sheet: Sheet, out: Path | None = None) -> None:
     """Print a table with its caption above and its notes below; write it to `out` as well, if there is one."""
-    table = Table(
-        title=sheet.caption.removesuffix("."), title_justify="left", title_style="bold", box=None, pad_edge=False
-    )
+    table = Table(box=None, pad_edge=False)
     for place, title in enumerate(sheet.head):
         is_text = any(isinstance(row[place], str) and str(row[place])[:1].isalpha() for row in sheet.rows)
         table.add_column(title, justify="left" if is_text else "right", overflow="fold")

@@ -183,13 +183,13 @@ def run(segmenter, options):
     judged = whole.around(segarena.evaluate)(
         "rclicks", segmenter=segmenter, dataset=Photographs(options.images), rounds=options.rounds, out=options.out
     )
-    counts = judged.config["counts"]
-    if counts["failures"]:
+    counts = judged.config.counts
+    if counts.failures:
         raise SystemExit(f"the run went wrong: {counts}")
     figures = {
         "device": segmenter.device,
-        "users": len(judged.config["users"]),
-        "clicks": counts["rounds"],
+        "users": len(judged.config.users),
+        "clicks": counts.rounds,
         "run_s": whole.seconds[0],
         "encoder_passes": len(encoder.seconds),
         "encode_s": median(encoder.seconds),

@@ -31,7 +31,7 @@ def evaluate(segmenter: str, dataset: str, out: Path, workers: int, limit: int) 
         "clicks", segmenter=segmenter, dataset=dataset, users=["centre"], out=out, workers=workers, limit=limit
     )
     wall_s = time.perf_counter() - started
-    return wall_s, float(folder.timings()["predict_s"].sum()), folder.config["counts"]["rounds"]
+    return wall_s, float(folder.timings()["predict_s"].sum()), folder.config.counts.rounds
 
 
 def overhead(dataset: str, limit: int, scratch: Path) -> bool:

@@ -127,8 +127,8 @@ def main():
         wall, start = time.perf_counter(), time.process_time()
         run = segarena.evaluate(rules, segmenter=segmenter, dataset=photographs, users=users, out=Path(folder) / "run")
         spent_s, wall_s = time.process_time() - start, time.perf_counter() - wall
-        if run.config["counts"]["failures"] or segmenter.encodes != options.images:
-            raise SystemExit(f"the run went wrong: {run.config['counts']}, {segmenter.encodes} encodes")
+        if run.config.counts.failures or segmenter.encodes != options.images:
+            raise SystemExit(f"the run went wrong: {run.config.counts}, {segmenter.encodes} encodes")
     least_s = segmenter.decode_s * (ENCODE_IN_DECODES * segmenter.encodes + segmenter.decodes)
     ratio = spent_s / least_s
     print(f"{options.images} images x 2 objects x {len(users)} strategies x {ROUNDS} rounds, {SHAPE[0]} x {SHAPE[1]}")

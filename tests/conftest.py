@@ -13,6 +13,7 @@ from segarena.arrays.rle import encode_rle
 from segarena.cli.main import app
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
+from segarena.records.configuration import configuration_from
 from segarena.roles import Benchmark, Statistic
 
 # What a property says does not depend on how busy the machine is. Examples are drawn anew in each run of the suite.
@@ -142,7 +143,7 @@ def make_run(tmp_path):
     def make(dialogues, name="run", *, undone=(), from_cache=(), rounds=4, predict_s=0.01, masks=True, **changes):
         samples = list(dict.fromkeys(d["key"]["sample"] for d in dialogues)) + list(undone)
         users = list(dict.fromkeys(d["key"]["user"] for d in dialogues if d["key"]["user"])) or ["centre"]
-        folder = RunFolder.create(tmp_path / name, _merge(_config(samples, users, rounds), changes))
+        folder = RunFolder.create(tmp_path / name, configuration_from(_merge(_config(samples, users, rounds), changes)))
         for index, sample in enumerate(samples):
             own = [d for d in dialogues if d["key"]["sample"] == sample]
             if own:

@@ -63,8 +63,8 @@ def test_four_plugins_by_path_make_a_run(arrays, tmp_path):
         out=tmp_path / "run",
     )
     records = run.records()
-    assert run.config["counts"]["failures"] == 0
-    assert run.config["counts"]["targets"] == 5
+    assert run.config.counts.failures == 0
+    assert run.config.counts.targets == 5
     assert records["user"].unique().sort().to_list() == sorted(["centre", f"{USER}(sigma_px=2.0)"])
     wrong = records["union"] - records["intersection"]
     assert (records["largest_missing_px"] + records["largest_surplus_px"] <= wrong).all()
@@ -90,9 +90,9 @@ def test_a_2d_and_a_3d_segmenter_by_path_answer_ones_own_volumes(tmp_path):
             dataset=f"nifti-folder(path={str(tmp_path / 'scans')!r})",
             out=tmp_path / Path(segmenter).stem,
         )
-        assert run.config["counts"]["failures"] == 0
+        assert run.config.counts.failures == 0
         assert run.records()["dice"].min() > 0.85
-    assert run.config["benchmark"]["sample_kind"] == "volume"
+    assert run.config.benchmark.sample_kind == "volume"
 
 
 def test_boxes_of_a_volume_seed_by_their_middle():
@@ -163,7 +163,7 @@ def test_the_script_that_holds_the_loop_leaves_a_run(tmp_path):
     assert "IoU after" in done.stdout
     run = segarena.RunFolder.open(tmp_path / "runs" / "own_loop")
     assert run.is_complete
-    assert run.config["segmenter"]["name"] == "mine"
+    assert run.config.segmenter.name == "mine"
     assert run.records().filter(pl.col("failure").is_not_null()).is_empty()
 
 

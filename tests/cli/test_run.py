@@ -8,6 +8,7 @@ from rich.console import Console
 
 import segarena as package
 from segarena.engine.evaluate import Progress
+from segarena.records.configuration import plain_configuration
 from segarena.terminal.progress import RunProgress, duration_text
 
 PACKING = Path(__file__).parents[1] / "engine" / "packing.py"
@@ -15,7 +16,7 @@ QUICK = ("run", "clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds
 
 
 def config(folder):
-    return package.RunFolder.open(folder).config
+    return plain_configuration(package.RunFolder.open(folder).config)
 
 
 def test_a_run_ends_with_its_summary_and_where_it_lies(segarena, tmp_path):

@@ -97,7 +97,7 @@ def test_records_and_masks_are_the_same_bytes_without_with_a_cold_and_with_a_war
     contents = [content(run, "records", "masks") for run in runs]
     assert contents[0] == contents[1] == contents[2]
     assert len(contents[0]) == 2 * 4
-    counts = [(run.config["counts"]["encodes"], run.config["counts"]["encodes_from_cache"]) for run in runs]
+    counts = [(run.config.counts.encodes, run.config.counts.encodes_from_cache) for run in runs]
     assert counts == [(4, 0), (4, 0), (0, 4)]
 
 
@@ -119,8 +119,8 @@ def test_another_benchmark_with_other_users_on_the_same_images_encodes_nothing(p
         "rclicks", users=["unlikely=uniform(low=0.0, high=0.5)", "uniform"], out=tmp_path / "rclicks", **common
     )
     assert len(encoded()) == 3
-    assert run.config["counts"]["encodes_from_cache"] == 3
-    assert run.config["counts"]["failures"] == 0
+    assert run.config.counts.encodes_from_cache == 3
+    assert run.config.counts.failures == 0
 
 
 def test_other_options_and_other_weights_find_nothing(small_run, packs, tmp_path):
@@ -135,7 +135,7 @@ def test_a_segmenter_that_cannot_pack_is_encoded_every_time(small_run, packs, tm
     for number in (1, 2):
         run = small_run(written("PacksNot"), out=tmp_path / str(number), cache=tmp_path / "cache")
         assert len(encoded()) == 4 * number
-        assert run.config["counts"]["encodes_from_cache"] == 0
+        assert run.config.counts.encodes_from_cache == 0
 
 
 def test_workers_share_the_folder_with_this_process(small_run, packs, tmp_path):
@@ -143,7 +143,7 @@ def test_workers_share_the_folder_with_this_process(small_run, packs, tmp_path):
     here = small_run(written(), out=tmp_path / "here", cache=tmp_path / "cache")
     workers = small_run(written(), out=tmp_path / "workers", cache=tmp_path / "cache", workers=2)
     assert content(here, "records") == content(workers, "records")
-    assert workers.config["counts"]["encodes_from_cache"] == 4
+    assert workers.config.counts.encodes_from_cache == 4
     assert len(encoded()) == 4
 
 

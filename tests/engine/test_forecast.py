@@ -165,9 +165,9 @@ def test_a_forecast_counts_what_the_run_then_does(cost_of, small_run, plugin):
     }
     seen = []
     cost = cost_of(timed=2, workers=3, on_sample=lambda *state: seen.append(state), **options)
-    counts = small_run(**options).config["counts"]
+    counts = small_run(**options).config.counts
     assert (cost.samples, cost.targets, cost.encodes, cost.predictions) == tuple(
-        counts[name] for name in ("samples", "targets", "encodes", "rounds")
+        getattr(counts, name) for name in ("samples", "targets", "encodes", "rounds")
     )
     assert cost.predictions_at_most == 9 * 2 * 2 * 3
     assert (cost.timed, cost.workers, cost.device, cost.gpu_hours, cost.failures) == (2, 3, "cpu", None, 0)

@@ -115,10 +115,10 @@ def test_a_lift_is_put_around_a_segmenter_that_takes_images_and_its_passes_are_c
     folder = segarena.evaluate(
         rules(**VOLUMES), segmenter=Recorder(), dataset=Few(volume()), out=tmp_path / "run", name="recorder"
     )
-    assert folder.config["counts"]["failures"] == 0
-    assert folder.config["counts"]["encodes"] == 4
+    assert folder.config.counts.failures == 0
+    assert folder.config.counts.encodes == 4
     assert folder.timings().filter(pl.col("round") == 0)["predict_s"].to_list() == [0.5, 0.25] * 2
-    assert folder.config["benchmark"]["adapter"]["name"].endswith("test_kinds.py:OneByOne")
+    assert folder.config.benchmark.adapter.name.endswith("test_kinds.py:OneByOne")
 
 
 def test_a_segmenter_of_volumes_is_left_as_it_is():
@@ -152,7 +152,7 @@ def test_each_support_image_is_encoded_once_and_counted(tmp_path):
         rules(who=f"{__file__}:Shows"), segmenter=own, dataset=Few(*queries), out=tmp_path / "run"
     )
     assert own.encoded == ["q", "example 0", "example 1", "r"]
-    assert folder.config["counts"]["encodes"] == 4
+    assert folder.config.counts.encodes == 4
     shown = {(dialogue.prompts[0].sample.id, dialogue.prompts[0].encoded.id) for dialogue in own.dialogues}
     assert shown == {(f"example {number}", f"example {number % 2}") for number in range(5)}
 
@@ -267,7 +267,7 @@ def test_encoding_is_taken_off_the_time_of_a_dialogue(tmp_path, seconds, rounds)
     )
     run = segarena.evaluate(rules, segmenter=Encodes(), dataset=Few(video), out=tmp_path / "run")
     assert run.records().height == rounds
-    assert run.config["benchmark"]["budget"] == {"seconds_per_object": seconds, "counts_judging": False}
+    assert run.config.benchmark.budget == TimeBudget(seconds_per_object=seconds)
 
 
 class Hesitates:

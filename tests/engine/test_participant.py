@@ -21,7 +21,7 @@ def test_a_script_that_holds_the_loop_leaves_the_records_of_the_engine(rules, sm
 
     mine = hold(rules, tmp_path, answer)
     assert mine.records().equals(engine)
-    assert mine.config["segmenter"]["name"] == "mine"
+    assert mine.config.segmenter.name == "mine"
 
 
 def test_a_session_left_early_is_recorded_as_failed(rules, tmp_path):

@@ -3,6 +3,7 @@
 import hashlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -28,12 +29,12 @@ def test_a_run_leaves_one_record_per_round(small_run):
     assert folder.is_complete
     assert records["round"].to_list() == [1, 2, 3] * 4
     assert (records["iou"] == records["intersection"] / records["union"]).all()
-    assert folder.config["counts"]["failures"] == 0
+    assert folder.config.counts.failures == 0
 
 
 def test_one_encoder_pass_per_sample_whatever_users_targets_and_rounds(small_run, plugin):
     folder = small_run(users=["sample-first-pixel", plugin("RandomUser")], repeats=3, rounds=5)
-    assert folder.config["counts"]["encodes"] == 4
+    assert folder.config.counts.encodes == 4
     assert folder.records().filter(pl.col("round") == 1).height == 4 * 2 * 3
 
 
@@ -77,7 +78,7 @@ def test_what_a_segmenter_does_wrong_is_a_record_and_the_others_go_on(small_run,
     assert failed["round"].to_list() == [2, 2]
     assert message in failed["failure"][0]
     assert folder.records().filter(pl.col("sample") != "square-1").height == 3 * 2 * 3
-    assert folder.config["counts"]["failures"] == 2
+    assert folder.config.counts.failures == 2
 
 
 def test_a_prediction_too_few_is_found_by_asking_one_by_one(small_run, plugin):
@@ -132,7 +133,7 @@ def test_an_encode_that_fails_fails_all_dialogues_of_its_sample(small_run, plugi
     folder = small_run(plugin("EncodeFails"), users=["sample-first-pixel", plugin("RandomUser")])
     failed = failures(folder)
     assert failed["failure"].to_list() == ["encode: MemoryError: image too large"] * 2
-    assert folder.config["counts"]["encodes"] == 3
+    assert folder.config.counts.encodes == 3
 
 
 def test_a_sample_that_cannot_be_read_is_one_record(small_run, plugin):
@@ -205,9 +206,9 @@ def test_progress_tells_how_far_a_run_is(small_run):
 
 def test_a_run_stopped_after_its_last_sample_is_finished_by_the_next(small_run):
     folder = small_run()
-    counts = folder.config.pop("counts")
-    folder.write_config()
-    assert small_run(workers=1).config["counts"] == counts
+    counts = folder.config.counts
+    folder.write_config(replace(folder.config, counts=None))
+    assert small_run(workers=1).config.counts == counts
 
 
 def test_objects_work_as_well_as_names(rules, tmp_path):
@@ -219,16 +220,16 @@ def test_objects_work_as_well_as_names(rules, tmp_path):
             return [np.ones(encoded, dtype=bool) for _ in dialogues]
 
     folder = segarena.evaluate(rules, segmenter=Everything(), out=tmp_path / "run")
-    assert folder.config["segmenter"]["name"] == "Everything"
+    assert folder.config.segmenter.name == "Everything"
     assert folder.records()["intersection"].to_list() == folder.records()["target_area"].to_list()
 
 
 def test_a_named_user_is_called_so_in_records_and_in_run_json(small_run):
     folder = small_run(users=["sample-first-pixel", "soft=uniform(low=0.5)", "hard=uniform(high=0.5)"])
     assert set(folder.records()["user"]) == {"sample-first-pixel", "soft", "hard"}
-    assert [user["written"] for user in folder.config["users"]] == ["sample-first-pixel", "soft", "hard"]
-    assert [user["name"] for user in folder.config["users"]] == ["sample-first-pixel", "uniform", "uniform"]
-    assert folder.config["users"][1]["options"]["low"] == 0.5
+    assert [user.written for user in folder.config.users] == ["sample-first-pixel", "soft", "hard"]
+    assert [user.name for user in folder.config.users] == ["sample-first-pixel", "uniform", "uniform"]
+    assert folder.config.users[1].options["low"] == 0.5
 
 
 def test_two_users_of_one_name_are_refused(small_run):
@@ -241,7 +242,7 @@ def test_a_script_without_the_usual_guard_may_use_workers(plugin, tmp_path):
     script.write_text(
         "import segarena\n"
         "print(segarena.evaluate('clicks', segmenter='sample-disc', dataset='sample-squares', rounds=2,\n"
-        f"      out={str(tmp_path / 'run')!r}, workers=2).config['counts']['failures'])\n"
+        f"      out={str(tmp_path / 'run')!r}, workers=2).config.counts.failures)\n"
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"

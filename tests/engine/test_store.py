@@ -36,7 +36,7 @@ def test_opening_what_is_not_a_run_says_so(tmp_path):
     with pytest.raises(RunMissing, match=r"expected a run folder with a run\.json"):
         RunFolder.open(tmp_path)
     (tmp_path / "run.json").write_text("{")
-    with pytest.raises(RunMissing, match="damaged or not a run"):
+    with pytest.raises(StoreError, match="damaged or not a run"):
         RunFolder.open(tmp_path)
 
 
@@ -50,8 +50,8 @@ def test_a_damaged_file_is_named(small_run):
 
 def test_a_run_says_everything_needed_to_repeat_it(small_run):
     config = small_run(seed=3).config
-    assert config["seed"] == 3
-    assert config["dataset"]["options"] == {"count": 4, "side": 32}
-    assert config["segmenter"]["sha256"]
-    assert config["users"][0]["name"] == "sample-first-pixel"
-    assert "numpy" in config["environment"]
+    assert config.seed == 3
+    assert config.dataset.options == {"count": 4, "side": 32}
+    assert config.segmenter.sha256
+    assert config.users[0].name == "sample-first-pixel"
+    assert "numpy" in config.environment

@@ -365,4 +365,4 @@ def test_a_run_of_clicks_encodes_each_image_once(build, tmp_path, benchmark, use
     assert run.records()["failure"].drop_nulls().to_list() == []
     assert run.records()["user"].n_unique() == users
     assert seen == ["0", "1"]
-    assert run.config["counts"]["encodes"] == 2
+    assert run.config.counts.encodes == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
 from segarena.engine.workers import Done, run_here, run_in_workers
 from segarena.errors import InvalidInput
+from segarena.records.configuration import Counts, RunConfiguration
 from segarena.roles import Benchmark, Dataset, Segmenter
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def run_plan(
         for done in steps:
             _advance(progress, done)
             report(progress)
-        if pending or "counts" not in folder.config:
+        if pending or folder.config.counts is None:
             finish(folder)
     return folder
 
@@ -119,28 +120,23 @@ def open_folder(plan: Plan, dataset: Dataset, out: str | Path | None) -> RunFold
     """Start or continue the run folder of `plan`."""
     config = plan.describe(dataset)
     path = Path(out) if out is not None else _default_path(config)
-    circumstances = {
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "environment": environment(),
-        "command": " ".join(sys.argv),
-    }
-    return RunFolder.create(path, {**config, **circumstances})
+    config = replace(config, created=_now(), environment=environment(), command=" ".join(sys.argv))
+    return RunFolder.create(path, config)
 
 
 def finish(folder: RunFolder) -> None:
     """Write into run.json what the whole run came to."""
     records, timings = folder.records(), folder.timings()
-    folder.config["finished"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    folder.config["counts"] = {
-        "samples": len(folder.samples),
-        "targets": records.filter(records["target"] != "").select("sample", "target").n_unique(),
-        "rounds": records.filter(records["failure"].is_null()).height,
-        "encodes": timings.filter(timings["round"] == ENCODED).height,
-        "encodes_from_cache": timings.filter(timings["round"] == READ).height,
-        "failures": records.filter(records["failure"].is_not_null()).height,
-        "targets_without": _targets_without(records, [user["written"] for user in folder.config["users"]]),
-    }
-    folder.write_config()
+    counts = Counts(
+        samples=len(folder.samples),
+        targets=records.filter(records["target"] != "").select("sample", "target").n_unique(),
+        rounds=records.filter(records["failure"].is_null()).height,
+        encodes=timings.filter(timings["round"] == ENCODED).height,
+        encodes_from_cache=timings.filter(timings["round"] == READ).height,
+        failures=records.filter(records["failure"].is_not_null()).height,
+        targets_without=_targets_without(records, [user.written for user in folder.config.users]),
+    )
+    folder.write_config(replace(folder.config, finished=_now(), counts=counts))
 
 
 def _targets_without(records: pl.DataFrame, users: Sequence[str]) -> dict[str, int]:
@@ -149,6 +145,10 @@ def _targets_without(records: pl.DataFrame, users: Sequence[str]) -> dict[str, i
     targets = asked.select("sample", "target").n_unique()
     without = {user: targets - asked.filter(asked["user"] == user).height for user in users}
     return {user: count for user, count in without.items() if count}
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _say_nothing(_: Progress) -> None:
@@ -162,9 +162,9 @@ def _advance(progress: Progress, done: Done) -> None:
     progress.seconds += done.seconds
 
 
-def _default_path(config: dict[str, Any]) -> Path:
+def _default_path(config: RunConfiguration) -> Path:
     def plain(name: str) -> str:
         return "".join(letter if letter.isalnum() else "-" for letter in name.rpartition("/")[2].replace(".py:", "-"))
 
-    names = [config["benchmark"]["name"], config["segmenter"]["name"], config["dataset"]["name"]]
+    names = [config.benchmark.name, config.segmenter.name, config.dataset.name]
     return Path("runs") / "-".join(plain(name) for name in names)

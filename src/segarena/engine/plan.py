@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
 from segarena.errors import InvalidInput, PluginInvalid
+from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
 from segarena.registry import PluginSpec, build, describe, split_name
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
 from segarena.version import __version__
@@ -93,29 +94,27 @@ class Plan:
             repeats=self.repeats,
         )
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def describe(self, dataset: Dataset) -> RunConfiguration:
         """Return what run.json says of this plan, circumstances apart."""
         rules = self.benchmark
         samples = list(dataset.sample_ids)[: self.limit]
         if not samples:
             raise InvalidInput(f"dataset {dataset.name} has no samples to run")
-        return {
-            "version": __version__,
-            "benchmark": _describe_benchmark(rules),
-            "segmenter": self._describe("segmenter", self.segmenter),
-            "dataset": {
-                **self._describe("dataset", self.dataset),
-                "fingerprint": dataset.fingerprint,
-                "samples": samples,
-            },
-            "users": [{**describe("user", spec), "written": name} for name, spec in map(split_name, rules.users)],
-            "metrics": [describe("metric", name) for name in rules.metrics],
-            "rounds": rules.rounds,
-            "repeats": self.repeats,
-            "seed": self.seed,
-            "keep_rounds": list(self.keep_rounds),
-            "time_limit_s": self.time_limit_s,
-        }
+        data = self._describe("dataset", self.dataset)
+        users = [UserUsed(**describe("user", spec), written=name) for name, spec in map(split_name, rules.users)]
+        return RunConfiguration(
+            version=__version__,
+            benchmark=_describe_benchmark(rules),
+            segmenter=PluginUsed(**self._describe("segmenter", self.segmenter)),
+            dataset=DatasetUsed(**data, fingerprint=dataset.fingerprint, samples=tuple(samples)),
+            users=tuple(users),
+            metrics=tuple(PluginUsed(**describe("metric", name)) for name in rules.metrics),
+            rounds=rules.rounds,
+            repeats=self.repeats,
+            seed=self.seed,
+            keep_rounds=tuple(self.keep_rounds),
+            time_limit_s=self.time_limit_s,
+        )
 
     def _encoder(self, segmenter: Any) -> Encoder:
         if self.cache is None:
@@ -193,21 +192,18 @@ def environment() -> dict[str, str]:
     return {"python": platform.python_version(), "machine": platform.machine(), **versions}
 
 
-def _describe_benchmark(rules: Benchmark) -> dict[str, Any]:
-    return {
-        "name": rules.name,
-        "protocol": rules.protocol,
-        "paper": rules.paper,
-        "stop_at": None if rules.stop_at is None else list(rules.stop_at),
-        **({} if rules.budget is None else {"budget": asdict(rules.budget)}),
-        "sample_kind": rules.sample_kind,
-        "adapter": rules.adapter and describe("segmenter", rules.adapter),
-        "options": dict(rules.options),
-        "summary": [
-            {field: getattr(statistic, field) for field in statistic.__dataclass_fields__}
-            for statistic in rules.summary
-        ],
-    }
+def _describe_benchmark(rules: Benchmark) -> BenchmarkUsed:
+    return BenchmarkUsed(
+        name=rules.name,
+        protocol=rules.protocol,
+        paper=rules.paper,
+        stop_at=rules.stop_at,
+        budget=rules.budget,
+        sample_kind=rules.sample_kind,
+        adapter=PluginUsed(**describe("segmenter", rules.adapter)) if rules.adapter else None,
+        options=rules.options,
+        summary=rules.summary,
+    )
 
 
 def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:

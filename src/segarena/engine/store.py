@@ -15,8 +15,7 @@ live apart from the records, so equal runs have equal record files, byte for byt
 from __future__ import annotations
 
 import fcntl
-import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -27,7 +26,13 @@ import polars as pl
 from segarena.engine.rows import Row, Rows
 from segarena.errors import RunConflict, RunMissing, StoreError
 from segarena.files.whole import clear_leftovers, write_whole
-from segarena.options import in_todays_words
+from segarena.records.configuration import (
+    CIRCUMSTANCES,
+    RunConfiguration,
+    configuration_text,
+    plain_configuration,
+    read_configuration,
+)
 from segarena.work.ledger import first_difference
 
 TABLES = ("parts", "masks", "timings", "records")
@@ -80,14 +85,11 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     },
 }
 
-_DESCRIPTIVE = ("created", "finished", "environment", "command", "counts", "time_limit_s")
-"""What run.json tells about the circumstances; may differ when a run is continued."""
-
 
 class RunFolder:
     """One run on disk. `open` reads an existing one, `create` starts or continues one."""
 
-    def __init__(self, path: Path, config: dict[str, Any]) -> None:
+    def __init__(self, path: Path, config: RunConfiguration) -> None:
         self.path = path
         self.config = config
 
@@ -96,20 +98,16 @@ class RunFolder:
         """Open an existing run.
 
         Raises:
-            RunMissing: there is no run.json, or it is not one of ours.
+            RunMissing: there is no run.json.
+            StoreError: it is damaged, of a later version, or not one of ours.
         """
         file = Path(path) / "run.json"
         if not file.is_file():
             raise RunMissing(f"{path}: expected a run folder with a run.json in it; make one with 'segarena run'")
-        try:
-            config = in_todays_words(json.loads(file.read_text(encoding="utf-8")))
-            config["dataset"]["samples"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunMissing(f"{file} is damaged or not a run of segarena: {error}") from error
-        return cls(Path(path), config)
+        return cls(Path(path), read_configuration(file))
 
     @classmethod
-    def create(cls, path: str | Path, config: Mapping[str, Any]) -> RunFolder:
+    def create(cls, path: str | Path, config: RunConfiguration) -> RunFolder:
         """Start the run `config` in `path`, or continue it if it was started there.
 
         Raises:
@@ -119,24 +117,24 @@ class RunFolder:
         folder = Path(path)
         if (folder / "run.json").is_file():
             existing = cls.open(folder)
-            _refuse_other(folder, existing.config, dict(config))
+            _refuse_other(folder, existing.config, config)
             return existing
         if folder.is_dir() and any(folder.iterdir()):
             raise RunConflict(f"{folder} holds other files and no run.json; choose an empty or new folder with --out")
-        run = cls(folder, dict(config))
+        run = cls(folder, config)
         try:
             for table in TABLES:
                 if table not in ONLY_WITH_ROWS:
                     (folder / table).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{folder} cannot be written: {error.strerror}; choose another --out") from error
-        run.write_config()
+        run.write_config(config)
         return run
 
     @property
-    def samples(self) -> list[str]:
+    def samples(self) -> tuple[str, ...]:
         """All sample ids of the run, in order."""
-        return self.config["dataset"]["samples"]
+        return self.config.dataset.samples
 
     @property
     def is_complete(self) -> bool:
@@ -193,10 +191,10 @@ class RunFolder:
         bad = set(records.filter(pl.col("failure").is_not_null())["sample"].to_list())
         return [index for index, sample in enumerate(self.samples) if sample in bad]
 
-    def write_config(self) -> None:
-        """Write run.json."""
-        text = json.dumps(self.config, indent=2, ensure_ascii=False)
-        write_whole(self.path / "run.json", text)
+    def write_config(self, config: RunConfiguration) -> None:
+        """Write run.json, which then is the run's configuration."""
+        write_whole(self.path / "run.json", configuration_text(config))
+        self.config = config
 
     def records(self) -> pl.DataFrame:
         """Return all records, in the order of the samples."""
@@ -240,15 +238,12 @@ def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def _refuse_other(folder: Path, existing: dict[str, Any], asked: dict[str, Any]) -> None:
-    for key in (*asked, *(key for key in existing if key not in asked)):
-        if key not in _DESCRIPTIVE and existing.get(key) != _as_json(asked.get(key)):
-            where, has, wants = first_difference(key, existing.get(key), _as_json(asked.get(key)))
+def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration) -> None:
+    old, new = plain_configuration(existing), plain_configuration(asked)
+    for key, value in new.items():
+        if key not in CIRCUMSTANCES and old[key] != value:
+            where, has, wants = first_difference(key, old[key], value)
             raise RunConflict(
                 f"{folder} holds a run with {where} = {has}, this one has {wants}; "
                 "choose another --out, or repeat the options of that run"
             )
-
-
-def _as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value))

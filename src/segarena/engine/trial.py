@@ -70,7 +70,7 @@ def read_trial(folder: RunFolder, index: int, seconds: float) -> Trial:
         before_s=_seconds(encoded) + _seconds(read),
         encodes=encoded.height,
         rounds=records.filter(pl.col("failure").is_null()).height,
-        rounds_at_most=talked.height * folder.config["rounds"],
+        rounds_at_most=talked.height * folder.config.rounds,
         records_bytes=folder.size_bytes(index, "records", "timings"),
         masks_bytes=folder.size_bytes(index, "masks"),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -117,25 +118,25 @@ def _title(runs: Sequence[Run]) -> str:
 
 def _header(own: Page) -> str:
     runs, config = own.runs, own.runs[0].config
-    rules = config["benchmark"]
+    rules = config.benchmark
     banners = [text for run in runs for text in (partial_text(run), empty_text(run)) if text]
     banners += broken_pages()
     alarms = "".join(f'<p class="banner">{escape(text)}</p>' for text in banners)
     targets = len({(r.dataset, d.sample, d.target) for r in runs for d in r.finished()})
     samples = {(r.dataset, sample) for r in runs for sample in r.samples}
-    stop = rules["stop_at"]
+    stop = rules.stop_at
     facts = [
-        ("Benchmark", rules["name"] + (f" ({rules['paper']})" if rules["paper"] else "")),
+        ("Benchmark", rules.name + (f" ({rules.paper})" if rules.paper else "")),
         ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),
         ("Targets", f"{targets} in {count_text(len(samples), 'sample')}"),
         ("Users", ", ".join(dict.fromkeys(user for run in runs for user in run.users))),
-        ("Rounds", f"at most {config['rounds']}" + (f", until {stop[0]} is at least {stop[1]:g}" if stop else "")),
+        ("Rounds", f"at most {config.rounds}" + (f", until {stop[0]} is at least {stop[1]:g}" if stop else "")),
         ("Rules", "; ".join(dict.fromkeys(_rules_text(own, run) for run in runs))),
     ]
     listed = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts if text)
     runs_told = "".join(_run_details(run) for run in runs)
     return (
-        f'<header class="top"><p class="kicker">{escape(rules["name"])} · interactive segmentation report</p>'
+        f'<header class="top"><p class="kicker">{escape(rules.name)} · interactive segmentation report</p>'
         f'<h1>{escape(_title(runs))}</h1><p class="mode">{escape(protocol_text(runs[0]))}</p>'
         f'{alarms}<dl class="facts">{listed}</dl>{runs_told}</header>'
     )
@@ -152,34 +153,31 @@ def _option_text(value: Any) -> str:
 
 
 def _dataset_text(run: Run) -> str:
-    dataset = run.config["dataset"]
-    return f"{PluginSpec(short_name(dataset['name']), dataset['options'])}, fingerprint {dataset['fingerprint']}"
+    dataset = run.config.dataset
+    return f"{PluginSpec(short_name(dataset.name), dict(dataset.options))}, fingerprint {dataset.fingerprint}"
 
 
 def _run_details(run: Run) -> str:
     config = run.config
-    segmenter, users = config["segmenter"], config["users"]
+    segmenter, users = config.segmenter, config.users
+    counts = {} if config.counts is None else asdict(config.counts)
     rows = [
-        ("Segmenter", str(PluginSpec(segmenter["name"], segmenter["options"]))),
-        ("Dataset", str(PluginSpec(config["dataset"]["name"], config["dataset"]["options"]))),
-        ("File", f"sha256 {segmenter['sha256']}" if "sha256" in segmenter else ""),
-        ("Users", "; ".join(f"{u.get('written', u['name'])}: {PluginSpec(u['name'], u['options'])}" for u in users)),
-        ("Metrics", ", ".join(str(PluginSpec(m["name"], m["options"])) for m in map(_as_plugin, config["metrics"]))),
-        ("Repeats, seed", f"{config['repeats']}, {config['seed']}"),
-        ("Made", f"{config.get('created', '')} with segarena {config['version']}"),
-        ("Environment", ", ".join(f"{key} {value}" for key, value in config.get("environment", {}).items())),
-        ("Counts", ", ".join(f"{value} {key}" for key, value in config.get("counts", {}).items())),
+        ("Segmenter", str(segmenter.spec)),
+        ("Dataset", str(config.dataset.spec)),
+        ("File", f"sha256 {segmenter.sha256}" if segmenter.sha256 else ""),
+        ("Users", "; ".join(f"{user.written}: {user.spec}" for user in users)),
+        ("Metrics", ", ".join(str(metric.spec) for metric in config.metrics)),
+        ("Repeats, seed", f"{config.repeats}, {config.seed}"),
+        ("Made", f"{config.created} with segarena {config.version}"),
+        ("Environment", ", ".join(f"{key} {value}" for key, value in config.environment.items())),
+        ("Counts", ", ".join(f"{value} {key}" for key, value in counts.items())),
     ]
     listed = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in rows if text)
-    command = config.get("command", "")
+    command = config.command
     shown = f"<pre><code>{escape(command)}</code></pre>" if command else ""
     return (
         f'<details class="run"><summary>{escape(run.label)}: how it was run</summary>{shown}<dl>{listed}</dl></details>'
     )
-
-
-def _as_plugin(described: Any) -> dict[str, Any]:
-    return described if isinstance(described, dict) else {"name": str(described), "options": {}}
 
 
 def _summary(runs: Sequence[Run], caption: str) -> Part:
@@ -234,7 +232,7 @@ def _definitions(runs: Sequence[Run]) -> list[Part]:
 
 
 def _footer(runs: Sequence[Run]) -> str:
-    versions = ", ".join(dict.fromkeys(str(run.config["version"]) for run in runs))
+    versions = ", ".join(dict.fromkeys(run.config.version for run in runs))
     return f"<footer>Made by segarena from the records of segarena {escape(versions)}; nothing was recomputed.</footer>"
 
 

@@ -20,8 +20,8 @@ def summary_csv(runs: Sequence[Run]) -> str:
     head = ["benchmark", "protocol", "segmenter", "user", "targets", "dialogues", "failures", "complete"]
     lines = [
         [
-            runs[row.run].config["benchmark"]["name"],
-            runs[row.run].config["benchmark"]["protocol"],
+            runs[row.run].config.benchmark.name,
+            runs[row.run].config.benchmark.protocol,
             row.label,
             row.user,
             row.targets,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from segarena.registry import PluginSpec, build
+from segarena.registry import build
 from segarena.reports.pictures import Pictures
 from segarena.reports.reading import DialogueRecord, Key, Run
 from segarena.roles import Dataset
@@ -60,14 +60,14 @@ def gallery(runs: Sequence[Run], keys: Sequence[Key], drawn: Pictures) -> Galler
 
 def open_dataset(run: Run) -> tuple[Dataset | None, str]:
     """Return the dataset of a run as run.json names it, and a line about what is wrong with it, if anything."""
-    described = run.config["dataset"]
+    described = run.config.dataset
     try:
-        dataset: Dataset = build("dataset", PluginSpec(described["name"], dict(described["options"])))
-        changed = dataset.fingerprint != described["fingerprint"]
+        dataset: Dataset = build("dataset", described.spec)
+        changed = dataset.fingerprint != described.fingerprint
     except Exception as error:  # a dataset is foreign code; without it the report still has its numbers
-        return None, f"No photographs: dataset {described['name']} cannot be opened ({_one_line(error)})."
+        return None, f"No photographs: dataset {described.name} cannot be opened ({_one_line(error)})."
     if changed:
-        return dataset, f"Dataset {described['name']} has changed since the run; pictures may not be what was judged."
+        return dataset, f"Dataset {described.name} has changed since the run; pictures may not be what was judged."
     return dataset, ""
 
 

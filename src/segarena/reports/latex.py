@@ -62,7 +62,7 @@ def summary_tex(runs: Sequence[Run]) -> str:
         for row in summary_rows(runs)
     ]
     head = ["Segmenter", "User", *(s.name for s in statistics), "Targets", "Failures"]
-    about = f"% {latex_comment(config['benchmark']['name'])}; {latex_comment(protocol_text(runs[0]))}\n"
+    about = f"% {latex_comment(config.benchmark.name)}; {latex_comment(protocol_text(runs[0]))}\n"
     partial = "".join(f"% PARTIAL: {latex_comment(run.label)}\n" for run in runs if not run.is_complete)
     need = "% needs \\usepackage{booktabs}; brackets hold 95 % intervals over targets\n"
     text = about + partial + need + tabular(head, lines)

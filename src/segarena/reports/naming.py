@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
+from segarena.records.configuration import DatasetUsed, PluginUsed
 from segarena.registry import PluginSpec
 
 
@@ -18,7 +18,7 @@ def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
     return _numbered(names)
 
 
-def data_names(plugins: Sequence[Mapping[str, Any]]) -> list[str]:
+def data_names(plugins: Sequence[DatasetUsed]) -> list[str]:
     """Return what each run's dataset is called; equal data have equal names, other data other ones.
 
     Several folders read by one plug-in are called as their option `name` says, or as the last part of their path.
@@ -27,28 +27,28 @@ def data_names(plugins: Sequence[Mapping[str, Any]]) -> list[str]:
         _folder_name(plugin) if _has_other_path(plugin, plugins) else told
         for plugin, told in zip(plugins, told_apart(plugins), strict=True)
     ]
-    prints = [(name, plugin["fingerprint"]) for name, plugin in zip(names, plugins, strict=True)]
+    prints = [(name, plugin.fingerprint) for name, plugin in zip(names, plugins, strict=True)]
     numbers = dict(zip(dict.fromkeys(prints), _numbered([name for name, _ in dict.fromkeys(prints)]), strict=True))
     return [numbers[one] for one in prints]
 
 
-def _has_other_path(plugin: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]) -> bool:
-    paths = {str(other["options"].get("path")) for other in plugins if other["name"] == plugin["name"]}
-    return len(paths) > 1 and "path" in plugin["options"]
+def _has_other_path(plugin: PluginUsed, plugins: Sequence[PluginUsed]) -> bool:
+    paths = {str(other.options.get("path")) for other in plugins if other.name == plugin.name}
+    return len(paths) > 1 and "path" in plugin.options
 
 
-def _folder_name(plugin: Mapping[str, Any]) -> str:
-    options = plugin["options"]
+def _folder_name(plugin: PluginUsed) -> str:
+    options = plugin.options
     return str(options.get("name") or PurePath(str(options["path"])).name)
 
 
-def told_apart(plugins: Sequence[Mapping[str, Any]]) -> list[str]:
+def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:
     """Return the name of each plug-in with the options in which it differs from its namesakes."""
-    names = [short_name(plugin["name"]) for plugin in plugins]
+    names = [short_name(plugin.name) for plugin in plugins]
     labels: list[str] = []
     for name, plugin in zip(names, plugins, strict=True):
-        same = [other["options"] for other, its in zip(plugins, names, strict=True) if its == name]
-        own = {k: v for k, v in plugin["options"].items() if any(options.get(k) != v for options in same)}
+        same = [other.options for other, its in zip(plugins, names, strict=True) if its == name]
+        own = {k: v for k, v in plugin.options.items() if any(options.get(k) != v for options in same)}
         labels.append(str(PluginSpec(name, own)))
     return labels
 

@@ -44,7 +44,7 @@ class Page:
     @classmethod
     def applies(cls, run: Run) -> bool:
         """Tell whether the page is for a run; by default, whether it followed one of `benchmarks`."""
-        return run.config["benchmark"]["name"] in cls.benchmarks
+        return run.config.benchmark.name in cls.benchmarks
 
     def whole(self, run: Run) -> Run:
         """Return a run as the general tables have it, without what would distort their means."""
@@ -72,11 +72,11 @@ class Page:
     @cached_property
     def pictures(self) -> Pictures | None:
         """How the gallery draws dialogues; by default as is registered for the benchmark's kind of samples."""
-        return pictures_of(str(self.runs[0].config["benchmark"].get("sample_kind", "image")), self.word)
+        return pictures_of(self.runs[0].config.benchmark.sample_kind, self.word)
 
     def rules(self, run: Run) -> Mapping[str, Any]:
         """Return the options of the benchmark that the header tells."""
-        return run.config["benchmark"]["options"]
+        return run.config.benchmark.options
 
     def sections(self) -> Sequence[Section]:
         """Return the sections that stand before the general ones."""
@@ -120,7 +120,7 @@ def page(*benchmarks: str) -> Callable[[PageClass], PageClass]:
 def page_of(runs: Sequence[Run]) -> Page:
     """Return the page of runs of one benchmark: the one of that name, else the first that says it applies."""
     import_packages(ENTRY_POINTS)
-    named = _pages.get(runs[0].config["benchmark"]["name"])
+    named = _pages.get(runs[0].config.benchmark.name)
     found = [*([named] if named else []), *dict.fromkeys(_pages.values())]
     return next((one for one in found if one.applies(runs[0])), Page)(runs)
 

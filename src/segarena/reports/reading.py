@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from segarena.arrays.rle import decode_rle
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
+from segarena.records.configuration import RunConfiguration, plain_configuration
 from segarena.reports.naming import data_names, run_labels, told_apart
 from segarena.roles import Statistic
 from segarena.samples import Mask
@@ -81,7 +82,7 @@ class Run:
         label: what tables call it, different for each run of a report.
         segmenter: what the segmenter is called; the same for its runs on different datasets.
         data: what the dataset is called, different for different data.
-        config: run.json.
+        config: what run.json says.
         is_complete: whether every sample is done.
         done: how many samples are done.
         dialogues: all dialogues, failed ones too, in the order of samples, targets, users and repeats.
@@ -91,7 +92,7 @@ class Run:
     label: str
     segmenter: str
     data: str
-    config: Mapping[str, Any]
+    config: RunConfiguration
     is_complete: bool
     done: int
     dialogues: tuple[DialogueRecord, ...]
@@ -101,27 +102,27 @@ class Run:
     @property
     def rounds(self) -> int:
         """The most rounds a dialogue may have."""
-        return int(self.config["rounds"])
+        return self.config.rounds
 
     @property
     def dataset(self) -> str:
         """Name of the dataset plug-in."""
-        return str(self.config["dataset"]["name"])
+        return self.config.dataset.name
 
     @property
     def samples(self) -> Sequence[str]:
         """All sample ids, done or not."""
-        return self.config["dataset"]["samples"]
+        return self.config.dataset.samples
 
     @cached_property
     def users(self) -> tuple[str, ...]:
         """Names of the users, in the order of the configuration."""
-        return tuple(str(user.get("written", user["name"])) for user in self.config["users"])
+        return tuple(user.written for user in self.config.users)
 
     @cached_property
     def summary(self) -> tuple[Statistic, ...]:
         """The statistics of the benchmark's summary that this run has rounds for."""
-        every = [Statistic(**fields) for fields in self.config["benchmark"]["summary"]]
+        every = self.config.benchmark.summary
         known = {s.name for s in every}
         more = [s for threshold in self.thresholds for s in _at_threshold(threshold) if s.name not in known]
         return tuple(s for s in [*more, *every] if s.kind != "at_round" or s.round <= self.rounds)
@@ -130,7 +131,7 @@ class Run:
     def left_out(self) -> tuple[str, ...]:
         """Names of the statistics that need more rounds than this run has."""
         kept = {statistic.name for statistic in self.summary}
-        return tuple(s["name"] for s in self.config["benchmark"]["summary"] if s["name"] not in kept)
+        return tuple(s.name for s in self.config.benchmark.summary if s.name not in kept)
 
     @property
     def failures(self) -> tuple[DialogueRecord, ...]:
@@ -213,8 +214,8 @@ def read_runs(paths: Sequence[str | Path], *, thresholds: Sequence[float] = ()) 
         _refuse_other_rules(folders[0], folder)
     for threshold in thresholds:
         _refuse_threshold(threshold, folders[0])
-    segmenters = told_apart([folder.config["segmenter"] for folder in folders])
-    data = data_names([folder.config["dataset"] for folder in folders])
+    segmenters = told_apart([folder.config.segmenter for folder in folders])
+    data = data_names([folder.config.dataset for folder in folders])
     labels = run_labels(segmenters, data)
     return tuple(
         _read_run(folder, label=label, segmenter=segmenter, data=name, thresholds=tuple(thresholds))
@@ -236,10 +237,10 @@ def _read_run(folder: RunFolder, *, label: str, segmenter: str, data: str, thres
     )
 
 
-def _dialogues(records: pl.DataFrame, config: Mapping[str, Any]) -> Iterator[DialogueRecord]:
+def _dialogues(records: pl.DataFrame, config: RunConfiguration) -> Iterator[DialogueRecord]:
     metrics = [column for column in records.columns if column not in _NOT_METRICS]
-    sample_order = {name: index for index, name in enumerate(config["dataset"]["samples"])}
-    user_order = {str(user.get("written", user["name"])): index for index, user in enumerate(config["users"])}
+    sample_order = {name: index for index, name in enumerate(config.dataset.samples)}
+    user_order = {user.written: index for index, user in enumerate(config.users)}
 
     def place(row: Mapping[str, Any]) -> tuple[Any, ...]:
         return (
@@ -271,12 +272,12 @@ def _dialogue(key: Key, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str
 
 
 def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:
-    rules = [{**folder.config["benchmark"], "rounds": folder.config["rounds"]} for folder in (first, other)]
-    if first.config["dataset"]["fingerprint"] != other.config["dataset"]["fingerprint"]:
+    rules = [_rules(folder.config) for folder in (first, other)]
+    if first.config.dataset.fingerprint != other.config.dataset.fingerprint:
         # Where people clicked belongs to the data, not to the rules.
         rules = [{**r, "options": {k: v for k, v in r["options"].items() if k != "clicks"}} for r in rules]
     for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
-        has, wants = rules[0].get(name), rules[1].get(name)
+        has, wants = rules[0][name], rules[1][name]
         if has != wants:
             raise RunConflict(
                 f"{first.path} and {other.path} cannot share a report: benchmark {name} is {json.dumps(has)[:80]} "
@@ -284,8 +285,13 @@ def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:
             )
 
 
+def _rules(config: RunConfiguration) -> dict[str, Any]:
+    plain = plain_configuration(config)
+    return {**plain["benchmark"], "rounds": plain["rounds"]}
+
+
 def _refuse_threshold(threshold: float, folder: RunFolder) -> None:
-    stop = folder.config["benchmark"]["stop_at"]
+    stop = folder.config.benchmark.stop_at
     if not 0 < threshold <= 1:
         raise InvalidInput(f"threshold: expected a value above 0 and at most 1, got {threshold:g}")
     if stop is not None and stop[0] == "iou" and threshold > stop[1]:

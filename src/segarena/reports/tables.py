@@ -239,4 +239,4 @@ def _is_defined(dialogue: DialogueRecord, metric: str) -> bool:
 
 def _solved_at_last(run: Run) -> SolvedAtLast:
     """Return what the benchmark's options say of targets solved in the very last round."""
-    return "failure" if run.config["benchmark"]["options"].get("solved_at_last") == "failure" else "solved"
+    return "failure" if run.config.benchmark.options.get("solved_at_last") == "failure" else "solved"

@@ -40,7 +40,7 @@ def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = 
     """
     own = page_of(read_runs(runs, thresholds=thresholds))
     read = own.usual_runs
-    parts: list[RenderableType] = [Text(f"{read[0].config['benchmark']['name']}, {protocol_text(read[0])}")]
+    parts: list[RenderableType] = [Text(f"{read[0].config.benchmark.name}, {protocol_text(read[0])}")]
     parts += [Text(text, style="bold yellow") for run in read for text in (partial_text(run), empty_text(run)) if text]
     parts += own.terminal()
     parts.append(_summary(read))

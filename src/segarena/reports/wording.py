@@ -97,7 +97,7 @@ def count_text(count: int, noun: str) -> str:
 
 def protocol_text(run: Run) -> str:
     """Say by which rules the run went."""
-    protocol = run.config["benchmark"]["protocol"]
+    protocol = run.config.benchmark.protocol
     if protocol == "published":
         return "published protocol: rules as in the published code, for comparison with printed numbers"
     if protocol == "careful":
@@ -127,7 +127,7 @@ def pairing_text(runs: Sequence[Run]) -> str:
     """Say what keeps runs from being compared target by target; empty when nothing does."""
     for run in runs:
         first = next(other for other in runs if other.dataset == run.dataset)
-        if run.config["dataset"]["fingerprint"] != first.config["dataset"]["fingerprint"]:
+        if run.config.dataset.fingerprint != first.config.dataset.fingerprint:
             return (
                 f"The data of {run.label} and {first.label} have different fingerprints; targets are matched by name."
             )
@@ -151,7 +151,7 @@ def definition(statistic: Statistic, run: Run) -> str:
                 f"is. Lower is better."
             )
         case "nof":
-            last = run.config["benchmark"]["options"].get("solved_at_last") == "failure"
+            last = run.config.benchmark.options.get("solved_at_last") == "failure"
             also = " (one that gets there only in the last round counts as a failure, as published)" if last else ""
             return (
                 f"{name}: share of targets whose {metric} does not reach {statistic.threshold:g} within {rounds} "

@@ -6,6 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
+from segarena.errors import StoreError
+
 
 def run_and_show(benchmark: str, **options: Any) -> int:
     """Run with a progress bar and print where it lies; return the number of failures."""
@@ -19,10 +21,12 @@ def run_and_show(benchmark: str, **options: Any) -> int:
     with RunProgress(title, console, workers=options["workers"]) as progress:
         folder = evaluate(benchmark, on_progress=progress.update, **options)
     Console().print(terminal_table([folder.path]))
-    failures = folder.config["counts"]["failures"]
-    for user, count in folder.config["counts"].get("targets_without", {}).items():
-        console.print(f"user {user} had nothing to say about {count} of {folder.config['counts']['targets']} targets")
-    if failures:
-        console.print(f"[yellow]failures among the records: {failures}; `segarena report` lists them[/yellow]")
+    counts = folder.config.counts
+    if counts is None:  # finished runs have them
+        raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
+    for user, count in counts.targets_without.items():
+        console.print(f"user {user} had nothing to say about {count} of {counts.targets} targets")
+    if counts.failures:
+        console.print(f"[yellow]failures among the records: {counts.failures}; `segarena report` lists them[/yellow]")
     console.print(f"run: {folder.path}   look at it: segarena report {folder.path}")
-    return failures
+    return counts.failures

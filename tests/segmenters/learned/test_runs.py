@@ -71,8 +71,8 @@ def test_images_of_every_kind_are_answered_and_16_bit_grey_is_a_recorded_failure
     answered = records.filter(pl.col("failure").is_null())
     others = ["alpha", "colour", "deep-colour", "grey", "long", "palette", "pixel", "tall"]
     assert sorted(set(answered["sample"])) == others
-    assert run.config["counts"]["encodes"] == len(others)
-    assert run.config["counts"]["failures"] == 1
+    assert run.config.counts.encodes == len(others)
+    assert run.config.counts.failures == 1
 
 
 USERS = """
@@ -165,7 +165,7 @@ def test_an_image_that_does_not_fit_into_memory_is_a_recorded_failure(folder_of,
     failed = run.records().filter(pl.col("failure").is_not_null())
     assert failed["sample"].to_list() == ["colour"]
     assert failed["failure"].item().startswith("encode: out of memory while encoding one image: CUDA out of memory.")
-    assert run.config["counts"]["encodes"] == 2
+    assert run.config.counts.encodes == 2
 
 
 def test_weights_that_are_no_numbers_are_recorded_failures_and_no_empty_masks(tiny_model, photographs, tmp_path):

@@ -143,4 +143,4 @@ def test_the_encoder_of_the_network_makes_one_pass_per_image(family, folder_of, 
     records, timings = run.records(), run.timings()
     assert records["failure"].drop_nulls().to_list() == []
     assert set(records["round"]) == {1, 2, 3}
-    assert len(passes) == timings.filter(timings["round"] == 0).height == run.config["counts"]["encodes"] == 2
+    assert len(passes) == timings.filter(timings["round"] == 0).height == run.config.counts.encodes == 2

@@ -112,7 +112,7 @@ def test_one_run_holds_all_users_with_one_encode_per_image(table, tmp_path):
     assert counts["square-0", "real"] == counts["square-0", "sampled"] == (5, 1)
     assert counts["square-1", "real"] == (2, 1)
     assert ("square-2", "real") not in counts
-    assert run.config["counts"]["targets_without"] == {"real": 1, "sampled": 1}
+    assert run.config.counts.targets_without == {"real": 1, "sampled": 1}
     real = records.filter(user="real", sample="square-0").sort("repeat")
     assert [json.loads(text)[0]["position"] for text in real["prompts"]] == [[9, 8 + k] for k in range(5)]
 

@@ -13,6 +13,7 @@ import pytest
 from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
+from segarena.records.configuration import configuration_from
 from segarena.registry import find
 from segarena.reports import terminal_table, write_report
 from segarena.reports.reading import read_runs
@@ -75,8 +76,7 @@ def make(tmp_path):
         samples = list(dict.fromkeys(one["key"]["sample"] for one in pairs))
         users = list(dict.fromkeys(one["key"]["user"] for one in pairs))
         described = {"kind": "dataset", "name": dataset, "options": {}, "fingerprint": "examples", "samples": samples}
-        folder = RunFolder.create(
-            tmp_path / name,
+        config = configuration_from(
             {
                 "version": "0.1.0",
                 "benchmark": {
@@ -87,8 +87,9 @@ def make(tmp_path):
                 "dataset": described,
                 "users": [{"kind": "user", "name": "support", "options": {}, "written": user} for user in users],
                 "metrics": [], "rounds": 1, "repeats": 1, "seed": 0, "keep_rounds": [1], "time_limit_s": 60.0,
-            },
+            }
         )  # fmt: skip
+        folder = RunFolder.create(tmp_path / name, config)
         for index, sample in enumerate(samples):
             rows = Rows(
                 timings=[{"sample": sample, "target": "", "user": "", "repeat": 0, "round": 0, "predict_s": 1.0}]

@@ -45,8 +45,8 @@ def test_counts_of_a_run_are_those_of_its_masks(run):
 
 def test_query_is_encoded_once_and_support_once_however_many_pairs(run):
     queries, supports = 18, 18
-    assert run.config["counts"]["encodes"] == queries + supports
-    assert run.config["counts"]["rounds"] == 36
+    assert run.config.counts.encodes == queries + supports
+    assert run.config.counts.rounds == 36
 
 
 def test_failed_pairs_are_left_out_and_named(run):

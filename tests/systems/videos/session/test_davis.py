@@ -437,7 +437,7 @@ def test_a_session_is_a_run_that_can_be_reported_on(open_session, masks_of, cloc
         folder = session.folder
     run = RunFolder.open(folder)
     assert run.is_complete
-    assert run.config["counts"]["rounds"] == 9
+    assert run.config.counts.rounds == 9
     assert write_report([folder], tmp_path / "page").html.is_file()
 
 
@@ -528,7 +528,7 @@ def test_scribbles_that_cannot_be_end_the_sample_and_the_session_goes_on(open_se
         session.submit_masks(masks_of("one"))
         assert len(play(session, masks_of, clock)) == 2 + 3
         assert session.get_global_summary()["segarena"]["samples"] == 2
-    assert RunFolder.open(session.folder).config["counts"]["failures"] == 1
+    assert RunFolder.open(session.folder).config.counts.failures == 1
 
 
 @pytest.mark.parametrize("protocol", ["careful", "published"])

@@ -14,7 +14,7 @@ SMALL = "phantom(cases=2, shape=(20, 48, 48))"
 def records(tmp_path_factory):
     out = tmp_path_factory.mktemp("cvpr") / "run"
     folder = segarena.evaluate("cvpr2025", segmenter="watershed", dataset=SMALL, out=out)
-    assert folder.config["counts"]["failures"] == 0
+    assert folder.config.counts.failures == 0
     return folder.records()
 
 

@@ -17,8 +17,8 @@ def test_schemes_are_users_of_one_run_and_slices_are_encoded_once(tmp_path):
     )
     records = folder.records()
     assert records["user"].unique(maintain_order=True).to_list() == ["3b-inter", "box-ps"]
-    assert folder.config["counts"]["failures"] == 0
-    assert folder.config["counts"]["encodes"] <= 20
+    assert folder.config.counts.failures == 0
+    assert folder.config.counts.encodes <= 20
     both = records.pivot("user", index=["sample", "target"], values="effort")
     assert (both["3b-inter"] <= 6).all()
     assert (both["box-ps"] >= both["3b-inter"]).all()
@@ -33,7 +33,7 @@ def test_corrections_go_on_for_five_rounds(tmp_path):
     assert records["round"].max() == 6
     last = records.group_by("target").agg(pl.col("effort").diff().drop_nulls().min())
     assert (last["effort"].drop_nulls() > 0).all()
-    assert folder.config["benchmark"]["adapter"]["name"] == "slices"
+    assert folder.config.benchmark.adapter.name == "slices"
 
 
 def test_one_scheme_may_be_written_alone_and_both_signs_are_called_plainly():

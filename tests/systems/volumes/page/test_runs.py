@@ -13,6 +13,7 @@ import pytest
 from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
+from segarena.records.configuration import DatasetUsed, configuration_from
 from segarena.registry import find
 from segarena.reports import write_report
 from segarena.reports.document import document
@@ -55,8 +56,10 @@ def make(tmp_path):
     """Return a function that writes a run over volumes and returns its path."""
 
     def write(dialogues, name="run", *, rounds=1, users=None, benchmark=None, segmenter="disc", dataset=SCANS):
-        folder = RunFolder.create(tmp_path / name, config(dialogues, rounds, users, benchmark, segmenter, dataset))
-        for index, sample in enumerate(folder.config["dataset"]["samples"]):
+        folder = RunFolder.create(
+            tmp_path / name, configuration_from(config(dialogues, rounds, users, benchmark, segmenter, dataset))
+        )
+        for index, sample in enumerate(folder.config.dataset.samples):
             rows = Rows(timings=[timing(sample, "", "", 0, 0, 0.5)])
             for one in dialogues:
                 if one["key"]["sample"] == sample:
@@ -172,14 +175,14 @@ def test_datasets_are_columns_and_weigh_the_same(make):
 
 
 def test_folders_read_by_one_plugin_are_called_by_their_names():
+    options = [
+        {"path": "data/spleen", "modality": "CT"},
+        {"path": "data/cord", "modality": "MR", "name": "spine"},
+        {"path": "other/spleen", "modality": "CT"},
+    ]
     plugins = [
-        {"name": "nifti-folder", "options": {"path": "data/spleen", "modality": "CT"}, "fingerprint": "1"},
-        {
-            "name": "nifti-folder",
-            "options": {"path": "data/cord", "modality": "MR", "name": "spine"},
-            "fingerprint": "2",
-        },
-        {"name": "nifti-folder", "options": {"path": "other/spleen", "modality": "CT"}, "fingerprint": "3"},
+        DatasetUsed(name="nifti-folder", options=given, fingerprint=str(number), samples=())
+        for number, given in enumerate(options)
     ]
     assert data_names(plugins) == ["spleen #1", "spine", "spleen #2"]
     assert data_names(plugins[:1]) == ["nifti-folder"]

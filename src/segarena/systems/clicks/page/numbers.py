@@ -176,7 +176,7 @@ def measures_of(run: Run) -> dict[str, float]:
 
 def protocol_of(run: Run) -> Protocol:
     """Return by which rules AHH is taken."""
-    return "published" if run.config["benchmark"]["protocol"] == "published" else "careful"
+    return "published" if run.config.benchmark.protocol == "published" else "careful"
 
 
 def _group_row(place: int, run: Run, statistic: Statistic) -> GroupRow:

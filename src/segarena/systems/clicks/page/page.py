@@ -46,7 +46,7 @@ class RobustnessPage(Page):
 
     def rules(self, run: Run) -> dict[str, Any]:
         """Return the options that the first section does not tell."""
-        options = run.config["benchmark"]["options"]
+        options = run.config.benchmark.options
         return {name: options[name] for name in ("solved_at_last", "clicks") if name in options}
 
     def sections(self) -> list[Section]:

@@ -59,13 +59,13 @@ class GroupValues:
 
 def is_robustness(run: Run) -> bool:
     """Tell whether the run's benchmark names a base user and clicking groups."""
-    options = run.config["benchmark"]["options"]
+    options = run.config.benchmark.options
     return isinstance(options.get("groups"), list) and "base" in options
 
 
 def roles_of(run: Run) -> Roles:
     """Return who plays which part in an rclicks run."""
-    options = run.config["benchmark"]["options"]
+    options = run.config.benchmark.options
     groups = tuple(str(group["user"]) for group in options["groups"])
     named = {part: options.get(part) for part in ("base", "real", "sampled")}
     there = {part: user if user in run.users else None for part, user in named.items()}
@@ -81,9 +81,9 @@ def roles_of(run: Run) -> Roles:
 
 def only_users(run: Run, users: Sequence[str]) -> Run:
     """Return the run as if only `users` had taken part; failures of whole samples stay."""
-    written = [user for user in run.config["users"] if str(user.get("written", user["name"])) in users]
+    there = tuple(user for user in run.config.users if user.written in users)
     dialogues = tuple(d for d in run.dialogues if d.user in users or not d.user)
-    return replace(run, config={**run.config, "users": written}, dialogues=dialogues)
+    return replace(run, config=replace(run.config, users=there), dialogues=dialogues)
 
 
 def whole_dialogues(run: Run) -> Run:

@@ -207,7 +207,7 @@ def _written(run: Run) -> list[str]:
 
 
 def _about(run: Run) -> list[str]:
-    return [run.segmenter, run.data, run.config["benchmark"]["protocol"]]
+    return [run.segmenter, run.data, run.config.benchmark.protocol]
 
 
 def _cells(cells: Sequence[Cell]) -> str:

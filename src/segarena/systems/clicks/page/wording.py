@@ -70,17 +70,17 @@ def first_cells(row: FirstRow) -> list[Cell]:
 
 def mode_text(run: Run) -> str:
     """Say by which rules of RClicks the run went."""
-    options, roles = run.config["benchmark"]["options"], roles_of(run)
-    is_published = run.config["benchmark"]["protocol"] == "published"
-    group = next((user for user in run.config["users"] if user.get("written") in roles.groups), {"options": {}})
+    options, roles = run.config.benchmark.options, roles_of(run)
+    is_published = run.config.benchmark.protocol == "published"
+    group = next((user.options for user in run.config.users if user.written in roles.groups), {})
     solved = "failed" if options.get("solved_at_last") == "failure" else "solved"
     words = [
-        f"{run.config['benchmark']['protocol']} protocol",
-        f"{len(roles.groups)} clicking groups, {group['options'].get('groups', 'exact')}",
+        f"{run.config.benchmark.protocol} protocol",
+        f"{len(roles.groups)} clicking groups, {group.get('groups', 'exact')}",
         f"click model {options.get('click_model', {}).get('written', 'unknown')}",
         "AHH group by group (G1 from G6, …, as published)" if is_published else "AHH of the merged halves",
         f"a target solved only in the last round counts as {solved}",
-        f"{count_text(int(run.config['repeats']), 'repeat')} of each dialogue, averaged first",
+        f"{count_text(run.config.repeats, 'repeat')} of each dialogue, averaged first",
     ]
     return "; ".join(words) + "."
 

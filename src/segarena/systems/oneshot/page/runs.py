@@ -88,7 +88,7 @@ def asked_pairs(run: Run) -> Run:
 
 def settings_of(run: Run) -> Settings:
     """Return how the run's benchmark scores."""
-    options: dict[str, Any] = run.config["benchmark"]["options"]
+    options = run.config.benchmark.options
     given = {field.name: options[field.name] for field in fields(Settings) if field.name in options}
     if isinstance(given.get("weights"), list):
         given["weights"] = tuple(given["weights"])
@@ -99,7 +99,7 @@ def mode_text(runs: Sequence[Run]) -> str:
     """Say in one line by which conventions all tables were made, and how many examples were shown."""
     shown = sorted({count for run in runs for d in run.finished() for count in map(_supports, d.prompts)})
     shots = "" if not shown else f", K = {shown[0]}" + (f" to {shown[-1]}" if len(shown) > 1 else "")
-    return f"{runs[0].config['benchmark']['protocol']} protocol, {settings_of(runs[0]).mode}{shots}"
+    return f"{runs[0].config.benchmark.protocol} protocol, {settings_of(runs[0]).mode}{shots}"
 
 
 @lru_cache(maxsize=2)  # the page and the files of one report read the same

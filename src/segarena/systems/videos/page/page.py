@@ -66,7 +66,7 @@ class DavisPage(Page):
 
 def mode_text(run: Run) -> str:
     """Say by which rules the robot drew and the clock ran."""
-    options = run.config["benchmark"]["options"]
+    options = run.config.benchmark.options
     limit = options["seconds_per_object"]
     time = "no limit of time" if limit is None else f"{limit:g} s for each object of a video"
     judging = "judging and drawing included" if options["counts_judging"] else "judging and drawing apart"
@@ -80,14 +80,14 @@ def mode_text(run: Run) -> str:
 def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
     """Return the challenge's values, a row for each segmenter."""
     rounds = timed[0].run.rounds
-    options = timed[0].run.config["benchmark"]["options"]
+    options = timed[0].run.config.benchmark.options
     name = metric_name(timed[0].metric)
     rows = [
         (
             one.label,
             options["preset"],
             name,
-            one.run.config["benchmark"]["protocol"],
+            one.run.config.benchmark.protocol,
             Value(mean=one.summary.auc, low=one.intervals.auc[0], high=one.intervals.auc[1]),
             Value(mean=one.summary.at_threshold, low=one.intervals.at_threshold[0], high=one.intervals.at_threshold[1]),
             *(_after(one, number) for number in dict.fromkeys((1, rounds))),

@@ -44,7 +44,7 @@ class TimedRun:
     @property
     def metric(self) -> str:
         """The column that the robot looks at and that the curve shows."""
-        return COLUMNS[self.run.config["benchmark"]["options"]["metric"]]
+        return COLUMNS[self.run.config.benchmark.options["metric"]]
 
     @cached_property
     def report(self) -> pl.DataFrame:
@@ -60,9 +60,9 @@ class TimedRun:
     @cached_property
     def horizon(self) -> Horizon:
         """Where the curve ends."""
-        rules = self.run.config["benchmark"]
-        protocol = "published" if rules["protocol"] == "published" else "careful"
-        return Horizon(seconds_per_object=rules["options"]["seconds_per_object"], protocol=protocol)
+        rules = self.run.config.benchmark
+        protocol = "published" if rules.protocol == "published" else "careful"
+        return Horizon(seconds_per_object=rules.options["seconds_per_object"], protocol=protocol)
 
     @cached_property
     def summary(self) -> VideoSummary:

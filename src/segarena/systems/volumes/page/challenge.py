@@ -21,7 +21,7 @@ LIMIT_S = 90.0
 
 def is_cvpr2025(run: Run) -> bool:
     """Tell whether a run followed the challenge's rules."""
-    return run.config["benchmark"]["name"] == "cvpr2025"
+    return run.config.benchmark.name == "cvpr2025"
 
 
 def challenge_sheets(runs: Sequence[Run]) -> list[Sheet]:
@@ -43,7 +43,7 @@ def scores_of_cases(run: Run) -> dict[str, CaseScores]:
 
 
 def _case(run: Run, dialogues: Sequence[DialogueRecord]) -> CaseScores:
-    steps = int(run.config["benchmark"]["options"]["steps"])
+    steps = int(run.config.benchmark.options["steps"])
     of_repeats: defaultdict[int, list[DialogueRecord]] = defaultdict(list)
     for dialogue in dialogues:
         of_repeats[dialogue.key[3]].append(dialogue)
@@ -87,7 +87,7 @@ def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
 
 
 def _step_sheets(scores: Sequence[tuple[Run, list[CaseScores]]]) -> list[Sheet]:
-    steps = int(scores[0][0].config["benchmark"]["options"]["steps"])
+    steps = int(scores[0][0].config.benchmark.options["steps"])
     made: list[Sheet] = []
     for name, title in (("dsc", "DSC"), ("nsd", "NSD")):
         rows: list[tuple[Cell, ...]] = [

@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from segarena.dialogue import Lift
-from segarena.registry import PluginSpec, build, find
+from segarena.records.configuration import UserUsed
+from segarena.registry import build, find
 from segarena.reports.latex import latex_comment
 from segarena.reports.pages import Page, page
 from segarena.reports.parts import Fold, Note, Part, Section
@@ -80,7 +81,7 @@ class VolumesPage(Page):
 
 def mode_texts(runs: Sequence[Run]) -> list[str]:
     """Say by which rules prompts were made and spread, and how slices became pictures."""
-    users = {str(u.get("written", u["name"])): u for run in runs for u in run.config["users"]}
+    users = {user.written: user for run in runs for user in run.config.users}
     spreads: dict[str, list[str]] = {}
     for name, described in users.items():
         if words := _spread_text(described):
@@ -91,24 +92,21 @@ def mode_texts(runs: Sequence[Run]) -> list[str]:
 
 
 def _segmenter_text(run: Run) -> str:
-    adapter: dict[str, Any] = run.config["benchmark"].get("adapter") or {}
-    segmenter: dict[str, Any] = run.config["segmenter"]
-    if segmenter["name"] == adapter.get("name"):
+    adapter, segmenter = run.config.benchmark.adapter, run.config.segmenter
+    if adapter is not None and segmenter.name == adapter.name:
         adapter = segmenter
-    elif _takes_volumes(segmenter["name"]):
+    elif adapter is None or _takes_volumes(segmenter.name):
         return f"{run.segmenter} takes volumes and is given prompts as they are."
-    options = adapter.get("options", {})
+    options = adapter.options
     intensity = str(options.get("intensity"))
     window = _range(options.get("percentiles")) if intensity == "auto" or "percentiles" in intensity else ""
-    return (
-        f"{run.segmenter} takes images: {adapter.get('name')} asks it slice by slice, intensity={intensity!r}{window}."
-    )
+    return f"{run.segmenter} takes images: {adapter.name} asks it slice by slice, intensity={intensity!r}{window}."
 
 
-def _spread_text(described: dict[str, Any]) -> str:
+def _spread_text(described: UserUsed) -> str:
     """Return how a user means prompts for other slices; empty for one who does not say."""
     try:
-        lift = getattr(build("user", PluginSpec(described["name"], dict(described["options"]))), "lift", None)
+        lift = getattr(build("user", described.spec), "lift", None)
     except Exception:  # a user is foreign code; the report does without
         return ""
     if not isinstance(lift, Lift):

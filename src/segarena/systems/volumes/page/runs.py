@@ -22,8 +22,8 @@ METRICS = ("dice", "nsd")
 
 def is_volumes(run: Run) -> bool:
     """Tell whether the run's benchmark is about volumes and its records have Dice."""
-    rules = run.config["benchmark"]
-    return rules.get("sample_kind") == "volume" and any("dice" in d.values for d in run.dialogues)
+    rules = run.config.benchmark
+    return rules.sample_kind == "volume" and any("dice" in d.values for d in run.dialogues)
 
 
 def values_by_round(runs: Sequence[Run]) -> pl.DataFrame:

@@ -229,10 +229,10 @@ def noise_families(runs: Sequence[Run]) -> dict[str, dict[int, str]]:
     """Return users who differ only in their edge noise, by the one without: {"3b-inter": {0: "3b-inter", 5: ...}}."""
     found: dict[str, dict[int, str]] = {}
     for run in runs:
-        for described in run.config["users"]:
-            options: dict[str, Any] = dict(described["options"])
+        for described in run.config.users:
+            options: dict[str, Any] = dict(described.options)
             noise = int(options.pop("edge_noise_px", 0))
-            found.setdefault(f"{described['name']} {options}", {})[noise] = str(described.get("written"))
+            found.setdefault(f"{described.name} {options}", {})[noise] = described.written
     return {members[0]: members for members in found.values() if 0 in members and len(members) > 1}
 
 

@@ -1,0 +1,163 @@
+"""What run.json says: everything needed to repeat a run, and what it came to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from segarena.errors import StoreError
+from segarena.records.earlier import FORMAT, upgraded
+from segarena.registry import PluginSpec
+from segarena.rules import Statistic, TimeBudget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginUsed:
+    """A plug-in as a run had it.
+
+    Attributes:
+        kind: which role it plays: "segmenter", "user", ...
+        name: as registered, or `file.py:Name`.
+        options: all of them, those left at their defaults too.
+        sha256: of the file, for a plug-in given by its path.
+    """
+
+    kind: str = ""
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sha256: str | None = None
+
+    @property
+    def spec(self) -> PluginSpec:
+        """What builds it again."""
+        return PluginSpec(self.name, dict(self.options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetUsed(PluginUsed):
+    """The dataset, with the samples that take part, in order."""
+
+    fingerprint: str
+    samples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserUsed(PluginUsed):
+    """A user; `written` is what records call them."""
+
+    written: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkUsed:
+    """The rules; see `segarena.roles.Benchmark`, whose users, metrics and rounds stand beside it."""
+
+    name: str
+    protocol: str
+    paper: str = ""
+    stop_at: tuple[str, float] | None = None
+    budget: TimeBudget | None = None
+    sample_kind: str = "image"
+    adapter: PluginUsed | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    summary: tuple[Statistic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What a finished run came to.
+
+    Attributes:
+        encodes: encoder passes.
+        encodes_from_cache: encodings that were read instead.
+        failures: dialogues that went wrong; a sample that could not be used counts once.
+        targets_without: for each user, the targets about which they have no dialogue; those without any are left out.
+    """
+
+    samples: int
+    targets: int
+    rounds: int
+    encodes: int
+    encodes_from_cache: int = 0
+    failures: int
+    targets_without: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfiguration:
+    """run.json.
+
+    Attributes:
+        format: of the run folder; see `segarena.records.earlier`.
+        version: of segarena.
+        created, finished: ISO 8601; empty until then.
+        environment: versions of what computes.
+        command: as typed.
+        counts: None until the run is finished.
+    """
+
+    format: int = FORMAT
+    version: str
+    benchmark: BenchmarkUsed
+    segmenter: PluginUsed
+    dataset: DatasetUsed
+    users: tuple[UserUsed, ...]
+    metrics: tuple[PluginUsed, ...]
+    rounds: int
+    repeats: int = 1
+    seed: int = 0
+    keep_rounds: tuple[int, ...] = ()
+    time_limit_s: float = 60.0
+    created: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    command: str = ""
+    finished: str = ""
+    counts: Counts | None = None
+
+
+CIRCUMSTANCES = ("format", "created", "finished", "environment", "command", "counts", "time_limit_s")
+"""What may differ when a run is continued."""
+
+
+def read_configuration(file: Path) -> RunConfiguration:
+    """Return what `file` says, in the terms of today whatever version wrote it.
+
+    Raises:
+        StoreError: it cannot be read, is no JSON, is of a later format, or a field is missing or of another type.
+    """
+    try:
+        return configuration_from(json.loads(file.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise StoreError(f"{file} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # of UTF-8, of JSON, or ours about a field
+        raise StoreError(f"{file} is damaged or not a run of segarena: {error}") from error
+
+
+def configuration_from(plain: Any) -> RunConfiguration:
+    """Return the configuration that `plain_configuration` made plain, or an earlier version.
+
+    Raises:
+        ValueError: names the field, what was expected there and what was found.
+    """
+    if not isinstance(plain, dict):
+        raise ValueError(f"expected an object, got {type(plain).__name__}")  # noqa: TRY004 - the reader adds the file
+    try:
+        return msgspec.convert(upgraded(plain), RunConfiguration)
+    except msgspec.ValidationError as error:
+        problem, _, where = str(error).partition(" - at `$.")
+        raise ValueError(f"{where.rstrip('`') or 'the whole'}: {problem[0].lower()}{problem[1:]}") from error
+
+
+def plain_configuration(config: RunConfiguration) -> dict[str, Any]:
+    """Return `config` as JSON has it: numbers, texts, lists, objects and null."""
+    return json.loads(json.dumps(msgspec.to_builtins(config)))
+
+
+def configuration_text(config: RunConfiguration) -> str:
+    """Return what run.json holds."""
+    return json.dumps(plain_configuration(config), indent=2, ensure_ascii=False)

@@ -143,3 +143,15 @@ def test_every_option_of_a_benchmark_is_explained():
     for name, factory in names("benchmark").items():
         if factory.__module__.startswith("segarena."):
             assert all(option.meaning for option in options_of(factory)), (name, inspect.getdoc(factory))
+
+
+def test_inherited_options_are_explained_where_they_are_declared():
+    class Inherits(Takes):
+        """Takes the same.
+
+        Args:
+            rule: what happens here.
+        """
+
+    told = {option.name: option.meaning for option in options_of(Inherits)}
+    assert (told["rule"], told["side_px"]) == ("what happens here.", "of a square: 3 pixels.")

@@ -65,7 +65,10 @@ class Option:
 def options_of(factory: Callable[..., Any]) -> tuple[Option, ...]:
     """Return the options of a class or function, in the order of its signature; `*args` and `**kwargs` are none."""
     scope = getattr(inspect.unwrap(_function(factory)), "__globals__", {})
-    meanings = _meanings(inspect.getdoc(factory) or "")
+    meanings: dict[str, str] = {}
+    # Options that a class inherits are explained where they are declared.
+    for one in reversed(inspect.getmro(factory)) if inspect.isclass(factory) else (factory,):
+        meanings |= _meanings(inspect.cleandoc(one.__doc__ or ""))
     return tuple(
         Option(
             name=parameter.name,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Click
 from segarena.samples import ImageSample, Support, VolumeSample
-from segarena.segmenters.examples.clipseg import SHOWN, show_object
+from segarena.segmenters.examples.clipseg import ClipSegSegmenter, Shown, show_object
 
 MEAN = np.array([0.485, 0.456, 0.406]) * 255
 
@@ -61,7 +63,7 @@ def enlarged(logits, shape):
     return torch.nn.functional.interpolate(logits[None, None], shape, mode="bilinear", align_corners=False)[0, 0]
 
 
-@pytest.mark.parametrize("shown", SHOWN)
+@pytest.mark.parametrize("shown", get_args(Shown))
 def test_masks_are_those_of_the_whole_model_of_the_library(folder, shown):
     segmenter, query, example = build(folder, shown=shown), photograph(), support()
     (answer,) = segmenter.predict(segmenter.encode(query), [ask(example)])
@@ -170,17 +172,19 @@ def test_other_prompts_and_samples_are_refused(folder):
     [
         ({"shown": "frame"}, "expected one of 'crop', 'whole', 'cut-out'"),
         ({"side_px": 60}, "side_px=60: expected a multiple of the patch size, 8"),
-        ({"threshold": float("nan")}, "expected a finite logit"),
         ({"device": "cuda:9"}, "is not there"),
         ({"dtype": "int8"}, "expected one of 'float32'"),
         ({"batch_size": 0}, "whole number of at least 1"),
     ],
 )
 def test_options_that_do_not_exist_are_refused(folder, option, message):
-    from segarena.segmenters.examples.clipseg import ClipSegSegmenter
-
     with pytest.raises(PluginInvalid, match=message):
-        ClipSegSegmenter(**{"weights": str(folder), "side_px": 64, "device": "cpu", **option})
+        build(folder, **option)
+
+
+def test_a_threshold_that_is_no_number_is_refused():
+    with pytest.raises(PluginInvalid, match="expected a finite logit"):
+        ClipSegSegmenter(weights="nowhere", threshold=float("nan"))
 
 
 def test_weights_of_another_family_are_refused(folder_of):

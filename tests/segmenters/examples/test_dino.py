@@ -8,7 +8,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Click
 from segarena.samples import ImageSample, Support, VolumeSample
-from segarena.segmenters.examples.dino import EncodedImage
+from segarena.segmenters.examples.dino import PatchFeatures
 
 MODELS = {"dinov2": "dinov2", "registers": "dinov2", "vit": "dinov3", "convnext": "dinov3"}
 SIDES = {"dinov2": 70, "registers": 80, "vit": 80, "convnext": 160}  # all of them 5 patches
@@ -156,7 +156,7 @@ def hand_made(segmenter, degrees, shape, image=None):
 
     angles = torch.deg2rad(torch.tensor(degrees, dtype=torch.float32))
     pixels = np.zeros((0, 1, 3), np.uint8) if image is None else image
-    return EncodedImage(shape, torch.stack([angles.cos(), angles.sin()], dim=-1), pixels)
+    return PatchFeatures(shape, torch.stack([angles.cos(), angles.sin()], dim=-1), pixels)
 
 
 def test_a_patch_goes_with_the_nearer_prototype(folder):
@@ -293,7 +293,7 @@ def test_other_prompts_and_samples_are_refused(folder):
         ("family='dino'", "expected one of 'dinov2', 'dinov3'"),
         ("refine='crf'", "expected one of 'none', 'grabcut'"),
         ("side_px=0", "side_px=0: expected a whole number of at least 1"),
-        ("prototypes=1.5", "prototypes=1.5: expected a whole number"),
+        ("prototypes=1.5", "prototypes: expected a whole number"),
         ("background_prototypes=-1", "expected a whole number"),
         ("device='cuda:9'", "is not there"),
         ("dtype='int8'", "expected one of 'float32'"),

@@ -288,7 +288,7 @@ def test_other_prompts_and_samples_are_refused(build):
     ("option", "message"),
     [
         ("family='clipseg'", "expected one of 'sam', 'sam-hq', 'sam2', 'edgetam', 'sam3-tracker'"),
-        ("refinements=3", "refinements=3: expected 0, 1 or 2"),
+        ("refinements=3", "refinements: expected one of 0, 1, 2"),
         ("device='cuda:9'", "is not there"),
         ("dtype='int8'", "expected one of 'float32'"),
         ("batch_size=0", "whole number of at least 1"),

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from segarena.dialogue import Dialogue
 from segarena.errors import InvalidInput, InvalidMask, PluginInvalid, PredictionInvalid
+from segarena.registry import build
 from segarena.samples import ImageSample, Support
 from segarena.segmenters.examples.votes import Votes, vote
 
@@ -86,7 +87,7 @@ def test_segmenters_that_do_not_fit_are_refused():
 
     with pytest.raises(PluginInvalid, match="answers supports"):
         Votes(segmenter=Clicked())
-    with pytest.raises(PluginInvalid, match="'vote' or 'majority'"):
-        Votes(segmenter=Echo(), rule="x")
+    with pytest.raises(PluginInvalid, match="expected one of 'vote', 'majority'"):
+        build("segmenter", "votes(segmenter='nothing', rule='x')")
     with pytest.raises(PredictionInvalid, match="expected 1 predictions, got 0"):
         Votes(segmenter=Silent()).predict(((1, 4), "q"), [Dialogue(rounds=((support([1, 0, 0, 0]),),))])

@@ -143,7 +143,7 @@ def test_a_user_of_other_prompts_is_refused_before_the_run(folder_of, photograph
 
 def test_an_image_that_does_not_fit_into_memory_is_a_recorded_failure(folder_of, photographs, tmp_path, monkeypatch):
     from segarena.segmenters.learned.promptable.network import FAMILIES as NETWORKS
-    from segarena.segmenters.learned.promptable.network import Family
+    from segarena.segmenters.learned.promptable.network import SamVariant
 
     calls = []
 
@@ -153,7 +153,7 @@ def test_an_image_that_does_not_fit_into_memory_is_a_recorded_failure(folder_of,
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return {"image_embeddings": model.get_image_embeddings(pixels)}
 
-    monkeypatch.setitem(NETWORKS, "sam", Family(is_padded=True, logits_limit=None, embed=embed))
+    monkeypatch.setitem(NETWORKS, "sam", SamVariant(is_padded=True, logits_limit=None, embed=embed))
     run = evaluate(
         "clicks",
         segmenter=written("sam", folder_of("sam")),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import cv2
 import numpy as np
@@ -13,18 +12,18 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segarena.arrays.boxes import bounding_window
-from segarena.comparison import Memory
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import PluginInvalid, PredictionInvalid
+from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape, Support
 from segarena.segmenters.drawing.marks import image_of
-from segarena.segmenters.examples.support.examples import PROMPT_KINDS, identity, supports_of
+from segarena.segmenters.examples.support.examples import PROMPT_KINDS, answer_each_once, identity
+from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
 
 if TYPE_CHECKING:
     from segarena.pytorch import Tensor
 
-SHOWN = ("crop", "whole", "cut-out")
+Shown: TypeAlias = Literal["crop", "whole", "cut-out"]
 _MEAN_COLOUR = np.array([0.485, 0.456, 0.406], np.float32) * 255
 _INTENSITY = 0.1
 _CONTEXT = 0.1
@@ -32,7 +31,7 @@ _BLUR_PX, _BLUR_SIDE = 3, 352
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EncodedImage:
+class ClipLayers:
     """What CLIP's image encoder made of an image.
 
     Attributes:
@@ -45,7 +44,8 @@ class EncodedImage:
 
 
 @segmenter("clipseg")
-class ClipSegSegmenter:
+@dataclass(kw_only=True, eq=False)
+class ClipSegSegmenter(BatchingSegmenter):
     """CLIPSeg with a support image as its prompt; the logits of several supports are averaged.
 
     A support is one vector, CLIP's of a picture in which the object stands out (see `show_object`). The image fills a
@@ -53,68 +53,29 @@ class ClipSegSegmenter:
     used, since CLIP must see that picture instead. An empty mask makes all of it background.
 
     Args:
-        weights: a folder or a name on the hub (see `segarena.segmenters.weights.loading`).
-        shown: how the object is shown: "crop", "whole" or "cut-out".
+        shown: how the object is shown.
         side_px: of the square, a multiple of the patch size; 352 is the published one.
-        device: "auto", "cpu", "cuda" or "cuda:1".
-        dtype: "float32", "bfloat16" or "float16".
-        batch_size: supports answered at once on a GPU; "auto" asks for its free memory. The CPU does one by one.
         threshold: of the upsampled logits; a pixel above it is in.
-        allow_download: whether a name on the hub may be fetched.
-
-    Raises:
-        PluginInvalid: an option that does not exist, or a device that is not there.
-        InvalidInput: the weights cannot be used.
-        MissingExtra: torch or transformers is not installed.
 
     Source: Lüddecke and Ecker, Image Segmentation Using Text and Image Prompts, CVPR 2022.
     """
 
+    shown: Shown = "crop"
+    side_px: int = 352
+    threshold: float = 0.0
+
     prompt_kinds = PROMPT_KINDS
 
-    def __init__(
-        self,
-        *,
-        weights: str,
-        shown: str = "crop",
-        side_px: int = 352,
-        device: str = "auto",
-        dtype: str = "float32",
-        batch_size: int | str = "auto",
-        threshold: float = 0.0,
-        allow_download: bool = False,
-    ) -> None:
-        # torch is an extra, and every listing of plug-ins imports this file.
-        from segarena.segmenters.learned.promptable import devices
-        from segarena.segmenters.weights.loading import load_model
-
-        if shown not in SHOWN:
-            raise PluginInvalid(f"shown={shown!r}: expected one of {', '.join(map(repr, SHOWN))}")
-        if not np.isfinite(threshold):
-            raise PluginInvalid(f"threshold={threshold!r}: expected a finite logit, 0.0 for one half")
-        self.place, self.numbers = devices.choose_device(device), devices.choose_dtype(dtype)
-        devices.check_batch_size(batch_size)
-        self.device = str(self.place)
-        self.model: Any = load_model(
-            weights, family="clipseg", device=self.device, dtype=dtype, allow_download=allow_download
-        )
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.threshold):
+            raise PluginInvalid(f"threshold={self.threshold!r}: expected a finite logit, 0.0 for one half")
+        self.load("clipseg")
         patch_px = self.model.config.vision_config.patch_size
-        if side_px < patch_px or side_px % patch_px:
-            raise PluginInvalid(f"side_px={side_px}: expected a multiple of the patch size, {patch_px}")
-        self.shown, self.side_px, self.threshold = shown, side_px, threshold
-        size = devices.choose_batch_size(
-            batch_size, self.place, side_px=side_px, bytes_per_number=self.numbers.itemsize
-        )
-        self.batches = devices.Batches(size)
+        if self.side_px < patch_px or self.side_px % patch_px:
+            raise PluginInvalid(f"side_px={self.side_px}: expected a multiple of the patch size, {patch_px}")
+        self.batches = self.choose_batches(self.side_px)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of all weights and of the configuration."""
-        from segarena.segmenters.learned.promptable import tensors
-
-        return tensors.fingerprint(self.model)
-
-    def encode(self, sample: Sample) -> EncodedImage:
+    def encode(self, sample: Sample) -> ClipLayers:
         """Return what the decoder reads of the image: one pass of CLIP's image encoder.
 
         Raises:
@@ -124,52 +85,47 @@ class ClipSegSegmenter:
 
         image = image_of(sample, "clipseg")
         hidden = self._look(image, output_hidden_states=True).hidden_states
-        return EncodedImage(image.shape[:2], torch.stack([hidden[index + 1] for index in self.model.extract_layers]))
+        return ClipLayers(image.shape[:2], torch.stack([hidden[index + 1] for index in self.model.extract_layers]))
 
-    def pack(self, encoded: EncodedImage) -> dict[str, NDArray[Any]]:
+    def pack(self, encoded: ClipLayers) -> dict[str, NDArray[Any]]:
         """Return an encoding as arrays, so that other runs can have it."""
         from segarena.segmenters.learned.promptable import tensors
 
         return {"shape": np.array(encoded.shape), "layers": tensors.pack(encoded.layers)}
 
-    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> EncodedImage:
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> ClipLayers:
         """Return the encoding that `pack` was given."""
         from segarena.segmenters.learned.promptable import tensors
 
         layers = tensors.unpack(arrays["layers"], self.numbers, self.place)
-        return EncodedImage(tuple(int(length) for length in arrays["shape"]), layers)
+        return ClipLayers(tuple(int(length) for length in arrays["shape"]), layers)
 
-    def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(self, encoded: ClipLayers, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from all its supports, each of which is looked at once.
 
         Raises:
             SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`; out of memory.
             PredictionInvalid: the network gave NaN or infinity.
         """
-        asked = [supports_of(dialogue) for dialogue in dialogues]
-        distinct = {identity(support): support for supports in asked for support in supports}
-        answers = self.batches.map(lambda batch: self._decode(encoded, batch), list(distinct.values()))
-        logits = dict(zip(distinct, answers, strict=True))
-        memory = Memory()
-        return [
-            memory.remember(keys, lambda keys=keys: self._finish([logits[key] for key in keys], encoded.shape))
-            for keys in (tuple(map(identity, supports)) for supports in asked)
-        ]
+
+        def answer(asked: list[tuple[Support, ...]]) -> list[Prediction]:
+            distinct = {identity(support): support for supports in asked for support in supports}
+            decoded = self.batches.map(lambda batch: self._decode(encoded, batch), list(distinct.values()))
+            logits = dict(zip(distinct, decoded, strict=True))
+            return [self._finish([logits[identity(support)] for support in each], encoded.shape) for each in asked]
+
+        return answer_each_once(dialogues, answer)
 
     def _look(self, image: NDArray[np.uint8], **how: Any) -> Any:
         """Return what CLIP's image encoder says of an image."""
-        from segarena.pytorch import torch
-        from segarena.segmenters.learned.promptable.devices import out_of_memory
+        from segarena.segmenters.learned.promptable.devices import encoding_one_image
         from segarena.segmenters.learned.promptable.preparation import BILINEAR, prepare
 
         pixels = prepare(image, (self.side_px, self.side_px), BILINEAR).to(self.place, self.numbers)
-        try:
-            with torch.inference_mode():
-                return self.model.clip.get_image_features(pixels, **how)
-        except torch.OutOfMemoryError as error:
-            raise out_of_memory("encoding one image", error) from error
+        with encoding_one_image():
+            return self.model.clip.get_image_features(pixels, **how)
 
-    def _decode(self, encoded: EncodedImage, supports: Sequence[Support]) -> list[Tensor]:
+    def _decode(self, encoded: ClipLayers, supports: Sequence[Support]) -> list[Tensor]:
         """Return the logits of one image for each support, float32 (side, side)."""
         from segarena.pytorch import torch
 
@@ -184,17 +140,15 @@ class ClipSegSegmenter:
 
     def _finish(self, logits: Sequence[Tensor], shape: Shape) -> Prediction:
         from segarena.pytorch import functional, torch
+        from segarena.segmenters.learned.promptable.tensors import check_finite
 
         mean = torch.stack(list(logits)).mean(0)
-        if not bool(torch.isfinite(mean).all()):
-            raise PredictionInvalid(
-                f"the network gave NaN or infinity as {self.numbers}; take dtype='float32' or other weights"
-            )
+        check_finite(mean, self.numbers)
         full = functional.interpolate(mean[None, None], tuple(shape), mode="bilinear", align_corners=False)[0, 0]
         return Prediction(mask=(full > self.threshold).cpu().numpy())
 
 
-def show_object(image: NDArray[np.uint8], mask: Mask, shown: str, side_px: int = 352) -> NDArray[np.uint8]:
+def show_object(image: NDArray[np.uint8], mask: Mask, shown: Shown, side_px: int = 352) -> NDArray[np.uint8]:
     """Return a picture in which the object stands out, uint8 (height, width, 3).
 
     "crop", the best of the paper: the background blurred and at a tenth of its intensity, cut to the object's box and
@@ -205,7 +159,7 @@ def show_object(image: NDArray[np.uint8], mask: Mask, shown: str, side_px: int =
     Args:
         image: uint8 (H, W, 3), RGB.
         mask: bool (H, W).
-        shown: one of `SHOWN`.
+        shown: see above.
         side_px: of the square of "crop".
 
     Source: the paper's visual prompt engineering, and the modes "crop_blur_highlight352", "blur3_highlight01" and

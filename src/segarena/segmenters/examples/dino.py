@@ -5,38 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.comparison import Memory
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import PluginInvalid, PredictionInvalid
+from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Sample, Shape, Support
 from segarena.segmenters.drawing.colour_cut import cut_by_colours
 from segarena.segmenters.drawing.marks import image_of
 from segarena.segmenters.examples.support.examples import (
     PROMPT_KINDS,
+    answer_each_once,
     cell_shares,
     encoding_of,
     identity,
     nothing_of,
     shows_object,
-    supports_of,
 )
+from segarena.segmenters.learned.network_segmenter import NetworkSegmenter
 
 if TYPE_CHECKING:
     from segarena.pytorch import Tensor
 
-FAMILIES = ("dinov2", "dinov3")
-REFINE = ("none", "grabcut")
 _ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EncodedImage:
+class PatchFeatures:
     """What the network made of an image.
 
     Attributes:
@@ -51,7 +50,8 @@ class EncodedImage:
 
 
 @segmenter("dino")
-class DinoSegmenter:
+@dataclass(kw_only=True, eq=False)
+class DinoSegmenter(NetworkSegmenter):
     """Patches of an image, each nearer to a prototype of the supports' object or of their background.
 
     Prototypes are weighted means of the supports' patch features (or several, by k-means). A patch counts with the
@@ -60,61 +60,34 @@ class DinoSegmenter:
     are upsampled bilinearly. Nothing is learned, and there is no chance in it.
 
     Args:
-        weights: a folder or a name on the hub (see `segarena.segmenters.weights.loading`).
         family: "dinov2" (with registers or without) or "dinov3" (ViT or ConvNeXt).
         side_px: the longer side is resized to about so many pixels, both to whole patches.
         prototypes: how many stand for the object.
         background_prototypes: how many stand for the background.
-        refine: "none", or "grabcut": colours decide anew, starting from the score's surest parts.
-        device: "auto", "cpu", "cuda" or "cuda:1".
-        dtype: "float32", "bfloat16" or "float16".
+        refine: "grabcut" refines by colour models seeded where the score is most confident.
         threshold: of the upsampled score, -2 to 2; a pixel above it is in.
-        allow_download: whether a name on the hub may be fetched.
-
-    Raises:
-        PluginInvalid: an option that does not exist, or a device that is not there.
-        InvalidInput: the weights cannot be used.
-        MissingExtra: torch or transformers is not installed.
 
     Source: Oquab et al., DINOv2, TMLR 2024; Siméoni et al., DINOv3, 2025. Prototypes by masked average pooling: Wang et
     al., PANet, ICCV 2019; there features are not scaled to unit length before they are averaged.
     """
 
+    family: Literal["dinov2", "dinov3"] = "dinov2"
+    side_px: int = 518
+    prototypes: int = 1
+    background_prototypes: int = 1
+    refine: Literal["none", "grabcut"] = "none"
+    threshold: float = 0.0
+
     prompt_kinds = PROMPT_KINDS
 
-    def __init__(
-        self,
-        *,
-        weights: str,
-        family: str = "dinov2",
-        side_px: int = 518,
-        prototypes: int = 1,
-        background_prototypes: int = 1,
-        refine: str = "none",
-        device: str = "auto",
-        dtype: str = "float32",
-        threshold: float = 0.0,
-        allow_download: bool = False,
-    ) -> None:
-        # torch is an extra, and every listing of plug-ins imports this file.
-        from segarena.segmenters.learned.promptable import devices
-        from segarena.segmenters.weights.loading import load_model
-
-        _check_options(family, side_px, prototypes, background_prototypes, refine, threshold)
-        self.place, self.numbers = devices.choose_device(device), devices.choose_dtype(dtype)
-        self.device = str(self.place)
-        self.model: Any = load_model(
-            weights, family=family, device=self.device, dtype=dtype, allow_download=allow_download
-        )
-        self.family, self.side_px, self.refine, self.threshold = family, side_px, refine, threshold
-        self.prototypes, self.background_prototypes = prototypes, background_prototypes
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of all weights and of the configuration."""
-        from segarena.segmenters.learned.promptable import tensors
-
-        return tensors.fingerprint(self.model)
+    def __post_init__(self) -> None:
+        for option in ("side_px", "prototypes", "background_prototypes"):
+            number = getattr(self, option)
+            if number < 1 or number != int(number):
+                raise PluginInvalid(f"{option}={number!r}: expected a whole number of at least 1")
+        if not np.isfinite(self.threshold):
+            raise PluginInvalid(f"threshold={self.threshold!r}: expected a finite difference of two cosines")
+        self.load(self.family)
 
     @cached_property
     def patch_px(self) -> int:
@@ -123,7 +96,7 @@ class DinoSegmenter:
         # A ConvNeXt halves the side before every stage but the first, which sees squares of four pixels.
         return 4 * 2 ** (len(config.hidden_sizes) - 1) if hasattr(config, "hidden_sizes") else int(config.patch_size)
 
-    def encode(self, sample: Sample) -> EncodedImage:
+    def encode(self, sample: Sample) -> PatchFeatures:
         """Return the features of the image's patches: the one pass of the network.
 
         Raises:
@@ -135,23 +108,23 @@ class DinoSegmenter:
         scale = self.side_px / max(height, width) / self.patch_px
         grid = max(1, round(height * scale)), max(1, round(width * scale))
         kept = image if self.refine != "none" else image[:0]
-        return EncodedImage((height, width), self._features(image, grid), kept)
+        return PatchFeatures((height, width), self._features(image, grid), kept)
 
-    def pack(self, encoded: EncodedImage) -> dict[str, NDArray[Any]]:
+    def pack(self, encoded: PatchFeatures) -> dict[str, NDArray[Any]]:
         """Return an encoding as arrays, so that other runs can have it."""
         from segarena.segmenters.learned.promptable import tensors
 
         features = tensors.pack(encoded.features)
         return {"shape": np.array(encoded.shape), "features": features, "image": encoded.image}
 
-    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> EncodedImage:
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> PatchFeatures:
         """Return the encoding that `pack` was given."""
         from segarena.segmenters.learned.promptable import tensors
 
         features = tensors.unpack(arrays["features"], self.numbers, self.place)
-        return EncodedImage(tuple(int(length) for length in arrays["shape"]), features, arrays["image"])
+        return PatchFeatures(tuple(int(length) for length in arrays["shape"]), features, arrays["image"])
 
-    def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(self, encoded: PatchFeatures, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from all its supports, which weigh equally; nothing where none of them shows an object.
 
         A support with an empty mask beside others that show the object adds to the background alone.
@@ -160,34 +133,25 @@ class DinoSegmenter:
             SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
         """
         memory = Memory()
-        asked = [supports_of(dialogue) for dialogue in dialogues]
-        return [
-            memory.remember(
-                tuple(map(identity, supports)), lambda supports=supports: self._answer(encoded, supports, memory)
-            )
-            for supports in asked
-        ]
+        return answer_each_once(
+            dialogues, lambda asked: [self._answer(encoded, supports, memory) for supports in asked]
+        )
 
     def _features(self, image: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
-        from segarena.pytorch import torch
-        from segarena.segmenters.learned.promptable.devices import out_of_memory
+        from segarena.segmenters.learned.promptable.devices import encoding_one_image
         from segarena.segmenters.learned.promptable.preparation import BICUBIC, BILINEAR, prepare
+        from segarena.segmenters.learned.promptable.tensors import check_finite
 
         size = grid[0] * self.patch_px, grid[1] * self.patch_px
         pixels = prepare(image, size, BICUBIC if self.family == "dinov2" else BILINEAR).to(self.place, self.numbers)
-        try:
-            with torch.inference_mode():
-                tokens = self.model(pixels).last_hidden_state[0]
-        except torch.OutOfMemoryError as error:
-            raise out_of_memory("encoding one image", error) from error
-        if not bool(torch.isfinite(tokens).all()):
-            raise PredictionInvalid(
-                f"the network gave NaN or infinity as {self.numbers}; take dtype='float32' or other weights"
-            )
+        with encoding_one_image():
+            tokens = self.model(pixels).last_hidden_state[0]
+        check_finite(tokens, self.numbers)
+        # Before the patches come one token for the whole image, and those that DINOv2 calls registers.
         others = 1 + getattr(self.model.config, "num_register_tokens", 0)
         return tokens[others:].reshape(*grid, -1).contiguous()
 
-    def _answer(self, encoded: EncodedImage, supports: Sequence[Support], memory: Memory) -> Prediction:
+    def _answer(self, encoded: PatchFeatures, supports: Sequence[Support], memory: Memory) -> Prediction:
         from segarena.pytorch import functional
         from segarena.segmenters.learned.promptable.prototypes import directions
 
@@ -224,17 +188,3 @@ class DinoSegmenter:
         if float(outside.sum()) > 0:
             background = find_prototypes(features, outside, self.background_prototypes)
         return similarity(patches, find_prototypes(features, inside, self.prototypes)) - similarity(patches, background)
-
-
-def _check_options(
-    family: str, side_px: int, prototypes: int, background_prototypes: int, refine: str, threshold: float
-) -> None:
-    for option, value, known in (("family", family, FAMILIES), ("refine", refine, REFINE)):
-        if value not in known:
-            raise PluginInvalid(f"{option}={value!r}: expected one of {', '.join(map(repr, known))}")
-    numbers = {"side_px": side_px, "prototypes": prototypes, "background_prototypes": background_prototypes}
-    for option, number in numbers.items():
-        if number < 1 or number != int(number):
-            raise PluginInvalid(f"{option}={number!r}: expected a whole number of at least 1")
-    if not np.isfinite(threshold):
-        raise PluginInvalid(f"threshold={threshold!r}: expected a finite difference of two cosines")

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.comparison import Memory
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import PluginInvalid, PredictionInvalid
+from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape, Support
 from segarena.segmenters.drawing.marks import image_of
-from segarena.segmenters.examples.support.examples import PROMPT_KINDS, encoding_of, identity, supports_of
+from segarena.segmenters.examples.support.examples import PROMPT_KINDS, answer_each_once, encoding_of
+from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
 
 if TYPE_CHECKING:
     from segarena.pytorch import Tensor
 
-KINDS = ("instance", "semantic")
 _LIKE_PX = 2048
 """Every patch of image and support attends to every other: one pair takes what a SAM decoder takes at this side."""
 
@@ -39,64 +39,33 @@ class PreparedImage:
 
 
 @segmenter("seggpt")
-class SegGptSegmenter:
+@dataclass(kw_only=True, eq=False)
+class SegGptSegmenter(BatchingSegmenter):
     """SegGPT; several supports are an ensemble of features, as in its paper.
 
     The network sees the image and a support one above the other, so every pair costs a whole pass; `encode` only
     resizes and normalises. Image and support fill a square whatever their ratio.
 
     Args:
-        weights: a folder or a name on the hub (see `segarena.segmenters.weights.loading`).
-        embedding_type: which of two learned tokens says what the masks mean: "instance" or "semantic".
-        device: "auto", "cpu", "cuda" or "cuda:1".
-        dtype: "float32", "bfloat16" or "float16".
-        batch_size: pairs painted at once on a GPU; "auto" asks for its free memory. The CPU paints one by one.
+        embedding_type: which of two learned tokens says what the masks mean.
         threshold: of the painted grey, 0 (out) to 1 (in); a pixel above it is in.
-        allow_download: whether a name on the hub may be fetched.
-
-    Raises:
-        PluginInvalid: an option that does not exist, or a device that is not there.
-        InvalidInput: the weights cannot be used.
-        MissingExtra: torch or transformers is not installed.
 
     Source: Wang et al., SegGPT: Towards Segmenting Everything In Context, ICCV 2023.
     """
 
+    embedding_type: Literal["instance", "semantic"] = "instance"
+    threshold: float = 0.5
+
     prompt_kinds = PROMPT_KINDS
 
-    def __init__(
-        self,
-        *,
-        weights: str,
-        embedding_type: str = "instance",
-        device: str = "auto",
-        dtype: str = "float32",
-        batch_size: int | str = "auto",
-        threshold: float = 0.5,
-        allow_download: bool = False,
-    ) -> None:
-        # torch is an extra, and every listing of plug-ins imports this file.
-        from segarena.segmenters.learned.promptable import devices
-        from segarena.segmenters.weights.loading import load_model
-
-        if embedding_type not in KINDS:
-            raise PluginInvalid(f"embedding_type={embedding_type!r}: expected one of {', '.join(map(repr, KINDS))}")
-        if not 0 <= threshold < 1:
-            raise PluginInvalid(f"threshold={threshold!r}: expected a grey of at least 0 and less than 1")
-        self.place, self.numbers = devices.choose_device(device), devices.choose_dtype(dtype)
-        devices.check_batch_size(batch_size)
-        self.device = str(self.place)
-        self.model: Any = load_model(
-            weights, family="seggpt", device=self.device, dtype=dtype, allow_download=allow_download
-        )
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold < 1:
+            raise PluginInvalid(f"threshold={self.threshold!r}: expected a grey of at least 0 and less than 1")
+        self.load("seggpt")
         _repair(self.model)
         height, width = self.model.config.image_size
         self.size = height // 2, width
-        self.embedding_type, self.threshold = embedding_type, threshold
-        size = devices.choose_batch_size(
-            batch_size, self.place, side_px=_LIKE_PX, bytes_per_number=self.numbers.itemsize
-        )
-        self.batches = devices.Batches(size)
+        self.batches = self.choose_batches(_LIKE_PX)
 
     def encode(self, sample: Sample) -> PreparedImage:
         """Return the image resized and normalised.
@@ -116,18 +85,18 @@ class SegGptSegmenter:
             SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`; out of memory.
             PredictionInvalid: the network gave NaN or infinity.
         """
-        from segarena.segmenters.learned.promptable.devices import Batches
-
         memory = Memory()
-        asked = [supports_of(dialogue) for dialogue in dialogues]
-        distinct = {tuple(map(identity, supports)): supports for supports in asked}
-        greys: dict[Any, Tensor] = {}
-        # Features of an ensemble are averaged over its whole batch, so each has one of its own.
-        for are_single, batches in ((True, self.batches), (False, Batches(1))):
-            keys = [key for key in distinct if (len(key) == 1) == are_single]
-            answers = batches.map(lambda batch: self._paint(encoded, batch, memory), [distinct[key] for key in keys])
-            greys.update(zip(keys, answers, strict=True))
-        return [self._finish(greys[tuple(map(identity, supports))], encoded.shape) for supports in asked]
+
+        def answer(asked: list[tuple[Support, ...]]) -> list[Prediction]:
+            greys = iter(self.batches.map(paint, [supports for supports in asked if len(supports) == 1]))
+            # Features of an ensemble are averaged over its whole batch, so each has one of its own.
+            each = [next(greys) if len(supports) == 1 else paint([supports])[0] for supports in asked]
+            return [self._finish(grey, encoded.shape) for grey in each]
+
+        def paint(batch: Sequence[tuple[Support, ...]]) -> Sequence[Tensor]:
+            return self._paint(encoded, batch, memory)
+
+        return answer_each_once(dialogues, answer)
 
     def _paint(self, query: PreparedImage, asked: Sequence[tuple[Support, ...]], memory: Memory) -> Sequence[Tensor]:
         """Return a grey for each of several dialogues of one support, or for one dialogue of several supports."""
@@ -157,12 +126,10 @@ class SegGptSegmenter:
 
     def _finish(self, grey: Tensor, shape: Shape) -> Prediction:
         """Return the mask in full size; each pixel takes the grey that lies nearest, as in the authors' code."""
-        from segarena.pytorch import functional, torch
+        from segarena.pytorch import functional
+        from segarena.segmenters.learned.promptable.tensors import check_finite
 
-        if not bool(torch.isfinite(grey).all()):
-            raise PredictionInvalid(
-                f"the network gave NaN or infinity as {self.numbers}; take dtype='float32' or other weights"
-            )
+        check_finite(grey, self.numbers)
         full = functional.interpolate(grey[None, None], tuple(shape), mode="nearest")[0, 0]
         return Prediction(mask=(full > self.threshold).cpu().numpy())
 

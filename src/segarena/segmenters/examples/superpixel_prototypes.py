@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import cv2
 import numpy as np
@@ -21,14 +21,12 @@ from segarena.segmenters.drawing.marks import image_of
 from segarena.segmenters.drawing.superpixels import label_superpixels
 from segarena.segmenters.examples.support.examples import (
     PROMPT_KINDS,
+    answer_each_once,
     encoding_of,
-    identity,
     nothing_of,
     shows_object,
-    supports_of,
 )
 
-REFINE = ("none", "grabcut")
 _WORK_PX = 224 * 224
 _COMPACTNESS = 10.0
 _SCALES_PX = (1.0, 2.0, 4.0)
@@ -37,7 +35,7 @@ _GROUPS = (3, len(_SCALES_PX), _PATTERNS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EncodedImage:
+class DescribedSuperpixels:
     """An image in superpixels.
 
     Attributes:
@@ -58,14 +56,14 @@ class SuperpixelPrototypes:
     A superpixel is described by its mean colour (CIELAB), the strength of its gradients at three scales and its
     texture (local binary patterns); in each, a unit is the spread within the supports. It scores the mean distance to
     the nearest superpixels of the background, as a share of that and the same for the object: 0 to 1. Where no support
-    has any background, all is object. For trying
-    protocols, and to show what colour and texture alone can do; nothing is learned, and there is no chance in it.
+    has any background, all is object. For trying protocols, and to show what colour and texture alone can do; nothing
+    is learned, and the answer does not depend on chance.
 
     Args:
         superpixels: about how many an image has.
         neighbours: how many of the nearest count.
         threshold: of the score; a superpixel above it is in.
-        refine: "none", or "grabcut": colours decide anew, starting from the score's surest parts.
+        refine: "grabcut" refines by colour models seeded where the score is most confident.
 
     Raises:
         PluginInvalid: an option out of range.
@@ -74,10 +72,13 @@ class SuperpixelPrototypes:
     prompt_kinds = PROMPT_KINDS
 
     def __init__(
-        self, *, superpixels: int = 250, neighbours: int = 5, threshold: float = 0.5, refine: str = "none"
+        self,
+        *,
+        superpixels: int = 250,
+        neighbours: int = 5,
+        threshold: float = 0.5,
+        refine: Literal["none", "grabcut"] = "none",
     ) -> None:
-        if refine not in REFINE:
-            raise PluginInvalid(f"refine={refine!r}: expected one of {', '.join(map(repr, REFINE))}")
         if superpixels < 2 or neighbours < 1:
             raise PluginInvalid(
                 f"superpixels={superpixels!r}, neighbours={neighbours!r}: expected at least 2, and at least 1"
@@ -87,7 +88,7 @@ class SuperpixelPrototypes:
         self.superpixels, self.neighbours = superpixels, neighbours
         self.threshold, self.refine = threshold, refine
 
-    def encode(self, sample: Sample) -> EncodedImage:
+    def encode(self, sample: Sample) -> DescribedSuperpixels:
         """Return the superpixels of an image and what they look like, at 50 000 pixels or its own size.
 
         Raises:
@@ -99,32 +100,28 @@ class SuperpixelPrototypes:
         size = max(1, round(width * scale)), max(1, round(height * scale))
         small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
         labels = label_superpixels(small, self.superpixels, _COMPACTNESS)
-        return EncodedImage(image, labels, _describe(small, labels))
+        return DescribedSuperpixels(image, labels, _describe(small, labels))
 
-    def pack(self, encoded: EncodedImage) -> dict[str, NDArray[Any]]:
+    def pack(self, encoded: DescribedSuperpixels) -> dict[str, NDArray[Any]]:
         """Return an encoding as arrays, so that other runs can have it."""
         return {"image": encoded.image, "labels": encoded.labels, "features": encoded.features}
 
-    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> EncodedImage:
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> DescribedSuperpixels:
         """Return the encoding that `pack` was given."""
-        return EncodedImage(arrays["image"], arrays["labels"], arrays["features"])
+        return DescribedSuperpixels(arrays["image"], arrays["labels"], arrays["features"])
 
-    def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(self, encoded: DescribedSuperpixels, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from the superpixels of all its supports; nothing where none shows an object.
 
         Raises:
             SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
         """
         memory = Memory()
-        asked = [supports_of(dialogue) for dialogue in dialogues]
-        return [
-            memory.remember(
-                tuple(map(identity, supports)), lambda supports=supports: self._answer(encoded, supports, memory)
-            )
-            for supports in asked
-        ]
+        return answer_each_once(
+            dialogues, lambda asked: [self._answer(encoded, supports, memory) for supports in asked]
+        )
 
-    def _answer(self, encoded: EncodedImage, supports: Sequence[Support], memory: Memory) -> Prediction:
+    def _answer(self, encoded: DescribedSuperpixels, supports: Sequence[Support], memory: Memory) -> Prediction:
         shape = encoded.image.shape[:2]
         if not shows_object(supports):
             return nothing_of(shape)
@@ -143,7 +140,7 @@ class SuperpixelPrototypes:
 
     def _parts(self, support: Support, memory: Memory) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return a support's superpixels and which are the object: more than half covered, else those covered most."""
-        shown: EncodedImage = encoding_of(support, self.encode, memory)
+        shown: DescribedSuperpixels = encoding_of(support, self.encode, memory)
         share = np.asarray(
             cv2.resize(support.mask.astype(np.float32), shown.labels.shape[::-1], interpolation=cv2.INTER_AREA)
         )

@@ -35,8 +35,6 @@ class Votes:
     prompt_kinds = PROMPT_KINDS
 
     def __init__(self, *, segmenter: str | Segmenter, rule: Rule = "vote") -> None:
-        if rule not in ("vote", "majority"):
-            raise PluginInvalid(f"rule={rule!r}: expected 'vote' or 'majority'")
         self.segmenter: Any = build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
         if not PROMPT_KINDS & frozenset(getattr(self.segmenter, "prompt_kinds", PROMPT_KINDS)):
             raise PluginInvalid(f"votes needs a segmenter that answers supports; got {type(self.segmenter).__name__}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 from numpy.typing import NDArray
 
@@ -11,66 +12,15 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Sample
 from segarena.segmenters.drawing.marks import image_of
+from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
 
 
-class SamFamily:
-    """What all of the family have in common; every option is explained in docs/segmenters.md.
+@dataclass(kw_only=True, eq=False)
+class SamNetworkSegmenter(BatchingSegmenter):
+    """A segmenter that stands on a network of the SAM family: subclasses load one and set `network`."""
 
-    Args:
-        weights: a folder, a name on the hub or the authors' own file (see `segarena.segmenters.weights.loading`).
-        device: "auto", "cpu", "cuda" or "cuda:1".
-        dtype: "float32", "bfloat16" or "float16".
-        batch_size: dialogues decoded at once on a GPU; "auto" asks for its free memory. The CPU does one by one.
-        mask_choice: of several masks the "best-iou" by the network's own estimate, or the "first", "second", "third".
-        multimask: when the network gives several masks: at a "first-click" alone, "always" or "never".
-        after_negative: "keep" the previous logits, or the "published-reset" of the RClicks code.
-        threshold: of the upsampled logits; a pixel above it is in.
-        allow_download: whether a name on the hub may be fetched.
-
-    Raises:
-        PluginInvalid: an option that does not exist, or a device that is not there.
-        InvalidInput: the weights cannot be used.
-        MissingExtra: torch or transformers is not installed.
-    """
-
-    prompt_kinds = frozenset({"click", "box", "mask"})
-    family: ClassVar[str]
-
-    def __init__(
-        self,
-        *,
-        weights: str,
-        device: str = "auto",
-        dtype: str = "float32",
-        batch_size: int | str = "auto",
-        mask_choice: str = "best-iou",
-        multimask: str = "first-click",
-        after_negative: str = "keep",
-        threshold: float = 0.0,
-        allow_download: bool = False,
-    ) -> None:
-        # torch is an extra, and every listing of plug-ins imports this file.
-        from segarena.segmenters.learned.promptable import devices
-        from segarena.segmenters.learned.promptable.network import PromptedNetwork
-        from segarena.segmenters.learned.promptable.prompting import Habits
-        from segarena.segmenters.weights.loading import load_model
-
-        habits = Habits(
-            mask_choice=mask_choice, multimask=multimask, after_negative=after_negative, threshold=threshold
-        )
-        place, numbers = devices.choose_device(device), devices.choose_dtype(dtype)
-        devices.check_batch_size(batch_size)
-        self.device = str(place)
-        load: Any = load_model  # what it returns has a configuration; torch's base class of modules has none
-        model = load(weights, family=self.family, device=self.device, dtype=dtype, allow_download=allow_download)
-        side_px = int(model.config.prompt_encoder_config.image_size)
-        size = devices.choose_batch_size(batch_size, place, side_px=side_px, bytes_per_number=numbers.itemsize)
-        self.network = PromptedNetwork(model, self.family, habits, devices.Batches(size))
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of all weights."""
-        return self.network.fingerprint
+    name: ClassVar[str]
+    network: Any = field(init=False, repr=False)
 
     def encode(self, sample: Sample) -> Any:
         """Return the embeddings of the sample's image: the one pass of the encoder.
@@ -78,7 +28,7 @@ class SamFamily:
         Raises:
             SegmenterError: the sample is not an image, or does not fit into memory.
         """
-        return self.network.encode(image_of(sample, self.family))
+        return self.network.encode(image_of(sample, self.name))
 
     def pack(self, encoded: Any) -> dict[str, NDArray[Any]]:
         """Return embeddings as arrays, so that other runs can have them."""
@@ -87,6 +37,42 @@ class SamFamily:
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
         """Return the embeddings that `pack` was given."""
         return self.network.unpack(arrays)
+
+    def sam_batches(self) -> Any:
+        """Return how many dialogues the loaded network decodes at once."""
+        return self.choose_batches(int(self.model.config.prompt_encoder_config.image_size))
+
+
+@dataclass(kw_only=True, eq=False)
+class SamFamily(SamNetworkSegmenter):
+    """What all of the family have in common; every option is explained in docs/segmenters.md.
+
+    Args:
+        mask_choice: of several masks the "best-iou" by the network's own estimate, or the "first", "second", "third".
+        multimask: when the network gives several masks: at a "first-click" alone, "always" or "never".
+        after_negative: "keep" the previous logits, or the "published-reset" of the RClicks code.
+        threshold: of the upsampled logits; a pixel above it is in.
+    """
+
+    mask_choice: Literal["best-iou", "first", "second", "third"] = "best-iou"
+    multimask: Literal["first-click", "always", "never"] = "first-click"
+    after_negative: Literal["keep", "published-reset"] = "keep"
+    threshold: float = 0.0
+
+    prompt_kinds = frozenset({"click", "box", "mask"})
+
+    def __post_init__(self) -> None:
+        from segarena.segmenters.learned.promptable.network import PromptedNetwork
+        from segarena.segmenters.learned.promptable.prompting import Habits
+
+        habits = Habits(
+            mask_choice=self.mask_choice,
+            multimask=self.multimask,
+            after_negative=self.after_negative,
+            threshold=self.threshold,
+        )
+        self.load(self.name)
+        self.network = PromptedNetwork(self.model, self.name, habits, self.sam_batches())
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from all its clicks, its newest box, and the previous logits or its newest mask.
@@ -107,7 +93,7 @@ class SamSegmenter(SamFamily):
     their first and last pixels, as SAM's own code makes them of masks.
     """
 
-    family = "sam"
+    name = "sam"
 
 
 @segmenter("sam-hq")
@@ -118,7 +104,7 @@ class SamHqSegmenter(SamFamily):
     SAM's and the new token's.
     """
 
-    family = "sam-hq"
+    name = "sam-hq"
 
 
 @segmenter("sam2")
@@ -129,7 +115,7 @@ class Sam2Segmenter(SamFamily):
     ratio; previous logits are handed back within plus and minus 32, as in the authors' code.
     """
 
-    family = "sam2"
+    name = "sam2"
 
 
 @segmenter("edgetam")
@@ -139,7 +125,7 @@ class EdgeTamSegmenter(SamFamily):
     Source: Zhou et al., EdgeTAM: On-Device Track Anything Model, CVPR 2025. Prepared like SAM 2.
     """
 
-    family = "edgetam"
+    name = "edgetam"
 
 
 @segmenter("sam3-tracker")
@@ -150,4 +136,4 @@ class Sam3TrackerSegmenter(SamFamily):
     and with other colour statistics.
     """
 
-    family = "sam3-tracker"
+    name = "sam3-tracker"

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput, PluginInvalid, SegmenterError
 from segarena.registry import segmenter
 from segarena.samples import Sample, VideoSample
+from segarena.segmenters.learned.network_segmenter import NetworkSegmenter
 from segarena.segmenters.learned.promptable.video_prompting import PROMPT_KINDS, VideoHabits
 
 
 @segmenter("sam2-video")
-class Sam2VideoSegmenter:
+@dataclass(kw_only=True, eq=False)
+class Sam2VideoSegmenter(NetworkSegmenter):
     """SAM 2 and SAM 2.1 on videos; every option is explained in docs/segmenters.md.
 
     Each frame is encoded once, when it is first needed. A round is answered by tracking from all prompts of all rounds,
@@ -25,9 +28,6 @@ class Sam2VideoSegmenter:
     page for what it does with corrections.
 
     Args:
-        weights: a folder, a name on the hub or the authors' own file (see `segarena.segmenters.weights.loading`).
-        device: "auto", "cpu", "cuda" or "cuda:1".
-        dtype: "float32", "bfloat16" or "float16".
         scribbles: what is made of a scribble: "points" along it, or a "mask" that hints at the object.
         scribble_points: how many points, at most.
         corrections: frames marked in later rounds are decoded with the "memory" of what was tracked, or "alone".
@@ -35,53 +35,35 @@ class Sam2VideoSegmenter:
         backwards: whether frames before the first marked one are tracked too.
         threshold: of the upsampled logits; a pixel above it is in.
         features_gb: what kept features of one video may take in main memory, in GB.
-        allow_download: whether a name on the hub may be fetched.
-
-    Raises:
-        PluginInvalid: an option that does not exist, or a device that is not there.
-        InvalidInput: the weights cannot be used.
-        MissingExtra: torch or transformers is not installed.
     """
 
     prompt_kinds = PROMPT_KINDS
     sample_kinds = frozenset({"video"})
 
-    def __init__(
-        self,
-        *,
-        weights: str,
-        device: str = "auto",
-        dtype: str = "float32",
-        scribbles: str = "points",
-        scribble_points: int = 3,
-        corrections: str = "memory",
-        feed_logits: bool = False,
-        backwards: bool = True,
-        threshold: float = 0.0,
-        features_gb: float = 2.0,
-        allow_download: bool = False,
-    ) -> None:
-        # torch is an extra, and every listing of plug-ins imports this file.
-        from segarena.segmenters.learned.promptable import devices
-        from segarena.segmenters.learned.promptable.tracking import TrackingNetwork
-        from segarena.segmenters.weights.loading import load_model
+    scribbles: Literal["points", "mask"] = "points"
+    scribble_points: int = 3
+    corrections: Literal["memory", "alone"] = "memory"
+    feed_logits: bool = False
+    backwards: bool = True
+    threshold: float = 0.0
+    features_gb: float = 2.0
 
+    def __post_init__(self) -> None:
         habits = VideoHabits(
-            scribbles=scribbles,
-            scribble_points=scribble_points,
-            corrections=corrections,
-            feed_logits=feed_logits,
-            backwards=backwards,
-            threshold=threshold,
+            scribbles=self.scribbles,
+            scribble_points=self.scribble_points,
+            corrections=self.corrections,
+            feed_logits=self.feed_logits,
+            backwards=self.backwards,
+            threshold=self.threshold,
         )
-        if not (math.isfinite(features_gb) and features_gb >= 0):
-            raise PluginInvalid(f"features_gb={features_gb!r}: expected a number of at least 0")
-        place = devices.choose_device(device)
-        devices.choose_dtype(dtype)
-        self.device = str(place)
-        load: Any = load_model  # what it returns has a configuration; torch's base class of modules has none
-        model = load(weights, family="sam2-video", device=self.device, dtype=dtype, allow_download=allow_download)
-        self.network = TrackingNetwork(model, habits, int(features_gb * 1e9))
+        if not (math.isfinite(self.features_gb) and self.features_gb >= 0):
+            raise PluginInvalid(f"features_gb={self.features_gb!r}: expected a number of at least 0")
+        self.load("sam2-video")
+        # torch is an extra, and every listing of plug-ins imports this file.
+        from segarena.segmenters.learned.promptable.tracking import TrackingNetwork
+
+        self.network = TrackingNetwork(self.model, habits, int(self.features_gb * 1e9))
 
     def encode(self, sample: Sample) -> Any:
         """Return the video with a place for its features; `passes` of it counts the frames encoded so far.

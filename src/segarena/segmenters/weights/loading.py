@@ -20,12 +20,11 @@ from segarena.segmenters.weights.sam_hq import repair
 if TYPE_CHECKING:
     from torch import nn
 
-DTYPES = ("float32", "float16", "bfloat16")
 INSTALL = 'pip install "segarena[models]"'
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class WeightsFamily:
     """What the weights of one kind of model are called.
 
     Attributes:
@@ -40,17 +39,17 @@ class Family:
 
 
 SAM2 = "image_encoder.trunk.patch_embed.proj.weight"
-FAMILIES: Mapping[str, Family] = {
-    "sam-hq": Family({"sam_hq": "SamHQModel"}, "sam_hq", "mask_decoder.hf_token.weight"),
-    "sam": Family({"sam": "SamModel"}, "sam", "image_encoder.patch_embed.proj.weight"),
-    "sam2": Family({"sam2": "Sam2Model", "sam2_video": "Sam2Model"}, "sam2", SAM2),
-    "sam2-video": Family({"sam2_video": "Sam2VideoModel"}, "sam2_video", SAM2),
-    "edgetam": Family({"edgetam": "EdgeTamModel", "edgetam_video": "EdgeTamModel"}),
-    "sam3-tracker": Family({"sam3_tracker": "Sam3TrackerModel", "sam3_video": "Sam3TrackerModel"}),
-    "clipseg": Family({"clipseg": "CLIPSegForImageSegmentation"}),
-    "seggpt": Family({"seggpt": "SegGptForImageSegmentation"}),
-    "dinov2": Family({"dinov2": "Dinov2Model", "dinov2_with_registers": "Dinov2WithRegistersModel"}),
-    "dinov3": Family({"dinov3_vit": "DINOv3ViTModel", "dinov3_convnext": "DINOv3ConvNextModel"}),
+FAMILIES: Mapping[str, WeightsFamily] = {
+    "sam-hq": WeightsFamily({"sam_hq": "SamHQModel"}, "sam_hq", "mask_decoder.hf_token.weight"),
+    "sam": WeightsFamily({"sam": "SamModel"}, "sam", "image_encoder.patch_embed.proj.weight"),
+    "sam2": WeightsFamily({"sam2": "Sam2Model", "sam2_video": "Sam2Model"}, "sam2", SAM2),
+    "sam2-video": WeightsFamily({"sam2_video": "Sam2VideoModel"}, "sam2_video", SAM2),
+    "edgetam": WeightsFamily({"edgetam": "EdgeTamModel", "edgetam_video": "EdgeTamModel"}),
+    "sam3-tracker": WeightsFamily({"sam3_tracker": "Sam3TrackerModel", "sam3_video": "Sam3TrackerModel"}),
+    "clipseg": WeightsFamily({"clipseg": "CLIPSegForImageSegmentation"}),
+    "seggpt": WeightsFamily({"seggpt": "SegGptForImageSegmentation"}),
+    "dinov2": WeightsFamily({"dinov2": "Dinov2Model", "dinov2_with_registers": "Dinov2WithRegistersModel"}),
+    "dinov3": WeightsFamily({"dinov3_vit": "DINOv3ViTModel", "dinov3_convnext": "DINOv3ConvNextModel"}),
 }
 # Files that people have and that no family reads, by a tensor in them.
 UNREAD = {
@@ -73,14 +72,11 @@ def load_model(
 
     Raises:
         InvalidInput: there is nothing under that name, it is cut or not of this family, it could run code, its
-            tensors and its configuration do not fit, or the device is not there.
+            tensors and its configuration do not fit.
         MissingExtra: torch or transformers is not installed.
     """
     if family not in FAMILIES:
         raise InvalidInput(f"there is no family {family!r} of models; known: {', '.join(FAMILIES)}")
-    if dtype not in DTYPES:
-        raise InvalidInput(f"dtype {dtype!r}: expected one of {', '.join(DTYPES)}")
-    _check_device(device)
     path = Path(weights).expanduser()
     if path.is_file():
         model = _from_file(path, family, dtype)
@@ -211,15 +207,6 @@ def _misfits(info: Mapping[str, Any]) -> str:
         "of another shape": sorted(shapes),
     }
     return "; ".join(f"{len(names)} {what} ({some(names)})" for what, names in problems.items() if names)
-
-
-def _check_device(device: str) -> None:
-    from segarena.pytorch import torch
-
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise InvalidInput(f"device {device!r} cannot be used here: {_in_a_line(error)}") from error
 
 
 def _transformers() -> Any:

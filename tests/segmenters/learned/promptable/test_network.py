@@ -17,6 +17,7 @@ from segarena.prompts import Box, Click, MaskPrompt, Scribble  # noqa: E402
 from segarena.segmenters.learned.promptable.devices import Batches  # noqa: E402
 from segarena.segmenters.learned.promptable.network import FAMILIES, PromptedNetwork  # noqa: E402
 from segarena.segmenters.learned.promptable.prompting import Habits  # noqa: E402
+from segarena.segmenters.learned.promptable.tensors import fingerprint  # noqa: E402
 
 SHAPE = (60, 83)
 CLICKS = [Click((20, 20)), Click((45, 70), False), Click((0, 0)), Click((59, 82), False), Click((30, 5))]
@@ -309,11 +310,11 @@ def test_the_fingerprint_changes_with_a_single_weight(tiny_model):
     import copy
 
     model = copy.deepcopy(tiny_model("sam"))
-    before = network_of(model, "sam").fingerprint
-    assert before == network_of(tiny_model("sam"), "sam").fingerprint
+    before = fingerprint(model)
+    assert before == fingerprint(tiny_model("sam"))
     with torch.no_grad():
         model.mask_decoder.iou_token.weight[0, 0] += 1
-    assert network_of(model, "sam").fingerprint != before
+    assert fingerprint(model) != before
 
 
 def test_when_memory_runs_out_the_same_answers_come_in_smaller_batches(tiny_model, monkeypatch):

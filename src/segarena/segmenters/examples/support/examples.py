@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from segarena.segmenters.drawing.marks import check_kinds
 
 PROMPT_KINDS = frozenset({"support"})
 """What one-shot segmenters understand."""
+
+Answer = TypeVar("Answer")
 
 
 def supports_of(dialogue: Dialogue) -> tuple[Support, ...]:
@@ -64,6 +66,25 @@ def nothing_of(shape: Shape) -> Prediction:
 def identity(support: Support) -> tuple[int, int]:
     """Return what is the same for equal supports within one call of `predict`: their image and their mask are."""
     return id(support.sample), id(support.mask)
+
+
+def answer_each_once(
+    dialogues: Iterable[Dialogue], answer: Callable[[list[tuple[Support, ...]]], Sequence[Answer]]
+) -> list[Answer]:
+    """Return an answer to each dialogue; those that hold the same supports are answered once.
+
+    Args:
+        dialogues: one-shot segmenters answer from all supports of a dialogue, whatever its rounds.
+        answer: what answers several tuples of supports, no two of them the same.
+
+    Raises:
+        SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
+    """
+    asked = [supports_of(dialogue) for dialogue in dialogues]
+    keys = [tuple(map(identity, supports)) for supports in asked]
+    distinct = dict(zip(keys, asked, strict=True))
+    answers = dict(zip(distinct, answer(list(distinct.values())), strict=True))
+    return [answers[key] for key in keys]
 
 
 def cell_shares(mask: Mask, grid: tuple[int, int], extent: tuple[float, float] | None = None) -> NDArray[np.float32]:

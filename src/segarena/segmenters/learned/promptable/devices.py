@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.pytorch import torch
 
-DTYPES = ("float32", "bfloat16", "float16")
 LARGEST_BATCH = 64
 """Beyond this a larger batch gains nothing that would be worth its memory."""
 
@@ -31,17 +31,6 @@ def choose_device(name: str) -> torch.device:
     if wanted not in there:
         raise PluginInvalid(f"device={name!r} is not there; available: 'auto', {', '.join(map(repr, there))}")
     return torch.device(wanted)
-
-
-def choose_dtype(name: str) -> torch.dtype:
-    """Return the floating point type called `name`.
-
-    Raises:
-        PluginInvalid: not one of `DTYPES`.
-    """
-    if name not in DTYPES:
-        raise PluginInvalid(f"dtype={name!r}: expected one of {', '.join(map(repr, DTYPES))}")
-    return getattr(torch, name)
 
 
 def check_batch_size(size: int | str) -> None:
@@ -120,6 +109,20 @@ class Batches:
             RuntimeWarning,
             stacklevel=4,
         )
+
+
+@contextmanager
+def encoding_one_image() -> Generator[None]:
+    """Let a network look at an image, without keeping what training would need.
+
+    Raises:
+        SegmenterError: out of memory.
+    """
+    try:
+        with torch.inference_mode():
+            yield
+    except torch.OutOfMemoryError as error:
+        raise out_of_memory("encoding one image", error) from error
 
 
 def out_of_memory(doing: str, error: Exception) -> SegmenterError:

@@ -16,7 +16,7 @@ from segarena.samples import Mask, as_mask
 from segarena.segmenters.examples.support.examples import cell_shares
 from segarena.segmenters.learned.promptable.devices import Batches
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
-from segarena.segmenters.learned.promptable.network import EncodedImage, PromptedNetwork
+from segarena.segmenters.learned.promptable.network import EmbeddedImage, PromptedNetwork
 from segarena.segmenters.learned.promptable.prompting import Habits, NetworkPrompt
 
 _FLAT = 1e-6
@@ -42,23 +42,23 @@ class GuidedNetwork(PromptedNetwork):
     Args:
         model: in evaluation mode, on its device.
         family: a key of `segarena.segmenters.learned.promptable.network.FAMILIES`.
-        threshold: of the upsampled logits.
+        habits: which mask is taken, and so on; the first, guided pass asks for one mask whatever they say.
         batches: how many targets are decoded at once.
         refinements: 0; 1 for logits handed back; 2 for then also the box of that mask.
     """
 
-    def __init__(self, model: Any, family: str, threshold: float, batches: Batches, refinements: int) -> None:
-        super().__init__(model, family, Habits(multimask="always", threshold=threshold), batches)
+    def __init__(self, model: Any, family: str, habits: Habits, batches: Batches, refinements: int) -> None:
+        super().__init__(model, family, habits, batches)
         self.refinements = refinements
 
-    def target_in(self, encoded: EncodedImage, mask: Mask) -> Tensor:
+    def target_in(self, encoded: EmbeddedImage, mask: Mask) -> Tensor:
         """Return the mean embedding, float32 (channels,), of what a mask shows; cells count with the part it covers."""
         features = _features(encoded)
         _, height, width = features.shape
         shares = torch.from_numpy(cell_shares(mask, (height, width), _extent(encoded.space, (height, width))))
         return features.flatten(1) @ (shares / shares.sum()).flatten().to(features)
 
-    def segment(self, encoded: EncodedImage, targets: Sequence[Tensor]) -> list[Prediction]:
+    def segment(self, encoded: EmbeddedImage, targets: Sequence[Tensor]) -> list[Prediction]:
         """Return the mask of each target, (channels,).
 
         The first pass is guided and gives one mask. The second is given its logits, the third also its box; they are
@@ -87,7 +87,7 @@ class GuidedNetwork(PromptedNetwork):
                 answers[index] = answer
         return answers
 
-    def _decode_all(self, encoded: EncodedImage, prompts: Sequence[NetworkPrompt]) -> list[Prediction]:
+    def _decode_all(self, encoded: EmbeddedImage, prompts: Sequence[NetworkPrompt]) -> list[Prediction]:
         return self.batches.map(lambda batch: self._decode(encoded, batch), prompts)
 
     def _arguments(self, prompts: Sequence[NetworkPrompt]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class GuidedNetwork(PromptedNetwork):
             arguments["target_embedding"] = torch.stack([prompt.target for prompt in guided]).to(self.dtype)
         return arguments
 
-    def _guided(self, encoded: EncodedImage, target: Tensor) -> GuidedPrompt:
+    def _guided(self, encoded: EmbeddedImage, target: Tensor) -> GuidedPrompt:
         """Return a positive point where the image is most similar to the target, and a negative one where least."""
         features = _features(encoded)
         cosines = functional.normalize(target, dim=0) @ functional.normalize(features.flatten(1), dim=0)
@@ -123,7 +123,7 @@ def _unguided(prompt: NetworkPrompt) -> NetworkPrompt:
     return NetworkPrompt(points=prompt.points, labels=prompt.labels, box=None, logits=None, is_several=True)
 
 
-def _features(encoded: EncodedImage) -> Tensor:
+def _features(encoded: EmbeddedImage) -> Tensor:
     """Return the embedding that the decoder attends to, float32 (channels, height, width)."""
     embeddings = encoded.embeddings["image_embeddings"]
     features = embeddings[-1] if isinstance(embeddings, (list, tuple)) else embeddings

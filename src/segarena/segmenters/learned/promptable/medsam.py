@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.dialogue import Prediction
-from segarena.errors import PredictionInvalid
 from segarena.pytorch import Tensor, torch
-from segarena.segmenters.learned.promptable.devices import Batches, out_of_memory
+from segarena.segmenters.learned.promptable.devices import Batches, encoding_one_image
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
-from segarena.segmenters.learned.promptable.network import EncodedImage, PromptedNetwork
+from segarena.segmenters.learned.promptable.network import EmbeddedImage, PromptedNetwork
 from segarena.segmenters.learned.promptable.prompting import Habits
+from segarena.segmenters.learned.promptable.tensors import check_finite
 from segarena.segmenters.volumes.preprocessing import unit_square
 
 
@@ -23,15 +23,14 @@ class MedSamNetwork(PromptedNetwork):
 
     Args:
         model: SAM's, in evaluation mode, on its device.
-        habits: the network's first mask is always taken.
         batches: how many dialogues are decoded at once.
     """
 
-    def __init__(self, model: Any, habits: Habits, batches: Batches) -> None:
-        super().__init__(model, "sam", replace(habits, multimask="never", mask_choice="first"), batches)
+    def __init__(self, model: Any, batches: Batches) -> None:
+        super().__init__(model, "sam", Habits(multimask="never", mask_choice="first"), batches)
         self.family = replace(self.family, is_padded=False)
 
-    def encode(self, image: NDArray[np.uint8]) -> EncodedImage:
+    def encode(self, image: NDArray[np.uint8]) -> EmbeddedImage:
         """Return the embeddings of an image, uint8 (H, W, 3), resized bicubically and stretched to 0..1.
 
         Raises:
@@ -39,17 +38,11 @@ class MedSamNetwork(PromptedNetwork):
         """
         space = ImageSpace.of(image.shape[:2], self.side, is_padded=False)
         square = np.ascontiguousarray(unit_square(image, self.side).transpose(2, 0, 1))
-        try:
-            with torch.inference_mode():
-                pixels = torch.from_numpy(square)[None].to(self.device, self.dtype)
-                return EncodedImage(space, self.family.embed(self.model, pixels))
-        except torch.OutOfMemoryError as error:
-            raise out_of_memory("encoding one image", error) from error
+        with encoding_one_image():
+            pixels = torch.from_numpy(square)[None].to(self.device, self.dtype)
+            return EmbeddedImage(space, self.family.embed(self.model, pixels))
 
     def _finish(self, space: ImageSpace, masks: Tensor, scores: NDArray[np.float32]) -> Prediction:
-        if not bool(torch.isfinite(masks[0]).all()):
-            raise PredictionInvalid(
-                f"the network gave NaN or infinity as {self.dtype}; take dtype='float32' or other weights"
-            )
+        check_finite(masks[0], self.dtype)
         mask = (space.upsample(masks[0].sigmoid()) > 0.5).cpu().numpy()
         return Prediction(mask=mask, score=float(scores[0]))

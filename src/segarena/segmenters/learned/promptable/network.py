@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -12,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import PredictionInvalid
 from segarena.pytorch import Tensor, torch
 from segarena.segmenters.learned.promptable import tensors
-from segarena.segmenters.learned.promptable.devices import Batches, out_of_memory
+from segarena.segmenters.learned.promptable.devices import Batches, encoding_one_image
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.prompting import Habits, NetworkPrompt, translate
 
@@ -24,7 +22,7 @@ _HALVES = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class SamVariant:
     """What the members of the family do differently.
 
     Attributes:
@@ -50,16 +48,16 @@ def _embed_with_layers(model: Any, pixels: Tensor) -> dict[str, Any]:
 
 
 FAMILIES = {
-    "sam": Family(is_padded=True, logits_limit=None, embed=_embed),
-    "sam-hq": Family(is_padded=True, logits_limit=None, embed=_embed_with_layers),
-    "sam2": Family(is_padded=False, logits_limit=32.0, embed=_embed),
-    "edgetam": Family(is_padded=False, logits_limit=32.0, embed=_embed),
-    "sam3-tracker": Family(is_padded=False, logits_limit=32.0, embed=_embed, normal=_HALVES),
+    "sam": SamVariant(is_padded=True, logits_limit=None, embed=_embed),
+    "sam-hq": SamVariant(is_padded=True, logits_limit=None, embed=_embed_with_layers),
+    "sam2": SamVariant(is_padded=False, logits_limit=32.0, embed=_embed),
+    "edgetam": SamVariant(is_padded=False, logits_limit=32.0, embed=_embed),
+    "sam3-tracker": SamVariant(is_padded=False, logits_limit=32.0, embed=_embed, normal=_HALVES),
 }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EncodedImage:
+class EmbeddedImage:
     """What the encoder made of an image; its tensors stay on the device.
 
     Attributes:
@@ -92,7 +90,7 @@ class PromptedNetwork:
         self.side = int(settings.image_size)
         self.low_side = 4 * (self.side // int(settings.patch_size))
 
-    def encode(self, image: NDArray[np.uint8]) -> EncodedImage:
+    def encode(self, image: NDArray[np.uint8]) -> EmbeddedImage:
         """Return the embeddings of an image, uint8 (H, W, 3).
 
         Raises:
@@ -100,13 +98,10 @@ class PromptedNetwork:
         """
         space = ImageSpace.of(image.shape[:2], self.side, is_padded=self.family.is_padded)
         pixels = space.pixels(image, *self.family.normal).to(self.device, self.dtype)
-        try:
-            with torch.inference_mode():
-                return EncodedImage(space, self.family.embed(self.model, pixels))
-        except torch.OutOfMemoryError as error:
-            raise out_of_memory("encoding one image", error) from error
+        with encoding_one_image():
+            return EmbeddedImage(space, self.family.embed(self.model, pixels))
 
-    def pack(self, encoded: EncodedImage) -> dict[str, NDArray[Any]]:
+    def pack(self, encoded: EmbeddedImage) -> dict[str, NDArray[Any]]:
         """Return the encoding as named arrays of numbers; `unpack` gives back the same to the last bit."""
         arrays: dict[str, NDArray[Any]] = {"shape": np.array(encoded.space.shape)}
         for name, value in encoded.embeddings.items():
@@ -115,7 +110,7 @@ class PromptedNetwork:
                 arrays[f"{name}.{index}" if several else name] = tensors.pack(tensor)
         return arrays
 
-    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> EncodedImage:
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> EmbeddedImage:
         """Return the encoding that `pack` was given, on this network's device."""
         height, width = (int(length) for length in arrays["shape"])
         embeddings: dict[str, Any] = {}
@@ -128,14 +123,9 @@ class PromptedNetwork:
                 embeddings.setdefault(argument, []).append(tensor)
             else:
                 embeddings[argument] = tensor
-        return EncodedImage(ImageSpace.of((height, width), self.side, is_padded=self.family.is_padded), embeddings)
+        return EmbeddedImage(ImageSpace.of((height, width), self.side, is_padded=self.family.is_padded), embeddings)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of all weights and of the configuration."""
-        return tensors.fingerprint(self.model)
-
-    def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(self, encoded: EmbeddedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue, in order.
 
         Dialogues with as many clicks, and alike in having a box and a mask, are decoded together, so that no prompt
@@ -154,7 +144,7 @@ class PromptedNetwork:
             predictions.update(zip(alike, answers, strict=True))
         return [predictions[index] for index in range(len(prompts))]
 
-    def _decode(self, encoded: EncodedImage, prompts: Sequence[NetworkPrompt]) -> list[Prediction]:
+    def _decode(self, encoded: EmbeddedImage, prompts: Sequence[NetworkPrompt]) -> list[Prediction]:
         with torch.inference_mode():
             answer = self.model(
                 **_expand(encoded.embeddings, len(prompts)),
@@ -187,10 +177,7 @@ class PromptedNetwork:
         """Return the chosen one of the masks (k, low, low), upsampled, and what the next round needs."""
         index = self.habits.choose(scores)
         low = masks[index]
-        if not bool(torch.isfinite(low).all()):
-            raise PredictionInvalid(
-                f"the network gave NaN or infinity as {self.dtype}; take dtype='float32' or other weights"
-            )
+        tensors.check_finite(low, self.dtype)
         mask = (space.upsample(low) > self.habits.threshold).cpu().numpy()
         limit = self.family.logits_limit
         kept = low if limit is None else low.clamp(-limit, limit)

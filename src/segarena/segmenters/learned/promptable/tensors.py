@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.errors import PredictionInvalid
 from segarena.pytorch import Tensor, torch
 
 
@@ -28,3 +29,13 @@ def fingerprint(model: Any) -> str:
         digest.update(name.encode())
         digest.update(tensor.contiguous().cpu().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def check_finite(answer: Tensor, dtype: torch.dtype) -> None:
+    """Raise if a network that computes in `dtype` answers with NaN or infinity.
+
+    Raises:
+        PredictionInvalid: it does.
+    """
+    if not bool(torch.isfinite(answer).all()):
+        raise PredictionInvalid(f"the network gave NaN or infinity as {dtype}; take dtype='float32' or other weights")

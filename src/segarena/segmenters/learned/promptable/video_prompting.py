@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import cv2
 import numpy as np
@@ -16,8 +17,6 @@ from segarena.prompts import Box, Click, MaskPrompt, Prompt, Scribble, check_pro
 from segarena.samples import Mask, Shape
 
 PROMPT_KINDS = frozenset({"click", "box", "mask", "scribble"})
-SCRIBBLES = ("points", "mask")
-CORRECTIONS = ("memory", "alone")
 BACKGROUND = 0
 """The object id under which a user marks what belongs to no object."""
 
@@ -32,21 +31,17 @@ class VideoHabits:
     """The choices that papers leave open or make differently; see docs/segmenters.md.
 
     Raises:
-        PluginInvalid: a choice that does not exist.
+        PluginInvalid: a number out of range.
     """
 
-    scribbles: str = "points"
+    scribbles: Literal["points", "mask"] = "points"
     scribble_points: int = 3
-    corrections: str = "memory"
+    corrections: Literal["memory", "alone"] = "memory"
     feed_logits: bool = False
     backwards: bool = True
     threshold: float = 0.0
 
     def __post_init__(self) -> None:
-        for option, known in (("scribbles", SCRIBBLES), ("corrections", CORRECTIONS)):
-            value = getattr(self, option)
-            if value not in known:
-                raise PluginInvalid(f"{option}={value!r}: expected one of {', '.join(map(repr, known))}")
         if self.scribble_points != math.floor(self.scribble_points) or self.scribble_points < 1:
             raise PluginInvalid(f"scribble_points={self.scribble_points!r}: expected a whole number of at least 1")
         if not np.isfinite(self.threshold):

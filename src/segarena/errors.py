@@ -16,6 +16,11 @@
     │   ├── PredictionInvalid (ValueError) wrong shape, NaN, wrong number of predictions
     │   └── PredictTimeout        no answer within the time limit
     ├── ProtocolViolation (RuntimeError) a session was used out of order
+    ├── WorkError                 long work, or a unit of it, came to nothing
+    │   ├── WorkersInvalid        worker processes cannot start, or cannot be given this work
+    │   ├── UnitFailed            what does a unit raised something that is not ours
+    │   ├── UnitHung              no answer in time; its process was ended
+    │   └── UnitDied              its process died, and a second one as well
     └── StoreError                a folder or file cannot be written, or what is there cannot be used
         ├── RunConflict           it holds other work, or is in use
         └── RunMissing            there is no run there
@@ -86,6 +91,26 @@ class PredictTimeout(SegmenterError):
 
 class ProtocolViolation(SegarenaError, RuntimeError):
     """A session was used out of order."""
+
+
+class WorkError(SegarenaError):
+    """Long work, or a unit of it, came to nothing."""
+
+
+class WorkersInvalid(WorkError):
+    """Worker processes cannot start, or cannot be given this work."""
+
+
+class UnitFailed(WorkError):
+    """What does a unit raised something that is not ours."""
+
+
+class UnitHung(WorkError):
+    """A unit gave no answer in time; its process was ended."""
+
+
+class UnitDied(WorkError):
+    """The process that did a unit died, and a second one as well."""
 
 
 class StoreError(SegarenaError):

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 import segarena as package
-from segarena.engine.evaluate import Progress
 from segarena.records.configuration import plain_configuration
-from segarena.terminal.progress import RunProgress, duration_text
+from segarena.terminal.progress import ProgressBar, duration_text
+from segarena.work.progress import Progress
 
 PACKING = Path(__file__).parents[1] / "engine" / "packing.py"
 QUICK = ("run", "clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2", "-o", "r", "-w", "0")
@@ -162,25 +162,25 @@ def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
 @pytest.mark.parametrize(
     ("resumed", "workers", "line"),
     [
-        (0, 1, "about 50 min in all, as the first of 100 samples went"),
-        (0, 4, "about 12 min in all, as the first of 100 samples went"),
-        (98, 8, "about 30 s in all, as the first of 2 samples went"),
+        (0, 1, "about 50 min in all, judging by the first of 100 samples"),
+        (0, 4, "about 12 min in all, judging by the first of 100 samples"),
+        (98, 8, "about 30 s in all, judging by the first of 2 samples"),
     ],
 )
 def test_after_the_first_sample_a_line_says_how_long_all_may_take(resumed, workers, line):
     text = io.StringIO()
-    with RunProgress("title", Console(file=text, width=100), workers=workers) as shown:
-        shown.update(Progress(samples=100, done=resumed, resumed=resumed))
+    with ProgressBar("title", Console(file=text, width=100), workers=workers) as shown:
+        shown.update(Progress(units=100, done=resumed, resumed=resumed))
         for done in (1, 2):
-            shown.update(Progress(samples=100, done=resumed + done, resumed=resumed, seconds=30.0 * done))
+            shown.update(Progress(units=100, done=resumed + done, resumed=resumed, seconds=30.0 * done))
     assert [said for said in text.getvalue().splitlines() if "in all" in said] == [line]
 
 
 @pytest.mark.parametrize(("samples", "seconds"), [(100, 0.05), (1, 30.0)])
 def test_nothing_is_said_of_runs_of_seconds_or_of_one_sample(samples, seconds):
     text = io.StringIO()
-    with RunProgress("title", Console(file=text, width=100)) as shown:
-        shown.update(Progress(samples=samples, done=1, seconds=seconds))
+    with ProgressBar("title", Console(file=text, width=100)) as shown:
+        shown.update(Progress(units=samples, done=1, seconds=seconds))
     assert "in all" not in text.getvalue()
 
 

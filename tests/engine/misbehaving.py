@@ -31,16 +31,16 @@ class Good:
 
 
 class At(Good):
-    """Misbehaves on one sample, in one round; the `how` is the name of a method."""
+    """Misbehaves in round 2 on one sample, or in one way on each of several; the `how` is the name of a method."""
 
-    def __init__(self, *, how, sample="square-1", round_=2, flag=""):
+    def __init__(self, *, how, flag=""):
         super().__init__()
-        self.how, self.sample, self.round_, self.flag = how, sample, round_, flag
+        self.how, self.flag = how if isinstance(how, dict) else {"square-1": how}, flag
 
     def answer(self, sample, dialogue):
         good = super().answer(sample, dialogue)
-        is_time = sample.id == self.sample and len(dialogue.rounds) == self.round_
-        return getattr(self, self.how)(good) if is_time else good
+        is_time = sample.id in self.how and len(dialogue.rounds) == 2
+        return getattr(self, self.how[sample.id])(good) if is_time else good
 
     def raises(self, good):
         raise RuntimeError("no\nmemory left")

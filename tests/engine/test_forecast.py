@@ -188,7 +188,7 @@ def test_fewer_samples_than_wanted_are_all_timed_but_the_first(cost_of):
 
 
 def test_failures_are_counted_and_only_failures_are_an_error(cost_of, plugin):
-    assert cost_of(plugin("At", how="raises", sample="square-4"), limit=5, timed=5).failures == 1
+    assert cost_of(plugin("At", how={"square-4": "raises"}), limit=5, timed=5).failures == 1
     with pytest.raises(SegarenaError, match="none of 4 tried samples could be used; the first: encode: TypeError"):
         cost_of(plugin("EncodesNothing"))
 

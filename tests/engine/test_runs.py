@@ -1,8 +1,6 @@
 """Whole runs: what a segmenter, a user or the data do wrong becomes a record, and the rest goes on."""
 
 import hashlib
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +8,7 @@ import polars as pl
 import pytest
 
 import segarena
-from segarena.errors import InvalidInput, PluginInvalid, RunConflict, UnknownPlugin
+from segarena.errors import InvalidInput, PluginInvalid, RunConflict, UnitFailed, UnknownPlugin
 
 
 def digest(folder, table="records"):
@@ -38,12 +36,10 @@ def test_one_encoder_pass_per_sample_whatever_users_targets_and_rounds(small_run
     assert folder.records().filter(pl.col("round") == 1).height == 4 * 2 * 3
 
 
-def test_two_workers_one_worker_and_none_give_the_same_bytes(small_run, plugin, tmp_path):
-    runs = [
-        small_run(users=[plugin("RandomUser")], out=tmp_path / f"w{workers}", workers=workers) for workers in (0, 1, 2)
-    ]
-    assert digest(runs[0]) == digest(runs[1]) == digest(runs[2])
-    assert digest(runs[0], "masks") == digest(runs[2], "masks")
+def test_workers_and_none_give_the_same_bytes(small_run, plugin, tmp_path):
+    none, two = (small_run(users=[plugin("RandomUser")], out=tmp_path / f"w{count}", workers=count) for count in (0, 2))
+    assert digest(none) == digest(two)
+    assert digest(none, "masks") == digest(two, "masks")
 
 
 def test_the_seed_changes_random_users_and_nothing_else_does(small_run, plugin, tmp_path):
@@ -94,31 +90,24 @@ def test_a_segmenter_that_returns_nothing_is_told_what_was_expected(small_run, p
     ]
 
 
-def test_a_slow_predict_is_stopped_in_this_process_and_in_workers(small_run, plugin, tmp_path):
-    for workers in (0, 1):
-        folder = small_run(plugin("At", how="sleeps"), out=tmp_path / str(workers), workers=workers, time_limit_s=0.3)
-        (message,) = failures(folder)["failure"]
-        assert "took longer than the limit of 0.3 s; raise --time-limit to allow it" in message
-        assert folder.records().filter(pl.col("sample") == "square-1")["round"].to_list() == [1, 2]
-
-
-def test_a_predict_that_hangs_below_python_is_ended_by_the_parent(small_run, plugin):
-    folder = small_run(plugin("At", how="hangs_below_python"), workers=1, time_limit_s=0.2)
+def test_a_slow_predict_is_stopped(small_run, plugin):
+    folder = small_run(plugin("At", how="sleeps"), time_limit_s=0.3)
     (message,) = failures(folder)["failure"]
-    assert message == "the segmenter hung: no answer within 0.2 s per prediction"
-    assert folder.records().filter(pl.col("failure").is_null()).height == 3 * 3
+    assert "took longer than the limit of 0.3 s; raise --time-limit to allow it" in message
+    assert folder.records().filter(pl.col("sample") == "square-1")["round"].to_list() == [1, 2]
 
 
-def test_a_worker_that_dies_costs_one_sample(small_run, plugin):
-    folder = small_run(plugin("At", how="dies"), workers=2)
-    (message,) = failures(folder)["failure"]
-    assert message.startswith("the worker process died (exit code 7)")
-    assert folder.records().filter(pl.col("failure").is_null()).height == 3 * 3
-
-
-def test_a_worker_that_dies_once_costs_nothing(small_run, plugin, tmp_path):
-    folder = small_run(plugin("At", how="dies_once", flag=str(tmp_path / "flag")), workers=1)
-    assert failures(folder).is_empty()
+def test_workers_that_are_slow_hang_or_die_cost_their_samples(small_run, plugin, tmp_path):
+    how = {"square-0": "sleeps", "square-1": "hangs_below_python", "square-3": "dies", "square-4": "dies_once"}
+    segmenter = plugin("At", how=how, flag=str(tmp_path / "flag"))
+    folder = small_run(segmenter, dataset="sample-squares(count=6)", workers=2, time_limit_s=0.3)
+    failed = dict(failures(folder).select("sample", "failure").iter_rows())
+    assert list(failed) == ["square-0", "square-1", "square-3"]
+    assert "took longer than the limit of 0.3 s" in failed["square-0"]
+    assert failed["square-1"] == "the segmenter hung: no answer within 0.3 s per prediction"
+    assert failed["square-3"].startswith("the worker process died (exit code 7)")
+    assert folder.records().filter(pl.col("failure").is_null()).height == 3 * 3 + 1
+    assert folder.is_complete
 
 
 def test_failed_samples_can_be_tried_again(small_run, plugin):
@@ -197,7 +186,7 @@ def test_nothing_starts_when_something_is_missing_or_does_not_fit(small_run, plu
 
 def test_progress_tells_how_far_a_run_is(small_run):
     seen = []
-    small_run(on_progress=lambda state: seen.append((state.done, state.samples, state.rounds)))
+    small_run(on_progress=lambda state: seen.append((state.done, state.units, state.counts["rounds"])))
     assert seen == [(0, 4, 0), (1, 4, 3), (2, 4, 6), (3, 4, 9), (4, 4, 12)]
     seen.clear()
     small_run(on_progress=lambda state: seen.append((state.done, state.resumed)))
@@ -237,19 +226,8 @@ def test_two_users_of_one_name_are_refused(small_run):
         small_run(users=["a=centre", "a=uniform"])
 
 
-def test_a_script_without_the_usual_guard_may_use_workers(plugin, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import segarena\n"
-        "print(segarena.evaluate('clicks', segmenter='sample-disc', dataset='sample-squares', rounds=2,\n"
-        f"      out={str(tmp_path / 'run')!r}, workers=2).config.counts.failures)\n"
-    )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    assert done.stdout == "0\n"
-
-
 def test_workers_that_cannot_start_end_the_run(small_run):
-    with pytest.raises(PluginInvalid, match=r"a worker process could not start \(exit code 1\)"):
+    with pytest.raises(UnitFailed, match="RuntimeError: no weights here"):
         small_run(Unpicklable(), workers=1)
 
 

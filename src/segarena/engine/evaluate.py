@@ -4,40 +4,24 @@ from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from segarena.engine.holding import Held, HoldSamples, hold_samples
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
-from segarena.engine.workers import Done, run_here, run_in_workers
-from segarena.errors import InvalidInput
 from segarena.records.configuration import Counts, RunConfiguration
 from segarena.roles import Benchmark, Dataset, Segmenter
+from segarena.work.executors import executor_of
+from segarena.work.progress import OnProgress, Progress, say_nothing
+from segarena.work.signals import stoppable
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-@dataclass(slots=True, kw_only=True)
-class Progress:
-    """How far a run is; handed to `on_progress` when it starts and after every sample.
-
-    Attributes:
-        seconds: what the samples took that were done now, added up over all processes.
-    """
-
-    samples: int
-    done: int = 0
-    resumed: int = 0
-    rounds: int = 0
-    failures: int = 0
-    seconds: float = 0.0
-
-
-OnProgress = Callable[[Progress], None]
 
 
 def evaluate(
@@ -51,7 +35,7 @@ def evaluate(
     out: str | Path | None = None,
     workers: int = 0,
     retry_failed: bool = False,
-    on_progress: OnProgress | None = None,
+    on_progress: OnProgress = say_nothing,
     **options: Any,
 ) -> RunFolder:
     """Judge `segmenter` by `benchmark`; return the finished run. Called again with the same `out`, it resumes.
@@ -87,30 +71,25 @@ def run_plan(
     out: str | Path | None = None,
     workers: int = 0,
     retry_failed: bool = False,
-    on_progress: OnProgress | None = None,
+    on_progress: OnProgress = say_nothing,
 ) -> RunFolder:
     """Hold every session of `plan` that is not on disk yet; see `evaluate`."""
-    if workers < 0:
-        raise InvalidInput(f"workers must be 0 or more, got {workers}")
+    executor = executor_of(workers)
     cast = plan.cast()
     folder = open_folder(plan, cast.dataset, out)
-    with folder.lock():
+    with stoppable(), folder.lock():
         if retry_failed:
             folder.discard(folder.failed())
         pending = folder.pending()
         resumed = len(folder.samples) - len(pending)
-        progress = Progress(samples=len(folder.samples), done=resumed, resumed=resumed)
-        report = on_progress or _say_nothing
-        report(progress)
-        if workers:
-            rules = cast.rules
-            del cast  # the workers build their own; a large model is not held here beside theirs
-            steps = run_in_workers(plan, rules, folder, pending, workers)
-        else:
-            steps = run_here(cast, folder, pending, plan.time_limit_s)
-        for done in steps:
-            _advance(progress, done)
-            report(progress)
+        progress = Progress(units=len(folder.samples), done=resumed, resumed=resumed)
+        on_progress(progress)
+        job, rules = HoldSamples(plan=plan, path=folder.path, cast=cast if executor.is_here else None), cast.rules
+        del cast  # workers build their own; a large model is not held here beside theirs
+        with closing(hold_samples(job, rules, folder, pending, executor)) as steps:
+            for held in steps:
+                _advance(progress, held)
+                on_progress(progress)
         if pending or folder.config.counts is None:
             finish(folder)
     return folder
@@ -151,15 +130,11 @@ def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _say_nothing(_: Progress) -> None:
-    pass
-
-
-def _advance(progress: Progress, done: Done) -> None:
+def _advance(progress: Progress, held: Held) -> None:
     progress.done += 1
-    progress.rounds += done.rounds
-    progress.failures += done.failures
-    progress.seconds += done.seconds
+    progress.failures += held.failures
+    progress.seconds += held.seconds
+    progress.counts["rounds"] += held.rounds
 
 
 def _default_path(config: RunConfiguration) -> Path:

@@ -18,12 +18,14 @@ import polars as pl
 
 from segarena.engine.embeddings import device_of
 from segarena.engine.evaluate import open_folder
+from segarena.engine.holding import HoldSamples, hold_samples
 from segarena.engine.plan import Plan, make_plan
 from segarena.engine.store import RunFolder
 from segarena.engine.trial import Trial, count_targets, read_trial, spread
-from segarena.engine.workers import run_in_workers
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.roles import Benchmark, Dataset, Segmenter
+from segarena.work.executors import executor_of
+from segarena.work.signals import stoppable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,8 @@ def forecast_plan(
         tried = spread(len(folder.samples), timed + 1)
         seconds: dict[int, float] = {}
         process_bytes = 0
-        with closing(run_in_workers(plan, cast.rules, folder, tried, 1)) as steps:
+        job = HoldSamples(plan=plan, path=folder.path)
+        with stoppable(), closing(hold_samples(job, cast.rules, folder, tried, executor_of(1))) as steps:
             for done in steps:
                 seconds[done.index] = done.seconds
                 process_bytes = max(process_bytes, done.peak_bytes)

@@ -2,7 +2,7 @@
 
 Inside one process an alarm interrupts Python code. Code that hangs below Python (in C) never sees the alarm;
 for that, worker processes publish the moment until which they may be silent, and the parent ends those that
-overrun it (see `segarena.engine.workers`).
+overrun it (see `segarena.work.deadline`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,9 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Protocol
 
 from segarena.errors import PredictTimeout
-
-
-class Deadline(Protocol):
-    """Where the moment is published until which silence is allowed; 0.0 means no call is under way."""
-
-    value: float
+from segarena.work.deadline import Deadline
 
 
 class TimeLimit:

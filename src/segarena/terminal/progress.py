@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, now and then a line elsewhere."""
+"""How far long work is: a bar on a terminal, now and then a line elsewhere."""
 
 from __future__ import annotations
 
@@ -6,30 +6,42 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 
-from segarena.engine import evaluate
+from segarena.work.progress import Progress
 
 _LINE_EVERY_S = 15.0
 _WORTH_SAYING_S = 10.0
 
 
-class RunProgress:
-    """Shows the progress of a run; use as a context manager and pass `update` as `on_progress`.
+class ProgressBar:
+    """Shows the progress of long work; use as a context manager and pass `update` as `on_progress`.
 
-    Once the first sample is done, a line says how long all of them may take, unless that is seconds.
+    Once the first unit is done, a line says how long all of them may take, unless that is seconds.
+
+    Args:
+        title: in front of the bar.
+        console: where it is shown.
+        unit: what is counted, in the plural.
+        rate: of `Progress.counts`, what is given per second; the units without it.
+        workers: processes at work.
     """
 
-    def __init__(self, title: str, console: Console, *, workers: int = 1) -> None:
+    def __init__(
+        self, title: str, console: Console, *, unit: str = "samples", rate: str = "", workers: int = 1
+    ) -> None:
         self._title = title
+        self._unit = unit
+        self._rate = rate
         self._workers = max(1, workers)
         self._is_estimated = False
         self._console = console
-        self._bar = Progress(
+        self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("samples"),
+            TextColumn(unit),
             TimeElapsedColumn(),
             TextColumn("{task.fields[rest]}"),
             console=console,
@@ -39,7 +51,7 @@ class RunProgress:
         self._started = time.monotonic()
         self._last_line = self._started
 
-    def __enter__(self) -> RunProgress:
+    def __enter__(self) -> ProgressBar:
         self._bar.start()
         return self
 
@@ -48,35 +60,36 @@ class RunProgress:
     ) -> None:
         self._bar.stop()
 
-    def update(self, state: evaluate.Progress) -> None:
-        """Take the new state of the run."""
+    def update(self, state: Progress) -> None:
+        """Take the new state of the work."""
         self._estimate(state)
         rest = self._describe(state)
-        self._bar.update(self._task, completed=state.done, total=state.samples, rest=rest)
+        self._bar.update(self._task, completed=state.done, total=state.units, rest=rest)
         now = time.monotonic()
-        is_due = now - self._last_line >= _LINE_EVERY_S or state.done in (state.resumed, state.samples)
+        is_due = now - self._last_line >= _LINE_EVERY_S or state.done in (state.resumed, state.units)
         if not self._console.is_terminal and is_due:
             self._last_line = now
-            self._console.print(f"{self._title}: {state.done}/{state.samples} samples, {rest}")
+            self._console.print(f"{self._title}: {state.done}/{state.units} {self._unit}, {rest}")
 
-    def _estimate(self, state: evaluate.Progress) -> None:
-        here, pending = state.done - state.resumed, state.samples - state.resumed
+    def _estimate(self, state: Progress) -> None:
+        here, pending = state.done - state.resumed, state.units - state.resumed
         if not here or self._is_estimated:
             return
         self._is_estimated = True
         all_s = state.seconds / here * pending / min(self._workers, pending)
         if pending > here and all_s >= _WORTH_SAYING_S:
-            self._console.print(f"about {duration_text(all_s)} in all, as the first of {pending} samples went")
+            self._console.print(f"about {duration_text(all_s)} in all, judging by the first of {pending} {self._unit}")
 
-    def _describe(self, state: evaluate.Progress) -> str:
+    def _describe(self, state: Progress) -> str:
         elapsed_s = time.monotonic() - self._started
         here = state.done - state.resumed
         if not here:
             return f"{state.resumed} done before" if state.resumed else "starting"
-        left_s = elapsed_s / here * (state.samples - state.done)
-        rate = state.rounds / elapsed_s if elapsed_s > 0 else 0.0
+        left_s = elapsed_s / here * (state.units - state.done)
+        amount = state.counts[self._rate] if self._rate else here
+        speed = amount / elapsed_s if elapsed_s > 0 else 0.0
         failed = f", {state.failures} failed" if state.failures else ""
-        return f"{rate:.1f} rounds/s, {duration_text(left_s)} left{failed}"
+        return f"{speed:.1f} {self._rate or self._unit}/s, {duration_text(left_s)} left{failed}"
 
 
 def duration_text(seconds: float) -> str:

@@ -14,11 +14,11 @@ def run_and_show(benchmark: str, **options: Any) -> int:
     from segarena.engine.evaluate import evaluate
     from segarena.registry import PluginSpec
     from segarena.reports import terminal_table
-    from segarena.terminal.progress import RunProgress
+    from segarena.terminal.progress import ProgressBar
 
     console = Console(stderr=True)
     title = f"{PluginSpec.parse(benchmark).reference} · {options['segmenter']}"
-    with RunProgress(title, console, workers=options["workers"]) as progress:
+    with ProgressBar(title, console, rate="rounds", workers=options["workers"]) as progress:
         folder = evaluate(benchmark, on_progress=progress.update, **options)
     Console().print(terminal_table([folder.path]))
     counts = folder.config.counts

@@ -1,1 +1,5 @@
-"""Long work: what is done is noted, what is left goes to an executor, and one progress type says how far it is."""
+"""Long work: a job says what is done to each unit, an executor does it, a ledger notes what is done.
+
+`jobs` has the words; `executors` chooses between `here` and `processes`; `resuming` puts ledger, executor and progress
+together, which is all that most callers need.
+"""

@@ -1,0 +1,123 @@
+"""The job of a run: hold all dialogues about one sample, and write what came of them."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from segarena.engine.guard import TimeLimit
+from segarena.engine.lockstep import Cast, run_sample
+from segarena.engine.plan import Plan
+from segarena.engine.rows import Rows, failed_sample
+from segarena.engine.session import Rules
+from segarena.engine.store import RunFolder
+from segarena.errors import UnitHung
+from segarena.work.deadline import this_deadline
+from segarena.work.jobs import Executor, Failed
+
+_GRACE_S = 5.0
+"""How much later than the alarm inside its process a hanging predict is ended from outside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """One sample is done.
+
+    Attributes:
+        rounds: predictions made.
+        failures: dialogues that went wrong.
+        encodes: encoder passes.
+        seconds: what it took.
+        peak_bytes: the most memory that the process that held it has had so far.
+    """
+
+    index: int
+    rounds: int
+    failures: int
+    encodes: int
+    seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldSamples:
+    """The job: its units are the samples' places in the run.
+
+    Attributes:
+        plan: travels to other processes, where the cast is built from it.
+        path: of the run folder.
+        cast: the cast where it is built already; it never travels.
+    """
+
+    plan: Plan
+    path: Path
+    cast: Cast | None = field(default=None, repr=False)
+
+    def open(self) -> Callable[[int], Held]:
+        """Build the cast."""
+        cast = self.cast or self.plan.cast()
+        seconds = self.plan.time_limit_s
+        # Whoever sets a limit below a few seconds does not want to wait many more for a process that hangs.
+        limit = TimeLimit(seconds, this_deadline(), grace_s=min(_GRACE_S, max(1.0, seconds)))
+        return partial(_hold, cast, RunFolder.open(self.path), limit)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"plan": self.plan, "path": self.path, "cast": None}
+
+
+def hold_samples(
+    job: HoldSamples, rules: Rules, folder: RunFolder, indices: Sequence[int], executor: Executor
+) -> Generator[Held]:
+    """Hold samples and yield them in the order in which they finish; one that kills its process is recorded as failed.
+
+    Raises:
+        StoreError: something cannot be written.
+        SegarenaError: the cast cannot be built.
+    """
+    with closing(executor.map(job, indices)) as outcomes:
+        for outcome in outcomes:
+            if not isinstance(outcome, Failed):
+                yield outcome.result
+                continue
+            why = str(outcome.error)
+            if isinstance(outcome.error, UnitHung):
+                why = f"the segmenter hung: no answer within {job.plan.time_limit_s:g} s per prediction"
+            record = failed_sample(rules.benchmark, rules.dataset, folder.samples[outcome.unit], why)
+            yield _keep(folder, outcome.unit, Rows([record]), outcome.seconds)
+
+
+def _hold(cast: Cast, folder: RunFolder, limit: TimeLimit, index: int) -> Held:
+    started = time.perf_counter()
+    rows = run_sample(cast, folder.samples[index], limit)
+    return _keep(folder, index, rows, time.perf_counter() - started)
+
+
+def _keep(folder: RunFolder, index: int, rows: Rows, seconds: float) -> Held:
+    folder.write(index, rows)
+    return Held(
+        index=index,
+        rounds=rows.rounds,
+        failures=rows.failures,
+        encodes=rows.encodes,
+        seconds=seconds,
+        peak_bytes=peak_bytes(),
+    )
+
+
+def peak_bytes() -> int:
+    """Return the most memory that this process has had in use.
+
+    On Linux from /proc: what getrusage says there includes the process that started this one.
+    """
+    with suppress(OSError):
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return next(1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

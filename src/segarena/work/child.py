@@ -1,0 +1,101 @@
+"""The life of a worker process: open the job once, then do units until there are no more or the parent is gone."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from types import FrameType
+from typing import Any, cast
+
+from segarena.errors import SegarenaError, StoreError, UnitFailed
+from segarena.work.deadline import Deadline, share_deadline
+from segarena.work.jobs import Done, Failed, Job, Outcome, as_ours, attempt
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a worker says first: the job is open, and units may come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a worker says last: the job cannot be opened, or nothing can be written."""
+
+    error: SegarenaError
+
+
+Message = Opened | Ended | Done[Any, Any] | Failed[Any]
+
+
+def live(packed_job: bytes, pipe: Connection, deadline: Deadline) -> None:
+    """Do units of a job that the parent sends through `pipe`, until it closes."""
+    _leave_signals_to_parent()
+    _die_with_parent()
+    share_deadline(deadline)
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        try:
+            job: Job[Any, Any] = pickle.loads(packed_job)  # noqa: S301 - from our own parent
+            do = job.open()
+        except (Exception, SystemExit) as error:
+            pipe.send_bytes(pickle.dumps(Ended(as_ours(error))))
+            return
+        pipe.send_bytes(pickle.dumps(Opened()))
+        while True:
+            pipe.send_bytes(_answer(do, pipe.recv_bytes()))
+
+
+def _answer(do: Callable[[Any], Any], packed_unit: bytes) -> bytes:
+    """Return the packed outcome of a unit, without the unit, which the parent knows."""
+    try:
+        outcome: Outcome[Any, Any] = attempt(do, pickle.loads(packed_unit))  # noqa: S301 - as above
+    except StoreError as error:
+        return pickle.dumps(Ended(as_ours(error)))
+    if isinstance(outcome, Failed):
+        return pickle.dumps(Failed(unit=None, error=outcome.error, seconds=outcome.seconds))
+    try:
+        return pickle.dumps(Done(unit=None, result=outcome.result, seconds=outcome.seconds))
+    except Exception as error:
+        failure = UnitFailed(f"the result, {type(outcome.result).__name__}, cannot be sent on: {error}")
+        return pickle.dumps(Failed(unit=None, error=failure, seconds=outcome.seconds))
+
+
+def _leave_signals_to_parent() -> None:
+    """Do nothing on Ctrl-C and on what ends a whole group: the parent, which gets it too, decides.
+
+    A handler and not SIG_IGN, because programs that the job starts would inherit that.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _do_nothing)
+
+
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
+    pass
+
+
+def _die_with_parent() -> None:
+    """Never outlive the parent, not even while hanging in compiled code."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent.pid:  # it went while this process started
+        os._exit(1)
+    threading.Thread(target=_watch, args=(cast("Any", parent),), daemon=True).start()
+
+
+def _watch(parent: Any) -> None:
+    parent.join()
+    os._exit(1)

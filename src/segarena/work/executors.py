@@ -1,0 +1,19 @@
+"""The choice of an executor: the one place that knows them all."""
+
+from __future__ import annotations
+
+from segarena.errors import InvalidInput
+from segarena.work.here import Here
+from segarena.work.jobs import Executor
+from segarena.work.processes import Processes
+
+
+def executor_of(workers: int) -> Executor:
+    """Return what does the work: this process for 0 workers, so many processes of this machine otherwise.
+
+    Raises:
+        InvalidInput: fewer than 0.
+    """
+    if workers < 0:
+        raise InvalidInput(f"workers must be 0 or more, got {workers}")
+    return Processes(workers) if workers else Here()

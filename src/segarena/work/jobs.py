@@ -1,0 +1,93 @@
+"""The words of long work: a job, what comes of each of its units, and who does them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+import segarena.errors
+from segarena.errors import SegarenaError, StoreError, UnitFailed
+
+Unit = TypeVar("Unit")
+Result = TypeVar("Result")
+UnitIn = TypeVar("UnitIn", contravariant=True)
+ResultOut = TypeVar("ResultOut", covariant=True)
+
+
+class Job(Protocol[UnitIn, ResultOut]):
+    """A small description of what is done to each unit. It travels to other processes by pickling."""
+
+    def open(self) -> Callable[[UnitIn], ResultOut]:
+        """Build what is needed, once per process, and return what does one unit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done(Generic[Unit, Result]):
+    """A unit that is done; `seconds` is what it took the process that did it."""
+
+    unit: Unit
+    result: Result
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed(Generic[Unit]):
+    """A unit that came to nothing, and why. The others go on."""
+
+    unit: Unit
+    error: SegarenaError
+    seconds: float
+
+
+Outcome: TypeAlias = Done[Unit, Result] | Failed[Unit]
+
+
+class Executor(Protocol):
+    """Does the units of a job, somewhere."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether jobs are opened in this process, where what is already built need not be built again."""
+        ...
+
+    def map(
+        self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
+    ) -> Generator[Outcome[Unit, Result]]:
+        """Yield what came of each unit, in the order in which they finish. Closing the generator ends the work.
+
+        Args:
+            job: what is done.
+            units: may be any number, zero too.
+            limit_s: for one unit; one that takes longer fails with `UnitHung`, where the executor can end it from
+                outside.
+
+        Raises:
+            StoreError: raised by the job: what it makes cannot be kept, so nothing can go on.
+            SegarenaError: the job cannot be opened.
+        """
+        ...
+
+
+def attempt(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
+    """Do one unit; whatever it raises becomes a failure, except a StoreError, which ends the work."""
+    started = time.perf_counter()
+    try:
+        result = do(unit)
+    except StoreError:
+        raise
+    except (Exception, SystemExit) as error:
+        return Failed(unit=unit, error=as_ours(error), seconds=time.perf_counter() - started)
+    return Done(unit=unit, result=result, seconds=time.perf_counter() - started)
+
+
+def as_ours(error: BaseException) -> SegarenaError:
+    """Return an error of segarena that says the same and can travel between processes, whatever the original holds."""
+    kinds = [kind for kind in type(error).__mro__ if vars(segarena.errors).get(kind.__name__) is kind]
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its message cannot be shown)"
+    return kinds[0](text) if kinds else UnitFailed(f"{type(error).__name__}: {text}" if text else type(error).__name__)

@@ -1,0 +1,36 @@
+"""How far long work is: one type, whatever the work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """How far long work is; handed to `on_progress` when it starts and after every unit.
+
+    Attributes:
+        units: how many there are in all.
+        done: of these, those that need no more doing: resumed, done now, or failed.
+        resumed: done before.
+        failures: what went wrong; in a run dialogues, of which a unit may hold several.
+        seconds: what the units took that were done now, added up over all processes.
+        counts: what else the work counts, such as rounds.
+    """
+
+    units: int
+    done: int = 0
+    resumed: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter[str])
+
+
+OnProgress: TypeAlias = Callable[[Progress], None]
+
+
+def say_nothing(_: Progress) -> None:
+    """Be told, and do nothing."""

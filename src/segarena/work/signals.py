@@ -1,0 +1,41 @@
+"""Being asked to stop: what a scheduler or a closed terminal sends ends work as cleanly as Ctrl-C does."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+
+_ASK_TO_STOP = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Stopped(KeyboardInterrupt):
+    """The process was asked to stop; `number` is the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@contextmanager
+def stoppable() -> Generator[None]:
+    """Raise `Stopped` in the block on SIGTERM and SIGHUP, unless the program handles or ignores them itself.
+
+    Only in the main thread; signals come nowhere else.
+    """
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise Stopped(number)
+
+    ours = [number for number in _ASK_TO_STOP if signal.getsignal(number) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        ours = []
+    for number in ours:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)

@@ -58,6 +58,29 @@ def within_window(window: Window, outer: Window) -> Window:
     return tuple(slice(w.start - o.start, w.stop - o.start) for w, o in zip(window, outer, strict=True))
 
 
+def from_window(window: Window, outer: Window) -> Window:
+    """Return `window`, in coordinates of a crop to `outer`, in those of the whole array: undoes `within_window`.
+
+    >>> from_window((slice(1, 3),), (slice(10, 20),))
+    (slice(11, 13, None),)
+    """
+    return tuple(slice(w.start + o.start, w.stop + o.start) for w, o in zip(window, outer, strict=True))
+
+
+def window_start(window: Window) -> tuple[int, ...]:
+    """Return where the crop to `window` begins: add it to a position in the crop for that in the whole array."""
+    return tuple(side.start for side in window)
+
+
+def window_shape(window: Window) -> tuple[int, ...]:
+    """Return the shape of the crop to `window`.
+
+    >>> window_shape((slice(2, 5), slice(0, 7)))
+    (3, 7)
+    """
+    return tuple(side.stop - side.start for side in window)
+
+
 def grow_window(window: Window, margin: int, shape: tuple[int, ...]) -> Window:
     """Return `window` with `margin` pixels more on every side, cut at the frame."""
     return tuple(slice(max(0, s.start - margin), min(n, s.stop + margin)) for s, n in zip(window, shape, strict=True))

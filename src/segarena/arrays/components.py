@@ -1,21 +1,28 @@
-"""Connected components of masks, corners touching counts: 8-connected in an image, 26-connected in a volume."""
+"""Connected components of masks. Where nothing else is said, pixels whose corners touch are connected.
+
+That is 8-connected in an image and 26-connected in a volume.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.balls import ball
 from segarena.arrays.boxes import Window, bounding_window
+from segarena.arrays.runs import Runs, drawn, runs_of, touching
 from segarena.samples import Mask
 
 Ties: TypeAlias = Literal["first", "last"]
 """Which of several equally large components is taken: that whose first pixel in raster order comes first, or last."""
 
-_Integers: TypeAlias = NDArray[np.int64]
+Connectivity: TypeAlias = Literal[6, 18, 26]
+"""Of voxels: across faces, edges too, corners too."""
 
+_SHARED_COORDINATES: dict[Connectivity, int] = {6: 1, 18: 2, 26: 3}  # SciPy counts axes that may differ
 # Runs take time and memory each: where there is more than one to so many voxels of a large mask, labels take less.
 _VOXELS_PER_RUN = 64
 _LARGE = 1 << 20
@@ -28,8 +35,47 @@ class Component(NamedTuple):
     mask: Mask
 
 
+def component_labels(mask: Mask) -> NDArray[np.int32]:
+    """Return the 8-connected components of an image as labels 1..N, 0 outside `mask`; the order is OpenCV's.
+
+    >>> component_labels(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 1, 1]], bool))
+    array([[1, 0, 0],
+           [0, 1, 0],
+           [0, 0, 0],
+           [2, 2, 2]], dtype=int32)
+
+    Args:
+        mask: bool (H, W).
+    """
+    return np.asarray(cv2.connectedComponents(mask.view(np.uint8), connectivity=8)[1], dtype=np.int32)
+
+
+def grown_components(
+    mask: Mask, *, connectivity: Connectivity = 26, dilation_voxels: int = 0
+) -> NDArray[np.integer[Any]]:
+    """Return labels 1..N of a volume's components, parts that lie close together counting as one.
+
+    Args:
+        mask: bool (D, H, W).
+        connectivity: which voxels are neighbours.
+        dilation_voxels: parts are one component if they touch once the mask has grown by a ball of this radius.
+
+    Returns:
+        0 outside `mask`, grown voxels included. Components are numbered by the first voxels, in raster order, of what
+        they have grown to.
+    """
+    from scipy import ndimage
+
+    grown = ndimage.binary_dilation(mask, ball(dilation_voxels)) if dilation_voxels else mask
+    structure = ndimage.generate_binary_structure(3, _SHARED_COORDINATES[connectivity])
+    return np.where(mask, np.asarray(ndimage.label(grown, structure)[0]), 0)
+
+
 def largest_component(mask: Mask, *, ties: Ties = "last") -> Component | None:
     """Return the component with the most pixels; None when `mask` is empty.
+
+    >>> largest_component(np.array([[1, 0, 1], [0, 0, 1]], bool)).window
+    (slice(0, 2, None), slice(2, 3, None))
 
     Args:
         mask: bool, (H, W) or (D, H, W).
@@ -55,29 +101,20 @@ def _largest_in_image(mask: Mask, ties: Ties) -> Component | None:
     return Component(window, labels[window] == label)
 
 
-class _Runs(NamedTuple):
-    """Runs of True along the last axis, in raster order: [starts, stops) in a row of a plane."""
-
-    planes: _Integers
-    rows: _Integers
-    starts: _Integers
-    stops: _Integers
-
-
 def _largest_in_volume(mask: Mask, ties: Ties) -> Component | None:
-    runs = _runs(mask, most=mask.size // _VOXELS_PER_RUN if mask.size > _LARGE else mask.size)
+    runs = runs_of(mask, most=mask.size // _VOXELS_PER_RUN if mask.size > _LARGE else mask.size)
     if runs is None:
         return _largest_by_labels(mask, ties)
     if not len(runs.starts):
         return None
-    labels = _joined(runs, mask.shape)
+    labels = touching(runs, mask.shape)
     sizes = np.bincount(labels, weights=runs.stops - runs.starts)
     firsts = np.zeros(len(sizes), dtype=np.int64)
     firsts[labels[::-1]] = np.arange(len(labels))[::-1]
     largest = np.flatnonzero(sizes == sizes.max())
     order = firsts[largest]
     label = largest[order.argmin() if ties == "first" else order.argmax()]
-    return _drawn(_Runs(*(values[labels == label] for values in runs)))
+    return Component(*drawn(Runs(*(values[labels == label] for values in runs))))
 
 
 def _largest_by_labels(mask: Mask, ties: Ties) -> Component | None:
@@ -95,61 +132,3 @@ def _largest_by_labels(mask: Mask, ties: Ties) -> Component | None:
     component = labels == largest[0 if ties == "first" else -1]
     window = bounding_window(component)
     return Component(window, component[window])
-
-
-def _runs(mask: Mask, most: int) -> _Runs | None:
-    """Find the runs plane by plane, so that no temporary is as large as the volume; give up where they are too many."""
-    _, height, width = mask.shape
-    padded = np.zeros((height, width + 1), dtype=np.bool_)
-    flat = padded.ravel()
-    ends: list[_Integers] = []
-    total = 0
-    for number, plane in enumerate(mask):
-        padded[:, :width] = plane
-        changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
-        if flat[0]:
-            changes = np.concatenate(([0], changes))
-        ends.append(changes + number * flat.size)
-        total += len(changes) // 2
-        if total > most:
-            return None
-    changes = np.concatenate(ends)
-    lines, starts = np.divmod(changes[0::2], width + 1)
-    return _Runs(*np.divmod(lines, height), starts, starts + changes[1::2] - changes[0::2])
-
-
-def _joined(runs: _Runs, shape: tuple[int, ...]) -> NDArray[np.int32]:
-    """Return the component of each run: runs are joined that touch in a neighbouring row or plane."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    _, height, width = shape
-    lines = runs.planes * (height + 1) + runs.rows  # an empty line between planes: no row's neighbour is in another
-    step = width + 2
-    starts, stops = lines * step + runs.starts, lines * step + runs.stops
-    own: list[_Integers] = []
-    other: list[_Integers] = []
-    for back in (1, height, height + 1, height + 2):
-        first = np.searchsorted(stops, starts - back * step, side="left")
-        counts = np.searchsorted(starts, stops - back * step, side="right") - first
-        own.append(np.repeat(np.arange(len(counts)), counts))
-        other.append(np.arange(len(own[-1])) + np.repeat(first - (np.cumsum(counts) - counts), counts))
-    pairs = np.concatenate(own), np.concatenate(other)
-    graph = coo_array((np.ones(len(pairs[0]), dtype=np.int8), pairs), shape=(len(lines), len(lines)))
-    return connected_components(graph, directed=False)[1]
-
-
-def _drawn(runs: _Runs) -> Component:
-    """Return the voxels of `runs`, in the smallest window that holds them."""
-    window = tuple(
-        slice(int(low.min()), int(high.max()) + extra)
-        for low, high, extra in ((runs.planes, runs.planes, 1), (runs.rows, runs.rows, 1), (runs.starts, runs.stops, 0))
-    )
-    depth, height, width = (s.stop - s.start for s in window)
-    lines = (runs.planes - window[0].start) * height + runs.rows - window[1].start
-    # Each run switches on at its start and off at its stop; a column more than the window holds the last stops.
-    switched = np.zeros((depth * height, width + 1), dtype=np.bool_)
-    switched[lines, runs.starts - window[2].start] = True
-    switched[lines, runs.stops - window[2].start] = True
-    np.logical_xor.accumulate(switched, axis=1, out=switched)
-    return Component(window, switched.reshape(depth, height, width + 1)[:, :, :width])

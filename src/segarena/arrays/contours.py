@@ -1,4 +1,4 @@
-"""Contours of masks as the video challenges draw them, and what of one contour lies near another."""
+"""How much of one contour runs near another, as video challenges ask. Contours are `segarena.arrays.label_edges`."""
 
 from __future__ import annotations
 
@@ -9,29 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import bounding_window, grow_window
+from segarena.arrays.boxes import bounding_window, grow_window, within_window
 from segarena.samples import Mask, Shape
-
-
-def contour(mask: Mask) -> Mask:
-    """Return the pixels of a frame from which the mask differs to the east, south or south-east.
-
-    In the last row only the east neighbour counts, in the last column only the south one, and the last pixel of all
-    is never on a contour: an object's edge at the right or lower border of the frame is none, and a mask that fills
-    the frame has no contour.
-
-    Args:
-        mask: bool (H, W). A crop gives the contour of the frame in it when it holds the mask with a margin of one
-            pixel on each side where the frame goes on.
-
-    Source: DAVIS 2017, `seg2bmap` of its toolkits.
-    """
-    edge = np.zeros(mask.shape, dtype=np.bool_)
-    edge[:, :-1] = mask[:, :-1] ^ mask[:, 1:]
-    south = mask[:-1] ^ mask[1:]
-    edge[:-1] |= south
-    edge[:-1, :-1] |= mask[:-1, :-1] ^ mask[1:, 1:]
-    return edge
 
 
 def contour_radius_px(shape: Shape, share: float = 0.008) -> int:
@@ -59,7 +38,7 @@ def count_near(edge: Mask, other: Mask, radius_px: int) -> int:
     apart = np.greater(edge, other)
     window = bounding_window(apart)
     wide = grow_window(window, radius_px, edge.shape)
-    inside = tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(window, wide, strict=True))
+    inside = within_window(window, wide)
     far = np.greater(apart[window], near(other[wide], radius_px)[inside]) if apart[window].size else apart[window]
     return int(np.count_nonzero(edge)) - int(np.count_nonzero(far))
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import bounding_window, is_empty
+from segarena.arrays.boxes import bounding_window, is_empty, window_start
 from segarena.arrays.distance import squared_distance
 from segarena.samples import Mask
 
@@ -49,7 +49,7 @@ def deepest_voxels(mask: Mask) -> DeepestVoxels | None:
             found += [(plane, index) for index in candidates[depths == depth].tolist()]
     planes, pixels = np.array(found, dtype=np.int64).T
     rows, columns = np.divmod(pixels, levels.shape[2])
-    positions = np.stack([planes, rows, columns], axis=1) + [s.start for s in window]
+    positions = np.stack([planes, rows, columns], axis=1) + np.array(window_start(window), dtype=np.int64)
     return DeepestVoxels(positions, depth)
 
 

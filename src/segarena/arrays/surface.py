@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, is_empty
+from segarena.arrays.boxes import Window, is_empty, window_start
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
 
@@ -76,7 +76,7 @@ def surface(
         hidden = None if hidden is None else _corner_codes(hidden) > 0
     if hidden is not None:
         areas[hidden[border]] = 0.0
-    start = [s.start for s in window]
+    start = window_start(window)
     return Surface(np.argwhere(border) + np.array(start, dtype=np.int64), areas)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from segarena.arrays.boxes import Window, grow_window, is_empty, join_windows
+from segarena.arrays.boxes import Window, grow_window, is_empty, join_windows, window_shape
 from segarena.reports.axes import px
 from segarena.samples import Labels, Mask
 
@@ -68,14 +68,14 @@ def view_of(shape: tuple[int, int], windows: Sequence[Window], positions: Sequen
         seen = join_windows(seen, window)
     if is_empty(seen):
         seen = (slice(0, shape[0]), slice(0, shape[1]))
-    longest = max(s.stop - s.start for s in seen)
+    longest = max(window_shape(seen))
     grown = grow_window(seen, max(4, round(longest * MARGIN)), shape)
-    height, width = (s.stop - s.start for s in grown)
+    height, width = window_shape(grown)
     window = (
         _widen(grown[0], max(LEAST_CROP_PX, round(width * 0.66)), shape[0]),
         _widen(grown[1], max(LEAST_CROP_PX, round(height * 0.75)), shape[1]),
     )
-    return View(window, VIEW_PX / max(s.stop - s.start for s in window))
+    return View(window, VIEW_PX / max(window_shape(window)))
 
 
 def jpeg_uri(image: NDArray[np.uint8], view: View) -> str:

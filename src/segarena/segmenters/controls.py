@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, is_empty
+from segarena.arrays.boxes import Window, bounding_window, is_empty, window_shape
 from segarena.comparison import Memory
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, SegmenterError
@@ -256,7 +256,7 @@ def _fit(prompt: Prompt, target: Mask, extent: Window, sample: VolumeSample) -> 
 def _overlap(one: Window, other: Window) -> float:
     """Return the intersection over union of two boxes."""
     both = np.prod([max(0, min(a.stop, b.stop) - max(a.start, b.start)) for a, b in zip(one, other, strict=True)])
-    volumes = [np.prod([s.stop - s.start for s in window]) for window in (one, other)]
+    volumes = [np.prod(window_shape(window)) for window in (one, other)]
     return float(both / max(1, volumes[0] + volumes[1] - both))
 
 

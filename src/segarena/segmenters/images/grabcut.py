@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import bounding_window, grow_window
+from segarena.arrays.boxes import bounding_window, grow_window, window_shape
+from segarena.arrays.components import component_labels
 from segarena.dialogue import Dialogue, Prediction
 from segarena.prompts import Box
 from segarena.registry import segmenter
@@ -111,7 +112,7 @@ class GrabCutSegmenter:
         for box in boxes:
             mask[box.start[0] : box.stop[0], box.start[1] : box.stop[1]] = True
         inside = bounding_window(mask)
-        shorter = min(side.stop - side.start for side in inside)
+        shorter = min(window_shape(inside))
         window = grow_window(inside, max(self.least_window_px, shorter // 2), mask.shape)
         reach_px = max(1, round(_BOX_REACH * shorter * self._scale(mask[window].shape))) if self.reach_px else 0
         mask[window] = self._cut(image[window], mask[window], marks[window], reach_px)
@@ -185,9 +186,8 @@ def _trimap(guess: Mask, reach_px: int) -> NDArray[np.uint8]:
 
 def _held(mask: Mask, marks: NDArray[np.int8]) -> Mask:
     """Return the 8-connected parts of `mask` that hold a pixel marked INSIDE."""
-    count, labels = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
-    parts = np.asarray(labels, dtype=np.intp)
-    holds = np.zeros(count, dtype=np.bool_)
+    parts = component_labels(mask)
+    holds = np.zeros(int(parts.max()) + 1, dtype=np.bool_)
     holds[parts[marks == INSIDE]] = True
     holds[0] = False
     return holds[parts]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import ndimage
 
-from segarena.arrays.contours import contour, contour_radius_px
+from segarena.arrays.contours import contour_radius_px
+from segarena.arrays.label_edges import label_edges
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput, PluginInvalid
 from segarena.objects import ObjectsComparison, ObjectsReference
@@ -82,7 +83,7 @@ def test_larger_smooth_objects_equal_the_definition(seed):
 
 @given(npst.arrays(np.bool_, npst.array_shapes(min_dims=2, max_dims=2, max_side=7)))
 def test_contours_follow_the_border_rules(mask):
-    assert np.array_equal(contour(mask), slow_contour(mask))
+    assert np.array_equal(label_edges(mask), slow_contour(mask))
 
 
 def test_radii_of_the_challenge():

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segarena.systems.videos.robot.opening import centred_disk, open_error, opened, opening_radius_px, published_disk
+from segarena.arrays.balls import disk
+from segarena.systems.videos.robot.opening import open_error, opened, opening_radius_px, published_disk
 from segarena.systems.videos.robot.settings import RobotSettings, preset
 
 masks = hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=14))
@@ -31,9 +32,9 @@ def opened_error_by_definition(error, robot):
     """On the full frame; None where there is nothing to draw in."""
     radius_px = min(0.5 * robot.kernel_size * error.sum() ** 0.5, robot.max_radius_px)
     left = error if radius_px <= 1 else np.zeros_like(error)
-    disk = published_disk if robot.mode == "published" else centred_disk
+    disk_of = published_disk if robot.mode == "published" else disk
     while radius_px > 1 and not left.any():
-        left = by_definition(error, disk(radius_px))
+        left = by_definition(error, disk_of(radius_px))
         radius_px *= 0.9
     return left if left.any() else None
 
@@ -60,7 +61,7 @@ def test_a_whole_radius_is_the_usual_disk_either_way():
     for radius in (1, 2, 5, 16):
         away = np.hypot(*np.indices((2 * radius + 1,) * 2) - radius) <= radius
         assert np.array_equal(published_disk(radius), away)
-        assert np.array_equal(centred_disk(radius), away)
+        assert np.array_equal(disk(radius), away)
 
 
 def test_published_disks_of_other_radii_lie_between_pixels():
@@ -71,17 +72,17 @@ def test_published_disks_of_other_radii_lie_between_pixels():
 
 
 @given(st.floats(1, 40))
-def test_centred_disks_have_a_middle_and_four_equal_sides(radius):
-    disk = centred_disk(radius)
-    assert len(disk) % 2 == 1
-    assert all(np.array_equal(disk, turned) for turned in (disk[::-1], disk[:, ::-1], disk.T))
+def test_disks_have_a_middle_and_four_equal_sides(radius):
+    element = disk(radius)
+    assert len(element) % 2 == 1
+    assert all(np.array_equal(element, turned) for turned in (element[::-1], element[:, ::-1], element.T))
 
 
 @settings(deadline=None)
 @given(masks, radii)
 def test_opening_is_the_maximum_of_the_minimum(mask, radius):
-    for disk in (published_disk(radius), centred_disk(radius)):
-        assert np.array_equal(opened(mask, disk), by_definition(mask, disk))
+    for element in (published_disk(radius), disk(radius)):
+        assert np.array_equal(opened(mask, element), by_definition(mask, element))
 
 
 def test_a_pixel_whose_disk_lies_beyond_the_frame_is_not_on():
@@ -94,12 +95,12 @@ def test_a_disk_between_pixels_moves_what_it_opens_and_a_centred_one_does_not():
     moved = np.argwhere(opened(square, published_disk(2.5)))
     assert moved.min(axis=0).tolist() == [11, 11]
     assert moved.max(axis=0).tolist() == [20, 20]
-    assert not (opened(square, centred_disk(2.5)) & ~square).any()
+    assert not (opened(square, disk(2.5)) & ~square).any()
 
 
 @given(masks, radii)
 def test_a_centred_opening_lies_in_the_mask(mask, radius):
-    assert not (opened(mask, centred_disk(radius)) & ~mask).any()
+    assert not (opened(mask, disk(radius)) & ~mask).any()
 
 
 @settings(deadline=None)

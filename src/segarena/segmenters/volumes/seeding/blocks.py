@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window
+from segarena.arrays.boxes import Window, window_shape, window_start
 from segarena.errors import InvalidImage
 from segarena.samples import Mask, VolumeSample
 
@@ -31,7 +31,7 @@ class Blocks:
     def over(cls, sample: VolumeSample, window: Window, most: int) -> Blocks:
         """Return at most `most` blocks: voxels are joined along the shortest edges of the blocks first."""
         steps = [1, 1, 1]
-        lengths = [s.stop - s.start for s in window]
+        lengths = window_shape(window)
         while np.prod([-(-n // step) for n, step in zip(lengths, steps, strict=True)]) > most:
             edges = [
                 step * edge if step < n else np.inf
@@ -54,7 +54,7 @@ class Blocks:
 
     def at(self, points: NDArray[Any]) -> NDArray[np.intp]:
         """Return the distinct blocks of the window that hold positions in the scan, (n, 3)."""
-        starts = np.array([s.start for s in self.window])
+        starts = np.array(window_start(self.window))
         blocks = np.unique((np.rint(points).astype(np.intp) - starts) // np.asarray(self.steps), axis=0)
         return blocks[((blocks >= 0) & (blocks < self.shape)).all(axis=1)]
 

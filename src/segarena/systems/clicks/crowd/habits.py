@@ -14,7 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
+from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
+from segarena.arrays.components import component_labels
 from segarena.samples import Mask
 
 Habit = Callable[[NDArray[np.uint8], Mask], NDArray[np.float64]]
@@ -49,7 +50,7 @@ def off_edge(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
 def upper(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     """Upper-part clickers: where the head of an upright thing is; the upper middle of others."""
     box = bounding_window(error)
-    height, width = (s.stop - s.start for s in box)
+    height, width = window_shape(box)
     aim, spread = (0.14, 0.09) if height > UPRIGHT * width else (0.4, 0.2)
     rows = (np.arange(error.shape[0]) - box[0].start) / height
     return np.exp(-0.5 * ((rows - aim) / spread) ** 2)[:, None] * _depth(error)
@@ -86,10 +87,10 @@ def habit_maps(image: NDArray[np.uint8], error: NDArray[Any]) -> tuple[Window, d
     box = bounding_window(inside)
     if is_empty(box):
         return box, {}
-    margin = max(4, max(s.stop - s.start for s in box) // 4)
+    margin = max(4, max(window_shape(box)) // 4)
     window = grow_window(box, margin, inside.shape)
     crop, mask = _reduced(image[window], inside[window])
-    parts = _part_weights(mask)
+    parts = component_labels(mask)
     maps: dict[str, NDArray[np.float64]] = {}
     for name, habit in HABITS.items():
         weights = np.where(mask, habit(crop, mask), 0)
@@ -109,12 +110,7 @@ def _reduced(crop: NDArray[np.uint8], mask: Mask) -> tuple[NDArray[np.uint8], Ma
     return small.astype(np.uint8), kept if kept.any() else share > 0
 
 
-def _part_weights(mask: Mask) -> NDArray[np.intp]:
-    """Return the connected part of each pixel, 0 outside."""
-    return np.asarray(cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)[1], dtype=np.intp)
-
-
-def _weighed(weights: NDArray[np.float64], parts: NDArray[np.intp]) -> NDArray[np.float64]:
+def _weighed(weights: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.float64]:
     """Give each part the share that its size deserves, and sum to 1."""
     sizes = np.bincount(parts.ravel()).astype(np.float64)
     sums = np.bincount(parts.ravel(), weights.ravel())

@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window
+from segarena.arrays.boxes import Window, bounding_window, window_shape, window_start
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
 from segarena.systems.clicks.crowd.habits import habit_maps
@@ -191,7 +191,7 @@ class _Drawer:
         sums = self._sums[habit]
         cell = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
         inside = (np.array(np.unravel_index(cell, self._size), dtype=np.float64) + rng.random(2)) / self._size
-        start = np.array([s.start for s in self._window])
+        start = np.array(window_start(self._window))
         return start + inside * _lengths(self._window)
 
     def _slip(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -261,7 +261,7 @@ def _far_side(mask: Mask, rng: np.random.Generator, *, share: float) -> Mask:
 
 
 def _lengths(window: Window) -> NDArray[np.int64]:
-    return np.array([s.stop - s.start for s in window])
+    return np.array(window_shape(window))
 
 
 def _blurred(values: NDArray[np.float32], share: float) -> NDArray[np.float32]:

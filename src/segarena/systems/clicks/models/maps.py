@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
+from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, as_mask
 
@@ -213,7 +213,7 @@ def _smooth_window(values: NDArray[Any], window: Window, sigma_px: float) -> NDA
     if _reach(sigma_px) == 0:
         return values[window].astype(np.float32)
     near = values[grow_window(window, _reach(sigma_px), values.shape)]
-    size = tuple(s.stop - s.start for s in window)
+    size = window_shape(window)
     if near.min() == near.max():
         return np.full(size, near.min(), dtype=np.float32)
     down, rows = _band(window[0], values.shape[0], sigma_px)

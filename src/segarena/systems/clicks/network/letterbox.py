@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
+from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
 from segarena.errors import InvalidImage
 
 MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
@@ -36,7 +36,7 @@ def view_window(error: NDArray[Any], margin: float | None) -> Window:
         return whole
     box = bounding_window(values >= 0.5)
     box = bounding_window(values > 0) if is_empty(box) else box
-    longer = max(s.stop - s.start for s in box)
+    longer = max(window_shape(box))
     return whole if is_empty(box) else grow_window(box, max(LEAST_MARGIN_PX, round(margin * longer)), values.shape)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from segarena.arrays.boxes import window_shape
 from segarena.reports.overlays import View
 from segarena.samples import Shape
 
@@ -29,7 +30,7 @@ def density(positions: Sequence[tuple[float, float]], shape: Shape, view: View) 
     counts = np.zeros(shape[:2])
     for row, column in positions:
         counts[int(row), int(column)] += 1
-    sigma = max(1.0, BLUR * max(side.stop - side.start for side in view.window))
+    sigma = max(1.0, BLUR * max(window_shape(view.window)))
     smooth = np.asarray(cv2.GaussianBlur(counts, (0, 0), sigma, borderType=cv2.BORDER_CONSTANT), dtype=np.float64)
     return smooth / smooth.max() if len(positions) else smooth
 

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import bounding_window, grow_window
+from segarena.arrays.boxes import bounding_window, grow_window, window_shape
+from segarena.arrays.components import component_labels
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetError, InvalidInput, PluginInvalid, SegarenaError
@@ -117,7 +118,7 @@ def looks_of(source: Source, written: str) -> Measure:
     def measure(label: str, image: str) -> Row:
         pixels, mask = source.image(image), source.mask(label, image).mask
         box = bounding_window(mask)
-        window = grow_window(box, round(_CROP_MARGIN * max(s.stop - s.start for s in box)), mask.shape)
+        window = grow_window(box, round(_CROP_MARGIN * max(window_shape(box))), mask.shape)
         vector = colour_texture(pixels[window], mask[window]) if function is None else function(pixels[window])
         return {"looks": _unit(vector, label, image, written)}
 
@@ -158,13 +159,12 @@ def _place(mask: Mask) -> Row:
     height, width = mask.shape
     rows, columns = bounding_window(mask)
     middle = np.array([rows.start + rows.stop - height, columns.start + columns.stop - width]) / (height, width)
-    parts = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)[0] - 1
     return {
         "height": height,
         "width": width,
         "box_share": (rows.stop - rows.start) * (columns.stop - columns.start) / mask.size,
         "centredness": float(1 - np.linalg.norm(middle) / np.sqrt(2)),
-        "components": parts,
+        "components": int(component_labels(mask).max()),
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.components import component_labels
 from segarena.arrays.thinning import thin
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, Shape
@@ -121,15 +122,12 @@ def regions_of_ultrametric(soft: NDArray[Any], threshold: float, shape: Shape, *
     Raises:
         InvalidMask: another shape, or as `as_soft`.
     """
-    import cv2
-
     if soft.shape != double_shape(shape):
         raise InvalidMask(
             f"{name}: expected an ultrametric map of double size {double_shape(shape)}, got {soft.shape}; regions "
             "can only be read off edges that lie between pixels"
         )
-    below = (as_levels(soft, name=name) <= threshold).astype(np.uint8)
-    return cv2.connectedComponents(below, connectivity=8, ltype=cv2.CV_32S)[1][1::2, 1::2]
+    return component_labels(as_levels(soft, name=name) <= threshold)[1::2, 1::2]
 
 
 def double_shape(shape: Shape) -> Shape:

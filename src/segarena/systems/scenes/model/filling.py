@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, join_windows, within_window
+from segarena.arrays.boxes import Window, join_windows, window_shape, within_window
 from segarena.samples import Mask
 from segarena.systems.scenes.model.polygons import Points
 
@@ -69,7 +69,7 @@ def join_patches(patches: Iterable[Patch]) -> Patch:
     window: Window = (slice(0, 0), slice(0, 0))
     for patch in patches:
         window = join_windows(window, patch.window)
-    mask = np.zeros(tuple(side.stop - side.start for side in window), dtype=np.bool_)
+    mask = np.zeros(window_shape(window), dtype=np.bool_)
     for patch in patches:
         mask[within_window(patch.window, window)] |= patch.mask
     return Patch(window, mask)

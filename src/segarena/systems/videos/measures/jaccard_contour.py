@@ -20,9 +20,11 @@ from segarena.arrays.boxes import (
     intersect_windows,
     is_empty,
     join_windows,
+    window_shape,
     within_window,
 )
-from segarena.arrays.contours import contour, contour_radius_px, count_near, near
+from segarena.arrays.contours import contour_radius_px, count_near, near
+from segarena.arrays.label_edges import label_edges
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
 from segarena.objects import Judged, ObjectsComparison, ObjectsReference
@@ -44,7 +46,8 @@ def jaccard_contour(
     """Return J and F of every object in every frame.
 
     J is intersection over union. F is the harmonic mean of the share of predicted contour pixels near the target's
-    contour and the share of target contour pixels near the predicted one (see `segarena.arrays.contours`).
+    contour and the share of target contour pixels near the predicted one. See `segarena.arrays.label_edges` for
+    what a contour is, and `segarena.arrays.contours` for what is near.
 
     An object absent from both masks of a frame: J = F = 1. Contours: one empty, F = 0; both empty, F = 1, even where
     one mask fills the frame and the other is empty.
@@ -137,9 +140,9 @@ class _Packed:
 
     def on(self, window: Window) -> Mask:
         """Return the mask on another window."""
-        shape = tuple(side.stop - side.start for side in self.window)
+        shape = window_shape(self.window)
         crop = np.unpackbits(self.bits, count=math.prod(shape)).view(np.bool_).reshape(shape)
-        frame = np.zeros(tuple(side.stop - side.start for side in window), dtype=np.bool_)
+        frame = np.zeros(window_shape(window), dtype=np.bool_)
         both = intersect_windows(self.window, window)
         if not is_empty(both):
             frame[within_window(both, window)] = crop[within_window(both, self.window)]
@@ -179,7 +182,7 @@ def _piece(labels: Labels, number: int, void: Mask | None) -> _Piece:
 
 
 def _truth(piece: _Piece, radius_px: int, shape: tuple[int, ...]) -> _Truth:
-    edge = contour(piece.mask)
+    edge = label_edges(piece.mask)
     wide = piece.window if is_empty(piece.window) else grow_window(piece.window, radius_px, shape)
     return _Truth(
         mask=_Packed.of(piece.window, piece.mask),
@@ -200,13 +203,13 @@ def _pair(prediction: _Piece, target: _Truth, radius_px: int) -> tuple[float, fl
 
 
 def _f_measure(prediction: _Piece, target: _Truth, radius_px: int) -> float:
-    edge = contour(prediction.mask)
+    edge = label_edges(prediction.mask)
     predicted = int(np.count_nonzero(edge))
     if not (predicted and target.contour_area):
         return float(predicted == target.contour_area)
     hits = int(np.count_nonzero(edge & target.near.on(prediction.window)))
     window = join_windows(prediction.window, target.contour.window)
-    drawn = np.zeros(tuple(side.stop - side.start for side in window), dtype=np.bool_)
+    drawn = np.zeros(window_shape(window), dtype=np.bool_)
     drawn[within_window(prediction.window, window)] = edge
     precision = hits / predicted
     recall = count_near(target.contour.on(window), drawn, radius_px) / target.contour_area

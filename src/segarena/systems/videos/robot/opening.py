@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
+from segarena.arrays.balls import disk
+from segarena.arrays.boxes import Window, bounding_window, from_window, grow_window, is_empty
 from segarena.arrays.components import Component
 from segarena.samples import Mask
 from segarena.systems.videos.robot.settings import RobotSettings
@@ -33,24 +34,17 @@ def published_disk(radius_px: float) -> NDArray[np.uint8]:
     return (along[:, None] ** 2 + along**2 <= radius_px**2).astype(np.uint8)
 
 
-def centred_disk(radius_px: float) -> NDArray[np.uint8]:
-    """Return the pixels at most `radius_px` from the middle one: an odd size, the same in all four directions."""
-    reach = math.floor(radius_px)
-    along = np.arange(-reach, reach + 1)
-    return (along[:, None] ** 2 + along**2 <= radius_px**2).astype(np.uint8)
-
-
-def opened(mask: Mask, disk: NDArray[np.uint8]) -> Mask:
-    """Return the maximum over `disk` of the minimum over `disk` around each pixel.
+def opened(mask: Mask, element: NDArray[np.uint8]) -> Mask:
+    """Return the maximum over `element` of the minimum over `element` around each pixel.
 
     Pixels beyond the frame do not count; a pixel is False where the disk holds nothing else. Both look at the same
     offsets, not mirrored ones, so that a disk whose middle is not its middle element moves the result.
     """
     pixels = np.ascontiguousarray(mask).view(np.uint8)
-    eroded = np.asarray(cv2.erode(pixels, disk), dtype=np.uint8)
-    if not disk[len(disk) // 2, len(disk) // 2]:
-        eroded &= np.asarray(cv2.dilate(np.ones_like(pixels), disk), dtype=np.uint8)
-    return cv2.dilate(eroded, disk).view(np.bool_) if eroded.any() else np.zeros_like(mask)
+    eroded = np.asarray(cv2.erode(pixels, element), dtype=np.uint8)
+    if not element[len(element) // 2, len(element) // 2]:
+        eroded &= np.asarray(cv2.dilate(np.ones_like(pixels), element), dtype=np.uint8)
+    return cv2.dilate(eroded, element).view(np.bool_) if eroded.any() else np.zeros_like(mask)
 
 
 def open_error(error: Mask, settings: RobotSettings) -> Component | None:
@@ -61,8 +55,8 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
 
     Args:
         error: bool (H, W).
-        settings: a checked robot opens with `centred_disk`, so that nothing leaves the error; a published one with
-            `published_disk`.
+        settings: a checked robot opens with `segarena.arrays.balls.disk`, so that nothing leaves the error; a
+            published one with `published_disk`.
 
     Source: the published robot, `davisinteractive` 1.0.4, by its behaviour.
     """
@@ -74,9 +68,9 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
     radius_px = opening_radius_px(int(np.count_nonzero(crop)), settings)
     if radius_px <= 1:
         return _tight(window, crop)
-    disk = published_disk if settings.mode == "published" else centred_disk
+    disk_of = published_disk if settings.mode == "published" else disk
     while radius_px > 1:
-        left = opened(crop, disk(radius_px))
+        left = opened(crop, disk_of(radius_px))
         if left.any():
             return _tight(window, left)
         radius_px *= _SHRINK
@@ -86,5 +80,4 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
 def _tight(window: Window, mask: Mask) -> Component:
     """Return `mask`, which lies in `window` of the frame, cut to its own window."""
     inner = bounding_window(mask)
-    pairs = zip(window, inner, strict=True)
-    return Component(tuple(slice(o.start + i.start, o.start + i.stop) for o, i in pairs), mask[inner])
+    return Component(from_window(inner, window), mask[inner])

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
+from segarena.arrays.components import Connectivity
 from segarena.arrays.orientation import Grid
 from segarena.datasets.listing import Files, ListedDataset, Tally, some
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, PluginInvalid, SampleInvalid
@@ -75,7 +76,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         label_pattern: str = "{case}",
         class_names: Mapping[Any, Any] | None = None,
         excluded_classes: Sequence[str] = (),
-        connectivity: Literal[6, 18, 26] = 26,
+        connectivity: Connectivity = 26,
         dilation_voxels: int = 0,
         min_voxels: int = 1,
         min_volume_mm3: float = 0.0,

@@ -12,14 +12,22 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, join_windows
+from segarena.arrays.boxes import (
+    Window,
+    bounding_window,
+    from_window,
+    grow_window,
+    is_empty,
+    join_windows,
+    window_shape,
+)
+from segarena.arrays.components import Connectivity, grown_components
 from segarena.errors import PluginInvalid
 from segarena.samples import Mask, Target
 
 Integers: TypeAlias = NDArray[np.integer[Any]]
 Meaning: TypeAlias = Literal["semantic", "instance", "components"]
 
-_SHARED_COORDINATES: Mapping[int, int] = {6: 1, 18: 2, 26: 3}
 # Above this, the numbers that are there are counted instead of all numbers up to the highest.
 _MANY = 1 << 16
 
@@ -69,7 +77,7 @@ class TargetRules:
     """
 
     labels: Meaning = "semantic"
-    connectivity: int = 26
+    connectivity: Connectivity = 26
     dilation_voxels: int = 0
     min_voxels: int = 1
     min_volume_mm3: float = 0.0
@@ -156,20 +164,16 @@ class TargetRules:
         return {_joined(labelled.name, name): some for name, some in classes.items() if some}
 
     def _components(self, name: str, window: Window, mask: Mask, shape: tuple[int, ...]) -> Iterator[_Found]:
-        from scipy import ndimage
-
         if self.dilation_voxels:  # the grown parts may meet outside the window, but not outside the volume
             outer = grow_window(window, self.dilation_voxels, shape)
             mask = np.pad(mask, [(w.start - o.start, o.stop - w.stop) for w, o in zip(window, outer, strict=True)])
             window = outer
-        grown = ndimage.binary_dilation(mask, _ball(self.dilation_voxels)) if self.dilation_voxels else mask
-        structure = ndimage.generate_binary_structure(3, _SHARED_COORDINATES[self.connectivity])
-        labels = np.where(mask, np.asarray(ndimage.label(grown, structure)[0]), 0)
+        labels = grown_components(mask, connectivity=self.connectivity, dilation_voxels=self.dilation_voxels)
         # The dilated components come in the order of their own first voxels, which may differ.
         inner = windows_of(labels)
         ordered = sorted(inner, key=lambda number: _first_voxel(labels, inner[number], number))
         for count, number in enumerate(ordered, start=1):
-            yield _Found(f"{name}/{count}", name, _shifted(inner[number], window), labels[inner[number]] == number)
+            yield _Found(f"{name}/{count}", name, from_window(inner[number], window), labels[inner[number]] == number)
 
     def _attributes(self, label: str, volume_mm3: float) -> dict[str, str | float]:
         kind = self.kind if isinstance(self.kind, str) else self.kind.get(label, "")
@@ -200,7 +204,7 @@ def windows_of(labels: Integers) -> dict[int, Window]:
     if highest >= _MANY:
         crop = np.where(crop > 0, np.searchsorted(numbers, crop) + 1, 0)
     found = cast("list[Window | None]", ndimage.find_objects(crop))
-    return {int(n): _shifted(window, frame) for n, window in zip(numbers, found, strict=True) if window is not None}
+    return {int(n): from_window(window, frame) for n, window in zip(numbers, found, strict=True) if window is not None}
 
 
 def _placed(found: _Found, shape: tuple[int, ...]) -> Mask:
@@ -211,18 +215,9 @@ def _placed(found: _Found, shape: tuple[int, ...]) -> Mask:
 
 
 def _first_voxel(labels: Integers, window: Window, number: int) -> tuple[int, ...]:
-    place = np.unravel_index(int((labels[window] == number).argmax()), tuple(w.stop - w.start for w in window))
+    place = np.unravel_index(int((labels[window] == number).argmax()), window_shape(window))
     return tuple(int(index) + w.start for index, w in zip(place, window, strict=True))
-
-
-def _shifted(inner: Window, outer: Window) -> Window:
-    return tuple(slice(i.start + o.start, i.stop + o.start) for i, o in zip(inner, outer, strict=True))
 
 
 def _joined(first: str, second: str) -> str:
     return f"{first}/{second}" if first else second
-
-
-def _ball(radius: int) -> Mask:
-    offsets = np.mgrid[(slice(-radius, radius + 1),) * 3]
-    return (offsets**2).sum(axis=0) <= radius**2

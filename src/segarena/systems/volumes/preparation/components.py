@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.components import Connectivity, grown_components
 from segarena.systems.volumes.preparation.published import LabelArray
 from segarena.systems.volumes.preparation.volumes import smallest_type
-
-_STEPS = {6: 1, 18: 2, 26: 3}
 
 
 def instances(
     mask: NDArray[np.bool_],
     *,
-    connectivity: Literal[6, 18, 26] = 26,
+    connectivity: Connectivity = 26,
     dilation: int = 0,
     least_voxels: int = 1,
 ) -> LabelArray:
@@ -32,12 +31,7 @@ def instances(
     Returns:
         Labels of the smallest unsigned type; all 0 for an empty mask.
     """
-    from scipy import ndimage
-
-    structure = ndimage.generate_binary_structure(3, _STEPS[connectivity])
-    grown = ndimage.binary_dilation(mask, _ball(dilation)) if dilation else mask
-    labels, _ = ndimage.label(grown, structure)
-    labels = np.where(mask, labels, 0)
+    labels = grown_components(mask, connectivity=connectivity, dilation_voxels=dilation)
     return renumbered(labels, least_voxels=least_voxels)
 
 
@@ -55,8 +49,3 @@ def renumbered(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) -> La
     keeps = sizes >= max(1, least_voxels)
     keeps[0] = False
     return smallest_type(np.where(keeps, np.cumsum(keeps), 0))[labels]
-
-
-def _ball(radius: int) -> NDArray[np.bool_]:
-    offsets = np.mgrid[(slice(-radius, radius + 1),) * 3]
-    return (offsets**2).sum(axis=0) <= radius**2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from segarena.arrays.boxes import window_start
 from segarena.arrays.slices import key_slices, median_slice
 from segarena.prompts import Box, Limits
 from segarena.samples import Shape
@@ -34,7 +35,7 @@ def box_of_volume(target: SlicedTarget, *, is_inclusive: bool = False) -> tuple[
     """
     if not target.slices:
         return ()
-    start = tuple(s.start for s in target.window)
+    start = window_start(target.window)
     stop = tuple(max(s.start + 1, s.stop - is_inclusive) for s in target.window)
     return (Box(start, stop),)
 

@@ -10,7 +10,7 @@ from itertools import accumulate
 import cv2
 import numpy as np
 
-from segarena.arrays.boxes import intersect_windows
+from segarena.arrays.boxes import from_window, intersect_windows, window_start
 from segarena.arrays.components import Component, largest_component
 from segarena.arrays.depth import deepest_voxels
 from segarena.comparison import Comparison, Reference
@@ -107,8 +107,7 @@ def largest_error(comparison: Comparison) -> Component | None:
         found = largest_component(comparison.prediction[window] ^ comparison.target[window], ties="first")
         if found is None:
             return None
-        placed = tuple(slice(s.start + o.start, s.stop + o.start) for s, o in zip(found.window, window, strict=True))
-        return Component(placed, found.mask)
+        return Component(from_window(found.window, window), found.mask)
 
     return comparison.remember("largest error", find)
 
@@ -126,7 +125,7 @@ def lasso_around_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
     if component is None:
         return ()
     number = int(np.argmax([np.count_nonzero(mask) for mask in component.mask]))
-    plane, top, left = (c.start + w.start for c, w in zip(component.window, comparison.window, strict=True))
+    plane, top, left = window_start(from_window(component.window, comparison.window))
     height, width = component.mask.shape[1:]
     target = comparison.target[plane + number, top : top + height, left : left + width]
     outline = _outline(_without_holes(component.mask[number], target != is_missing))

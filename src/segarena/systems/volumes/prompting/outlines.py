@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.balls import disk
 from segarena.arrays.slices import Pixel
 from segarena.samples import Mask
-from segarena.systems.volumes.prompting.sliced import disk
 
 Plane: TypeAlias = Literal["axial", "coronal", "sagittal", "most-errors"]
 """In which plane surplus is scribbled on; "most-errors" takes the better of coronal and sagittal."""

@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, grow_window, is_empty
+from segarena.arrays.boxes import Window, from_window, grow_window, is_empty, window_start
 from segarena.arrays.components import largest_component
 from segarena.arrays.slices import Pixel, snapped_mean
 from segarena.comparison import Comparison
@@ -61,7 +61,7 @@ def middle_line(errors: Mask, window: Window) -> tuple[Position, ...]:
     component = largest_component(errors)
     if component is None:
         return ()
-    first, top, left = (c.start + w.start for c, w in zip(component.window, window, strict=True))
+    first, top, left = window_start(from_window(component.window, window))
     middles = (snapped_mean(mask, origin=(top, left)) for mask in component.mask)
     return tuple((first + number, *middle) for number, middle in enumerate(middles) if middle is not None)
 

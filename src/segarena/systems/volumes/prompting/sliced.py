@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.balls import disk
 from segarena.arrays.boxes import Window, bounding_window, grow_window
 from segarena.arrays.slices import Pixel, snapped_centre, snapped_mean
 from segarena.comparison import Comparison, Memory, Reference
@@ -98,12 +99,6 @@ class SlicedTarget:
         near = cv2.dilate(np.ascontiguousarray(self._mask[index, rows, columns]).view(np.uint8), disk(_RING_START_PX))
         ring = np.greater(cv2.dilate(near, disk(_RING_WIDTH_PX)), near)
         return np.argwhere(ring) + np.array((rows.start, columns.start))
-
-
-def disk(radius_px: int) -> NDArray[np.uint8]:
-    """Return the pixels within `radius_px` of the middle one."""
-    steps = np.arange(-radius_px, radius_px + 1) ** 2
-    return (steps[:, None] + steps[None, :] <= radius_px**2).astype(np.uint8)
 
 
 def comparison_in_volume(turn: Turn) -> Comparison:

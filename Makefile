@@ -30,7 +30,8 @@ tests: $(VENV)/.developed      ## the test suite, with coverage
 bench: $(VENV)/.developed      ## speed, as ratios
 	$(BIN)/python benches/run_all.py
 
-docs: $(VENV)/.documented      ## build the site into site/
+docs: $(VENV)/.documented      ## renew what the pages take from the code, build the site into site/
+	$(BIN)/python docs/reference.py
 	$(BIN)/mkdocs build --strict
 
 install: $(STAMP)      ## make the environment and install segarena into it

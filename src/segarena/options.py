@@ -66,8 +66,7 @@ def options_of(factory: Callable[..., Any]) -> tuple[Option, ...]:
     """Return the options of a class or function, in the order of its signature; `*args` and `**kwargs` are none."""
     scope = getattr(inspect.unwrap(_function(factory)), "__globals__", {})
     meanings: dict[str, str] = {}
-    # Options that a class inherits are explained where they are declared.
-    for one in reversed(inspect.getmro(factory)) if inspect.isclass(factory) else (factory,):
+    for one in reversed(_explaining(factory, scope)):
         meanings |= _meanings(inspect.cleandoc(one.__doc__ or ""))
     return tuple(
         Option(
@@ -202,6 +201,13 @@ def _plain_hint(hint: Any) -> Any:
 
 def _function(factory: Callable[..., Any]) -> Any:
     return factory.__init__ if inspect.isclass(factory) else factory
+
+
+def _explaining(factory: Callable[..., Any], scope: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what explains options: a class and those it inherits from; a function and the class that it returns."""
+    if inspect.isclass(factory):
+        return inspect.getmro(factory)
+    return (factory, _resolved(inspect.signature(factory).return_annotation, scope))
 
 
 def _resolved(annotation: Any, scope: dict[str, Any]) -> Any:

@@ -36,7 +36,7 @@ class PersamSegmenter(SamNetworkSegmenter):
 
     Args:
         family: of the weights.
-        refinements: how many of the two further passes are made.
+        refinements: passes after the guided one: 1 is given its logits, 2 then also the box of its mask.
         threshold: of the upsampled logits; a pixel above it is in.
 
     Source: Zhang et al., Personalize Segment Anything Model with One Shot, ICLR 2024 (arXiv 2305.03048), the variant

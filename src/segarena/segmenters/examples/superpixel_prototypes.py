@@ -61,7 +61,7 @@ class SuperpixelPrototypes:
 
     Args:
         superpixels: about how many an image has.
-        neighbours: how many of the nearest count.
+        neighbours: how many of the nearest on either side count.
         threshold: of the score; a superpixel above it is in.
         refine: "grabcut" refines by colour models seeded where the score is most confident.
 

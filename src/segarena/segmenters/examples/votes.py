@@ -26,7 +26,8 @@ class Votes:
 
     Args:
         segmenter: who answers supports: a plug-in as written, or an object.
-        rule: "vote" or "majority"; see `vote`.
+        rule: "vote", as HSNet: a pixel's votes, divided by the most that any pixel has, are at least one half;
+            "majority": at least half of the supports.
 
     Raises:
         PluginInvalid: another rule, or a segmenter that answers no supports.

@@ -15,7 +15,7 @@ class NetworkSegmenter:
 
     Args:
         weights: a folder, a name on the hub or the authors' own file (see `segarena.segmenters.weights.loading`).
-        device: "auto", "cpu", "cuda" or "cuda:1".
+        device: "cpu", "cuda" or "cuda:1"; "auto" is the first GPU, or the CPU where there is none.
         dtype: the network's floating point numbers.
         allow_download: whether a name on the hub may be fetched.
 
@@ -61,7 +61,8 @@ class BatchingSegmenter(NetworkSegmenter):
     """A network that answers several prompts at once.
 
     Args:
-        batch_size: dialogues decoded at once on a GPU; "auto" asks for its free memory. The CPU does one by one.
+        batch_size: dialogues decoded at once on a GPU; "auto" takes half of its free memory, at most 64. The CPU
+            decodes one by one.
     """
 
     batch_size: int | Literal["auto"] = "auto"

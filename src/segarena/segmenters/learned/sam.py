@@ -48,10 +48,13 @@ class SamFamily(SamNetworkSegmenter):
     """What all of the family have in common; every option is explained in docs/segmenters.md.
 
     Args:
-        mask_choice: of several masks the "best-iou" by the network's own estimate, or the "first", "second", "third".
-        multimask: when the network gives several masks: at a "first-click" alone, "always" or "never".
-        after_negative: "keep" the previous logits, or the "published-reset" of the RClicks code.
-        threshold: of the upsampled logits; a pixel above it is in.
+        mask_choice: which of several masks is taken: the "best-iou" by the network's own estimate (the first of
+            equals), or the "first", "second" or "third".
+        multimask: when the network gives several masks to choose from: after a "first-click" and nothing else, "always"
+            or "never".
+        after_negative: "keep" always hands previous logits back; "published-reset" drops them while there is at most
+            one click of either kind, as the code of RClicks does.
+        threshold: of the upsampled logits; a pixel above it is in. 0 is a probability of one half.
     """
 
     mask_choice: Literal["best-iou", "first", "second", "third"] = "best-iou"

@@ -28,13 +28,14 @@ class Sam2VideoSegmenter(NetworkSegmenter):
     page for what it does with corrections.
 
     Args:
-        scribbles: what is made of a scribble: "points" along it, or a "mask" that hints at the object.
-        scribble_points: how many points, at most.
+        scribbles: "points" along a scribble are clicks; with "mask", positive scribbles go to the prompt encoder as a
+            mask of logits of ±10, drawn one pixel wide, and negative ones stay points.
+        scribble_points: points per scribble: the middles of pieces of equal length; shorter lines give fewer.
         corrections: frames marked in later rounds are decoded with the "memory" of what was tracked, or "alone".
         feed_logits: whether marked frames also get the logits of the previous prediction.
         backwards: whether frames before the first marked one are tracked too.
         threshold: of the upsampled logits; a pixel above it is in.
-        features_gb: what kept features of one video may take in main memory, in GB.
+        features_gb: main memory for the features of one video, in GB; beyond it frames are encoded again.
     """
 
     prompt_kinds = PROMPT_KINDS

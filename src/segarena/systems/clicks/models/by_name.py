@@ -86,7 +86,8 @@ def depth_model(*, border: Border = "background") -> ClickMap:
     """By distance from the edge of the error (the paper's DT).
 
     Args:
-        border: see `segarena.systems.clicks.models.reference.ByDepth`.
+        border: "background": the frame is an edge. "published": it is not, and an error that fills the frame is
+            uniform.
     """
     return ByDepth(border=border)
 
@@ -106,7 +107,7 @@ def saliency_cutout_model(*, saliency: str = CONTRAST) -> ClickMap:
     """By what stands out in the crop when everything off the error is grey (the paper's SM).
 
     Args:
-        saliency: see "saliency-crop".
+        saliency: as for `saliency-crop`.
     """
     return BySaliency(_saliency(saliency), background="grey")
 
@@ -134,7 +135,7 @@ def network_model(
         path: the checkpoint.
         size: of the network; by default as noted in the file, or the paper's.
         device: "cpu", "cuda", ...; "auto" takes a GPU when there is one.
-        antialias: see `segarena.systems.clicks.network.prediction.ClickabilityModel`; False as published.
+        antialias: smooth when a map is made smaller; False as published.
         call_path: "benchmark" or "evaluation", the two published ways from the canvas to the map.
     """
     from segarena.systems.clicks.network.prediction import ClickabilityModel

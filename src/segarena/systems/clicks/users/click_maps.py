@@ -40,7 +40,8 @@ class MapClicker:
         groups: "exact" cuts at the bounds themselves: a pixel across a bound is in either group with its part
             of the mass, equally likely pixels count in row-major order. "published" keeps every pixel whose value is
             between those of the pixels at the bounds, which are wholly in both groups with all their equals.
-        when_solved: see `CentreClicker`.
+        when_solved: "stop" ends the dialogue when no error pixel is left to click; "published" goes on with negative
+            clicks in the first pixel of the frame.
 
     Raises:
         InvalidInput: bounds out of range.
@@ -106,5 +107,14 @@ def depth_clicker(
     groups: Groups = "exact",
     when_solved: WhenSolved = "stop",
 ) -> MapClicker:
-    """Return the user who clicks deep in the error (`DepthMap`); options are those of it and of `MapClicker`."""
+    """Return the user who clicks deep in the error (`DepthMap`).
+
+    Args:
+        border: what lies beyond the frame. "background": the frame is an edge. "object", as in the published distance
+            map: pixels along the frame are not near an edge, and an error that fills the frame is uniform.
+        low: lower bound of the share of all clicks, 0 to 1.
+        high: upper bound, above `low`, at most 1.
+        groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides of a bound.
+        when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in the first pixel.
+    """
     return MapClicker(DepthMap(border=border), low=low, high=high, groups=groups, when_solved=when_solved)

@@ -26,9 +26,9 @@ def group_clicker(
 
     Args:
         click_model: as written, `depth` or `network(path='weights.pt')`; see `segarena list click-models`.
-        low: see `MapClicker`, like all that follows.
-        high: upper bound.
-        groups: "exact" or "published".
-        when_solved: "stop" or "published".
+        low: lower bound of the share of all clicks, 0 to 1.
+        high: upper bound, above `low`, at most 1.
+        groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides of a bound.
+        when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in the first pixel.
     """
     return MapClicker(shared_map(click_model), low=low, high=high, groups=groups, when_solved=when_solved)

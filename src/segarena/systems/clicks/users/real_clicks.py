@@ -102,8 +102,9 @@ class RealFirst:
 
     Args:
         clicks: path of the clicks table.
-        dataset: see `FirstClicks`.
-        other_size: see `FirstClicks`.
+        dataset: only rows of this dataset of the table; None takes all.
+        other_size: on an image of another size than in the table, "scale" moves the clicks with it, if the proportions
+            are the same; "published" takes the coordinates as they are and clips them.
     """
 
     prompt_kinds = frozenset({"click"})
@@ -126,8 +127,8 @@ class SampledFirst:
 
     Args:
         clicks: path of the clicks table; only the number of clicks on each target is taken from it.
-        click_model: as written, see `group`.
-        dataset: see `FirstClicks`.
+        click_model: where people click, as written in `segarena list click-models`.
+        dataset: only rows of this dataset of the table; None takes all.
     """
 
     prompt_kinds = frozenset({"click"})

@@ -31,7 +31,8 @@ class SaliencyOnly:
     """A control that answers with what stands out in the image, whatever it is shown: what saliency alone is worth.
 
     Args:
-        saliency: "boundary-contrast", "spectral-residual", a folder of maps, or `file.py:function`.
+        saliency: "boundary-contrast" (colour unlike that of the image's sides), "spectral-residual", a folder of maps,
+            or `file.py:function`.
         threshold: of the map, above 0 and up to 1; a pixel that reaches it is in.
 
     Raises:

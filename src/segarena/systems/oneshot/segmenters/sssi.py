@@ -96,7 +96,8 @@ class Sssi:
 
     Args:
         segmenter: who answers supports: a plug-in as written, or an object.
-        mode: "oracle", "feedback" or "always".
+        mode: who knows that the target is not salient: "oracle" looks at the truth, as the paper does; "feedback":
+            whoever asks says so by asking once more, as the user `support-again` does; "always" blurs every query.
         saliency: "boundary-contrast", "spectral-residual", a folder of maps, or `file.py:function`.
         threshold: of the map, above 0 and up to 1; the region is where it is reached.
         sigma: of the Gaussian, as a share of the image's longer side.

@@ -1,0 +1,71 @@
+"""Write what the program says of itself into the pages: `python docs/reference.py`. The tests say when a page is stale.
+
+Two kinds of blocks are written, wherever a page has them: the help of a command, between the fences of
+```text title="segarena NAME --help"```, and the options of plug-ins, between `<!-- options of KIND NAME, NAME -->` and
+`<!-- end of options -->`, each with the sentence that the docstring of the plug-in gives it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from segarena.cli.main import app
+from segarena.options import expected, options_of
+from segarena.registry import find
+
+PAGES = Path(__file__).parent
+HELP = re.compile(r'(```text title="segarena ?(?P<command>[a-z -]*?) --help"\n)(?P<text>.*?)(```)', re.DOTALL)
+OPTIONS = re.compile(
+    r"(<!-- options of (?P<kind>[a-z-]+) (?P<names>[\w, -]+?) -->\n)(?P<text>.*?)(<!-- end of options -->)", re.DOTALL
+)
+
+
+def help_text(command: str) -> str:
+    """Return the help of `segarena COMMAND` as printed 80 columns wide, spaces at line ends apart."""
+    terminal = {"COLUMNS": "80", "TERM": "dumb"}
+    printed = CliRunner(env=terminal).invoke(app, [*command.split(), "--help"]).stdout
+    lines = [line.rstrip() for line in printed.strip().splitlines()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+
+def options_table(kind: str, names: str) -> str:
+    """Return the options of plug-ins that have the same ones, as a table in Markdown.
+
+    Raises:
+        ValueError: they have different options, or a docstring says nothing of one.
+    """
+    first, *others = (options_of(find(kind, name)) for name in names.split(", "))
+    if any([str(option) for option in other] != [str(option) for option in first] for other in others):
+        raise ValueError(f"{kind} {names}: expected plug-ins with the same options; give each a block of its own")
+    if unsaid := [option.name for option in first if not option.meaning]:
+        raise ValueError(f"{kind} {names}: the docstring says nothing of {', '.join(unsaid)}; add it under Args")
+    rows = ["| option | default | takes | meaning |", "| --- | --- | --- | --- |"]
+    for option in first:
+        default = "needed" if option.is_required else f"`{option.default!r}`"
+        told = f"{expected(option.hint)} | {option.meaning}"
+        rows.append(f"| `{option.name}` | {default} | {told} |")
+    return "\n".join(rows) + "\n"
+
+
+def renewed(page: str) -> str:
+    """Return a page with every block as the program says it now."""
+    page = HELP.sub(lambda block: block[1] + help_text(block["command"]) + block[4], page)
+    return OPTIONS.sub(lambda block: f"{block[1]}\n{options_table(block['kind'], block['names'])}\n{block[5]}", page)
+
+
+def pages() -> Iterator[tuple[Path, str, str]]:
+    """Yield each page that has blocks: its file, its text, and its text as it should be."""
+    for path in sorted(PAGES.rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if HELP.search(text) or OPTIONS.search(text):
+            yield path, text, renewed(text)
+
+
+if __name__ == "__main__":
+    for file, before, after in pages():
+        if before != after:
+            file.write_text(after, encoding="utf-8")

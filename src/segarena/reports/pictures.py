@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import Any, Protocol, TypeVar
 
 from segarena.arrays.boxes import bounding_window
@@ -13,9 +12,10 @@ from segarena.errors import PluginError
 from segarena.reports.charts import sparkline
 from segarena.reports.overlays import View, jpeg_uri, outline, positions_of, prompt_marks, view_of
 from segarena.reports.reading import DialogueRecord, Run
+from segarena.reports.rendering import macros
 from segarena.reports.series import area_statistic
 from segarena.reports.tables import thresholds_of
-from segarena.reports.wording import metric_name
+from segarena.reports.wording import count_text, metric_name
 from segarena.samples import ImageSample, Mask, Sample, Target
 
 HARDEST = 12
@@ -85,63 +85,39 @@ class ImagePictures:
 
     def lead(self) -> str:
         """Explain the outlines and marks."""
-        return (
-            '<p class="lead">The hardest targets first, then others from hard to easy. Left: the target (<i class="key '
-            f'truth"></i>) and all {self.word}s in order, on the object (<i class="key pos"></i>) or off it '
-            '(<i class="key neg"></i>); grey (<i class="key ignored"></i>) is not judged. Right: the prediction '
-            f'(<i class="key guess"></i>) after some of the {self.word}s, the newest one large.</p>'
-        )
+        return str(_html().lead(self.word))
 
     def strip(
         self, run: Run, dialogue: DialogueRecord, sample: ImageSample, target: Target, anchor: str, *, is_named: bool
     ) -> str:
         """Return the photograph with target and prompts, then the predictions."""
-        masks = _chosen(run.masks(dialogue.key))
-        masks = {round_: mask for round_, mask in masks.items() if mask.shape == sample.shape}
+        kept = {number: mask for number, mask in run.masks(dialogue.key).items() if mask.shape == sample.shape}
+        masks = {number: kept[number] for number in evenly(sorted(kept), MOST_PANELS)}
         rounds = [json.loads(text) for text in dialogue.prompts]
         view = _view(sample, target, masks, rounds)
         statistic = area_statistic(run)
-        values = dialogue.values[statistic.metric]
-        shared = (
-            f'<svg class="shared" width="0" height="0" aria-hidden="true"><defs>'
-            f'<image id="{anchor}-i" width="{view.width:.1f}" height="{view.height:.1f}" preserveAspectRatio="none" '
-            f'href="{jpeg_uri(sample.image, view)}"/>'
-            f'<path id="{anchor}-t" d="{outline(target.mask, view)}"/>'
-            f'<path id="{anchor}-x" d="{"" if target.ignore is None else outline(target.ignore, view)}"/></defs></svg>'
+        metric, values = metric_name(statistic.metric), dialogue.values[statistic.metric]
+        return str(
+            _html().strip(
+                anchor,
+                view,
+                run.label if is_named else "",
+                jpeg_uri(sample.image, view),
+                outline(target.mask, view),
+                "" if target.ignore is None else outline(target.ignore, view),
+                f"target and {count_text(len(rounds), self.word)}",
+                prompt_marks(rounds, view, is_large=True),
+                sparkline(values, thresholds_of(run, statistic.metric), title=f"{metric} after each round"),
+                [
+                    (
+                        *_caption(values, number, metric, self.word),
+                        outline(mask, view),
+                        prompt_marks(rounds[:number], view, is_large=False),
+                    )
+                    for number, mask in masks.items()
+                ],
+            )
         )
-        metric, panels = metric_name(statistic.metric), ""
-        for round_, mask in masks.items():
-            panels += _panel(view, anchor, mask, rounds[:round_], _caption(values, round_, metric, self.word))
-        marks = thresholds_of(run, statistic.metric)
-        chart = sparkline(values, marks, title=f"{metric} after each round")
-        title = f"<h4>{escape(run.label)}</h4>" if is_named else ""
-        count = f"{len(rounds)} {self.word}{'' if len(rounds) == 1 else 's'}"
-        return (
-            f'<section class="strip">{title}{shared}<figure class="photo">{_photo(view, anchor, rounds)}'
-            f"<figcaption><span>target and {count}</span>{chart}</figcaption></figure>"
-            f'<div class="rounds">{panels}</div></section>'
-        )
-
-
-def _photo(view: View, anchor: str, rounds: Sequence[Sequence[Mapping[str, Any]]]) -> str:
-    return (
-        f'<svg class="picture" viewBox="{view.box}" role="img" aria-label="photograph, target and prompts">'
-        f'<use href="#{anchor}-i"/><use href="#{anchor}-x" class="ignored"/>'
-        f'<use href="#{anchor}-t" class="truth halo"/><use href="#{anchor}-t" class="truth"/>'
-        f"{prompt_marks(rounds, view, is_large=True)}</svg>"
-    )
-
-
-def _panel(
-    view: View, anchor: str, mask: Mask, rounds: Sequence[Sequence[Mapping[str, Any]]], caption: tuple[str, str]
-) -> str:
-    return (
-        f'<figure><svg class="picture" viewBox="{view.box}" role="img" aria-label="prediction after {caption[0]}">'
-        f'<use href="#{anchor}-i"/><use href="#{anchor}-x" class="ignored"/>'
-        f'<path d="{outline(mask, view)}" class="guess" fill-rule="evenodd"/>'
-        f'<use href="#{anchor}-t" class="truth thin"/>{prompt_marks(rounds, view, is_large=False)}</svg>'
-        f"<figcaption><span>{escape(caption[0])}</span><b>{escape(caption[1])}</b></figcaption></figure>"
-    )
 
 
 def _caption(values: Sequence[float], round_: int, metric: str, word: str) -> tuple[str, str]:
@@ -149,12 +125,15 @@ def _caption(values: Sequence[float], round_: int, metric: str, word: str) -> tu
     return f"{word} {round_}", f"{metric} {value:.3f}" if math.isfinite(value) else "–"
 
 
-def _chosen(masks: Mapping[int, Mask]) -> dict[int, Mask]:
-    """Return at most `MOST_PANELS` of the kept rounds: the first, the last, and others evenly between."""
-    rounds = sorted(masks)
-    if len(rounds) > MOST_PANELS:
-        rounds = [rounds[round(i * (len(rounds) - 1) / (MOST_PANELS - 1))] for i in range(MOST_PANELS)]
-    return {round_: masks[round_] for round_ in rounds}
+def evenly(values: Sequence[int], most: int) -> list[int]:
+    """Return at most `most` of the values: the first, the last, and others evenly between."""
+    if len(values) <= most:
+        return list(values)
+    return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]
+
+
+def _html() -> Any:
+    return macros("segarena.reports", "photographs.html")
 
 
 def _view(

@@ -10,6 +10,8 @@ from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from segarena.reports.axes import px
+
 
 @cache
 def templates(package: str) -> Environment:
@@ -18,7 +20,14 @@ def templates(package: str) -> Environment:
     Whatever they print is escaped unless it is `Markup`; a value that is missing is an error.
     """
     loader = ChoiceLoader([PackageLoader(package), PackageLoader("segarena.reports")])
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters["px"] = px
+    return made
+
+
+def macros(package: str, template: str) -> Any:
+    """Return the macros of a template as functions that return HTML."""
+    return templates(package).get_template(template).module
 
 
 def document(package: str, template: str, *, style: str = "", script: str = "", **values: Any) -> str:

@@ -14,7 +14,7 @@ from segarena.reports import terminal_table, write_report
 from segarena.reports.reading import read_runs
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
 from segarena.systems.videos.page.page import DavisPage, sequence_sheet, summary_sheet
-from segarena.systems.videos.page.pictures import kept_labels, shown_frames, spread
+from segarena.systems.videos.page.pictures import kept_labels, shown_frames
 from segarena.systems.videos.page.runs import timed_runs
 
 FRAMES = 5
@@ -179,8 +179,6 @@ def test_shown_frames_are_those_drawn_in_and_others_between():
     line = {"kind": "scribble", "points": [[7.0, 1, 1], [7.0, 2, 2]]}
     assert shown_frames(24, [[line], [line]]) == [0, 7, 11, 15, 19, 23]
     assert shown_frames(3, [[]]) == [0, 1, 2]
-    assert spread([1, 2, 3, 4, 5, 6, 7, 8], 4) == [1, 3, 6, 8]
-    assert spread([1, 2], 4) == [1, 2]
 
 
 class FailsForOne(Shifted):

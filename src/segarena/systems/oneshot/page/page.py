@@ -32,11 +32,6 @@ from segarena.systems.oneshot.page.tables import toss_sheets
 FOLDED = frozenset({"classes", "folds", "parts-folds"})
 MOST_TINY = 12
 """A longer table of tiny cells is folded away."""
-LEAD_OF_PICTURES = Html(
-    '<p class="lead">Two pairs of every part, a quarter and three quarters of the way from its lowest to its highest '
-    'IoU, the mean over segmenters. Target and masks of supports are outlined (<i class="key truth"></i>), '
-    'predictions filled (<i class="key guess"></i>); grey (<i class="key ignored"></i>) is not judged.</p>'
-)
 
 
 @page("toss")
@@ -70,12 +65,11 @@ class TossPage(Page):
         notes = map(Note, [*self.problems, failed_text(base), passes_text(self.runs)])
         made = toss_figures(base, settings_of(self.runs[0])) if base else []
         pictures, missing = toss_pictures(self.runs)
-        drawn = [LEAD_OF_PICTURES, Html(pictures)] if pictures else []
         return [
             Section("scores", "Scores", [*self._shown("scores", "miou", "folds"), *notes]),
             Section("tiers", "Tiers", [*self._shown(*tiers), *made, *self._shown("parts-folds", "tiny", "classes")]),
             Section("bias", "Bias", self._shown("salience", "supports")),
-            Section("pairs", "Pairs", [*map(Note, missing), *drawn]),
+            Section("pairs", "Pairs", [*map(Note, missing), Html(pictures)]),
         ]
 
     def files(self) -> dict[str, str]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segarena.reports.gallery import open_dataset
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.reading import DialogueRecord, Run
-from segarena.samples import ImageSample, Mask, Support
+from segarena.reports.rendering import macros
+from segarena.samples import ImageSample, Support
 from segarena.systems.oneshot.page.parts import LEVEL_NAMES, PARTS
 from segarena.systems.oneshot.page.runs import NEGATIVE, TIERS, kind_of
 from segarena.systems.oneshot.scoring.spurious import KINDS
@@ -29,9 +28,9 @@ SHARES = (0.25, 0.75)
 
 
 def toss_pictures(runs: Sequence[Run]) -> tuple[str, list[str]]:
-    """Return two pairs of every partition and level, each with the predictions of all runs; and what cannot be shown.
+    """Return two pairs of every part with the predictions of all runs, as HTML; and what cannot be shown.
 
-    A dataset that cannot be opened any more is said, and the rest of the report stays.
+    Parts are partitions and levels. A dataset that cannot be opened any more is said, and the rest of the report stays.
     """
     cards: list[str] = []
     notes: dict[str, None] = {}
@@ -52,7 +51,7 @@ def toss_pictures(runs: Sequence[Run]) -> tuple[str, list[str]]:
             except Exception as error:  # a dataset is foreign code; without it the report still has its numbers
                 words = " ".join(f"{type(error).__name__}: {error}".split())
                 notes[f"Pair {key[1]} cannot be shown: {words}."] = None
-    return "".join(cards), list(notes)
+    return (f"{_html().lead()}{''.join(cards)}" if cards else ""), list(notes)
 
 
 def chosen_pairs(runs: Sequence[Run]) -> list[tuple[str, str]]:
@@ -91,25 +90,23 @@ def _card(runs: Sequence[Run], key: tuple[str, str], sample: Any, anchor: str) -
     target = next(target for target in sample.targets if target.id == key[1])
     dialogues = [next(d for d in run.about(*key, run.users[0]) if d.failure is None) for run in runs]
     view = _view(sample.shape)
-    shared = (
-        '<svg class="shared" width="0" height="0" aria-hidden="true"><defs>'
-        f'<image id="{anchor}-i" width="{view.width:.1f}" height="{view.height:.1f}" preserveAspectRatio="none" '
-        f'href="{jpeg_uri(sample.image, view)}"/><path id="{anchor}-t" d="{outline(target.mask, view)}"/>'
-        f'<path id="{anchor}-x" d="{"" if target.ignore is None else outline(target.ignore, view)}"/></defs></svg>'
-    )
     told: Mapping[str, Any] = target.attributes
-    figures = [
-        _figure(view, _query(anchor), "query", "query, target"),
-        *_supports(sample.supports.get(target.id, ())),
-        *(_prediction(run, dialogue, view, anchor) for run, dialogue in zip(runs, dialogues, strict=True)),
-    ]
+    supports = _supports(sample.supports.get(target.id, ()))
     *_, tier, part = _part(dialogues[0])
-    right = " · right: nothing" if told.get("level") in NEGATIVE else ""
-    width = f"--columns:{min(COLUMNS, max(4, len(figures)))}"
-    return (
-        f'<article class="scene" id="{anchor}"><header><h3>{escape(" · ".join(filter(None, (tier, part))))}</h3>'
-        f'<p>{escape(target.label)}{right}</p><p class="who">{escape(target.id)}</p></header>'
-        f'<section class="strip even" style="{width}">{shared}{"".join(figures)}</section></article>'
+    return str(
+        _html().card(
+            anchor,
+            " · ".join(filter(None, (tier, part))),
+            target.label + (" · right: nothing" if told.get("level") in NEGATIVE else ""),
+            target.id,
+            min(COLUMNS, max(4, 1 + len(supports) + len(runs))),
+            view,
+            jpeg_uri(sample.image, view),
+            outline(target.mask, view),
+            "" if target.ignore is None else outline(target.ignore, view),
+            supports,
+            [_prediction(run, dialogue, view) for run, dialogue in zip(runs, dialogues, strict=True)],
+        )
     )
 
 
@@ -118,49 +115,26 @@ def _view(shape: tuple[int, ...]) -> View:
     return View((slice(0, height), slice(0, width)), PICTURE_PX / max(height, width))
 
 
-def _query(anchor: str) -> str:
-    return (
-        f'<use href="#{anchor}-i"/><use href="#{anchor}-x" class="ignored"/>'
-        f'<use href="#{anchor}-t" class="truth halo"/><use href="#{anchor}-t" class="truth"/>'
-    )
+def _supports(supports: Sequence[Support]) -> list[tuple[View, str, str, str]]:
+    """Return view, photograph, outline and caption of the supports that are shown."""
+    shown: list[tuple[View, str, str, str]] = []
+    for support in supports[:MOST_SUPPORTS]:
+        view = _view(support.sample.image.shape[:2])
+        drawn = outline(np.asarray(support.mask, dtype=np.bool_), view)
+        more = len(supports) - MOST_SUPPORTS if len(shown) + 1 == MOST_SUPPORTS else 0
+        caption = f"support, {more} more" if more > 0 else "support"
+        shown.append((view, jpeg_uri(support.sample.image, view), drawn, caption))
+    return shown
 
 
-def _supports(supports: Sequence[Support]) -> list[str]:
-    shown = [
-        _support(support.sample.image, np.asarray(support.mask, dtype=np.bool_)) for support in supports[:MOST_SUPPORTS]
-    ]
-    more = len(supports) - MOST_SUPPORTS
-    return [
-        _figure(view, inside, "support", "support" + (f", {more} more" if more > 0 and place == len(shown) - 1 else ""))
-        for place, (view, inside) in enumerate(shown)
-    ]
-
-
-def _support(image: NDArray[np.uint8], mask: Mask) -> tuple[View, str]:
-    view = _view(image.shape[:2])
-    drawn = outline(mask, view)
-    return view, (
-        f'<image width="{view.width:.1f}" height="{view.height:.1f}" preserveAspectRatio="none" '
-        f'href="{jpeg_uri(image, view)}"/><g class="truth halo"><path d="{drawn}"/></g>'
-        f'<g class="truth"><path d="{drawn}"/></g>'
-    )
-
-
-def _prediction(run: Run, dialogue: DialogueRecord, view: View, anchor: str) -> str:
+def _prediction(run: Run, dialogue: DialogueRecord, view: View) -> tuple[str, str, str]:
+    """Return the run's name, the IoU and the outline."""
     kept = run.masks(dialogue.key)
     mask = kept.get(max(kept, default=0))
-    drawn = "" if mask is None else outline(mask, view)
-    inside = (
-        f'<use href="#{anchor}-i"/><use href="#{anchor}-x" class="ignored"/>'
-        f'<path d="{drawn}" class="guess" fill-rule="evenodd"/><use href="#{anchor}-t" class="truth thin"/>'
-    )
-    value = "not kept" if mask is None else f"IoU {dialogue.values['iou'][-1]:.3f}"
-    return _figure(view, inside, f"prediction of {run.label}", run.label, value)
+    if mask is None:
+        return run.label, "not kept", ""
+    return run.label, f"IoU {dialogue.values['iou'][-1]:.3f}", outline(mask, view)
 
 
-def _figure(view: View, inside: str, title: str, caption: str, value: str = "") -> str:
-    strong = f"<b>{escape(value)}</b>" if value else ""
-    return (
-        f'<figure><svg class="picture" viewBox="{view.box}" role="img" aria-label="{escape(title)}">{inside}</svg>'
-        f"<figcaption><span>{escape(caption)}</span>{strong}</figcaption></figure>"
-    )
+def _html() -> Any:
+    return macros("segarena.systems.oneshot.page", "pairs.html")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from segarena.arrays.rle import decode_rle
 from segarena.reports.axes import Frame, px
 from segarena.reports.charts import colour_class
 from segarena.reports.overlays import View, jpeg_uri, outline
-from segarena.reports.pictures import HARDEST, STRIPS, pictures
+from segarena.reports.pictures import HARDEST, STRIPS, evenly, pictures
 from segarena.reports.reading import DialogueRecord, Key, Run
+from segarena.reports.rendering import macros
 from segarena.samples import Labels, Mask, Target, VideoSample
 
 COLUMNS = 6
@@ -43,42 +44,49 @@ class VideoPictures:
 
     def lead(self) -> str:
         """Explain rows, lines and curves."""
-        return (
-            '<p class="lead">The hardest videos first. The upper row has the objects of some frames, each in its '
-            "colour. The rows below have the predictions after some interactions, with the lines that were drawn just "
-            "before; black ones are on the background. Beside them J&amp;F of every frame, from 0 to 1: a dashed line "
-            "is a frame that was drawn in, a dot one that is shown.</p>"
-        )
+        return str(_html().lead())
 
     def strip(
         self, run: Run, dialogue: DialogueRecord, sample: VideoSample, target: Target, anchor: str, *, is_named: bool
     ) -> str:
         """Return the target's frames, and below them some predictions with what was drawn just before."""
         kept = {number: mask for number, mask in kept_labels(run, dialogue.key).items() if mask.shape == sample.shape}
-        rounds = spread(sorted(kept), ROWS)
+        rounds = evenly(sorted(kept), ROWS)
         prompts = [json.loads(text) for text in dialogue.prompts]
         frames = shown_frames(len(sample.frames), [prompts[number - 1] for number in rounds])
-        view = View(
-            (slice(0, sample.frame_shape[0]), slice(0, sample.frame_shape[1])), WIDTH_PX / sample.frame_shape[1]
-        )
-        shared = "".join(
-            f'<image id="{anchor}-{frame}" width="{px(view.width)}" height="{px(view.height)}" '
-            f'preserveAspectRatio="none" href="{jpeg_uri(sample.frames[frame], view)}"/>'
-            for frame in frames
-        )
-        named = [(frame, f"<figcaption><span>frame {frame}</span></figcaption>") for frame in frames]
-        truth = "".join(_cell(anchor, view, frame, target.mask, (), name) for frame, name in named) + _legend(target)
-        rows = "".join(
-            "".join(_cell(anchor, view, frame, kept[number], prompts[number - 1]) for frame in frames)
-            + _plot(run, dialogue, number, frames, prompts[number - 1])
-            for number in rounds
-        )
-        missing = "" if kept else ' <b class="alarm">no prediction was kept</b>'
+        height, width = sample.frame_shape
+        view = View((slice(0, height), slice(0, width)), WIDTH_PX / width)
         title = f"{run.label}, " if is_named else ""
-        head = f"<h4>{escape(title)}{len(dialogue.prompts)} interactions{missing}</h4>"
-        defs = f'<svg class="shared" width="0" height="0" aria-hidden="true"><defs>{shared}</defs></svg>'
-        style = f"--columns:{COLUMNS + 1}"
-        return f'<section class="strip even" style="{style}">{head}{defs}{truth}{rows}</section>'
+        return str(
+            _html().strip(
+                anchor,
+                f"{title}{len(dialogue.prompts)} interactions",
+                view,
+                [(frame, jpeg_uri(sample.frames[frame], view)) for frame in frames],
+                [colour_class(number) for number in range(target.objects)],
+                [_frame(view, frame, target.mask, ()) for frame in frames],
+                [_row(run, dialogue, number, view, frames, kept[number], prompts[number - 1]) for number in rounds],
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFrame:
+    """A frame as the page has it: outlines of objects and lines drawn in it, each with the CSS class of its colour."""
+
+    number: int
+    objects: Sequence[tuple[str, str]]
+    lines: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRow:
+    """The frames after an interaction, with the chart of J&F and its mean."""
+
+    number: int
+    frames: Sequence[ShownFrame]
+    chart: str
+    value: str
 
 
 def kept_labels(run: Run, key: Key) -> dict[int, Labels]:
@@ -103,17 +111,10 @@ def frame_values(run: Run, key: Key, round_: int) -> NDArray[np.float64]:
     return rows.group_by("frame").agg(value).sort("frame")["value"].to_numpy()
 
 
-def spread(values: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` of the values: the first, the last, and others evenly between."""
-    if len(values) <= most:
-        return list(values)
-    return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]
-
-
 def shown_frames(count: int, prompts: Sequence[Sequence[Mapping[str, Any]]]) -> list[int]:
     """Return which frames are shown: those that were drawn in, and of the others some, evenly spread."""
     drawn = sorted({int(point[0]) for given in prompts for prompt in given for point in prompt.get("points", ())})
-    chosen = spread(drawn, COLUMNS - 1)
+    chosen = evenly(drawn, COLUMNS - 1)
     while len(chosen) < min(COLUMNS, count):
         chosen.append(
             max(range(count), key=lambda frame: (min([abs(frame - other) for other in chosen] or [0]), -frame))
@@ -121,42 +122,53 @@ def shown_frames(count: int, prompts: Sequence[Sequence[Mapping[str, Any]]]) -> 
     return sorted(chosen)
 
 
-def _cell(
-    anchor: str, view: View, frame: int, labels: Labels | Mask, prompts: Sequence[Mapping[str, Any]], name: str = ""
-) -> str:
-    paths = "".join(
-        f'<path d="{outline(labels[frame] == number, view)}" class="object {colour_class(int(number) - 1)}"/>'
-        for number in np.unique(labels[frame]).tolist()
-        if number
+def _frame(view: View, frame: int, labels: Labels | Mask, prompts: Sequence[Mapping[str, Any]]) -> ShownFrame:
+    numbers = [int(number) for number in np.unique(labels[frame]).tolist() if number]
+    lines = [(_colour(prompt), _line(prompt, frame, view)) for prompt in prompts]
+    return ShownFrame(
+        number=frame,
+        objects=[(colour_class(number - 1), outline(labels[frame] == number, view)) for number in numbers],
+        lines=[(css, points) for css, points in lines if points],
     )
-    lines = "".join(_line(prompt, frame, view) for prompt in prompts)
-    return (
-        f'<figure><svg class="picture" viewBox="{view.box}" role="img" aria-label="frame {frame}">'
-        f'<use href="#{anchor}-{frame}"/>{paths}{lines}</svg>{name}</figure>'
-    )
+
+
+def _colour(prompt: Mapping[str, Any]) -> str:
+    return colour_class(int(prompt["object_id"]) - 1) if prompt["object_id"] else "ground"
 
 
 def _line(prompt: Mapping[str, Any], frame: int, view: View) -> str:
+    """Return the points of what was drawn in a frame; a single one twice, so that it shows."""
     points = [point for point in prompt.get("points", ()) if int(point[0]) == frame]
-    if not points:
-        return ""
-    path = " ".join(
-        f"{px(x)},{px(y)}" for x, y in (view.place(point[1], point[2]) for point in points[:: _step(points)])
-    )
-    colour = colour_class(int(prompt["object_id"]) - 1) if prompt["object_id"] else "ground"
-    ends = f'points="{path} {path.rpartition(" ")[2]}"'
-    return f'<polyline {ends} class="scribbled halo"/><polyline {ends} class="scribbled {colour}"/>'
+    places = [view.place(point[1], point[2]) for point in points[:: _step(points)]]
+    return " ".join(f"{px(x)},{px(y)}" for x, y in [*places, *places[-1:]])
 
 
 def _step(points: Sequence[Any]) -> int:
     return max(1, len(points) // 40)
 
 
-def _plot(
-    run: Run, dialogue: DialogueRecord, number: int, frames: Sequence[int], prompts: Sequence[Mapping[str, Any]]
+def _row(
+    run: Run,
+    dialogue: DialogueRecord,
+    number: int,
+    view: View,
+    frames: Sequence[int],
+    labels: Labels,
+    prompts: Sequence[Mapping[str, Any]],
+) -> ShownRow:
+    values = frame_values(run, dialogue.key, number)
+    return ShownRow(
+        number=number,
+        frames=[_frame(view, frame, labels, prompts) for frame in frames],
+        chart=_chart(values, number, frames, prompts),
+        value=f"{values.mean():.3f}" if len(values) else "–",
+    )
+
+
+def _chart(
+    values: NDArray[np.float64], number: int, frames: Sequence[int], prompts: Sequence[Mapping[str, Any]]
 ) -> str:
     """Return J&F of each frame after an interaction, with the frames that were drawn in."""
-    values = frame_values(run, dialogue.key, number)
     frame = Frame(160, 88, f"J&F of each frame after interaction {number}", left=4, right=4, top=4, bottom=4)
     x_scale, y_scale = frame.x_scale(0, max(1, len(values) - 1)), frame.y_scale(0, 1)
     for level in (0.0, 0.5, 1.0):
@@ -168,15 +180,11 @@ def _plot(
     for shown in frames:
         if shown < len(values):
             frame.draw(f'<circle cx="{px(x_scale(shown))}" cy="{px(y_scale(values[shown]))}" r="2" class="dot c0"/>')
-    told = f"{values.mean():.3f}" if len(values) else "–"
-    return f"<figure>{frame.svg()}<figcaption><span>after {number}</span><b>J&amp;F {told}</b></figcaption></figure>"
+    return frame.svg()
 
 
-def _legend(target: Target) -> str:
-    entries = "".join(
-        f'<li class="{colour_class(number)}"><i></i>{number + 1}</li>' for number in range(target.objects)
-    )
-    return f'<figure><ul class="legend">{entries}</ul><figcaption><span>objects</span></figcaption></figure>'
+def _html() -> Any:
+    return macros("segarena.systems.videos.page", "frames.html")
 
 
 @lru_cache(maxsize=4)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import cv2
@@ -22,6 +21,7 @@ from segarena.reports.axes import px
 from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline
 from segarena.reports.pictures import pictures
 from segarena.reports.reading import DialogueRecord, Run
+from segarena.reports.rendering import macros
 from segarena.reports.wording import count_text, metric_name
 from segarena.samples import Mask, Target, VolumeSample
 
@@ -86,13 +86,7 @@ class VolumePictures:
 
     def lead(self) -> str:
         """Explain slices, outlines and marks."""
-        return (
-            '<p class="lead">The hardest targets first, then others from hard to easy, each with the user who did '
-            'worst. Slices lie through the middle of the target (<i class="key truth"></i>); with the last prediction '
-            '(<i class="key guess"></i>) and all prompts: on the object (<i class="key pos"></i>), off it '
-            '(<i class="key neg"></i>), faint where they lie on other slices. Superior or anterior is up; '
-            "the patient's right is on the left, and anterior in sagittal slices.</p>"
-        )
+        return str(_html().lead())
 
     def strip(
         self, run: Run, dialogue: DialogueRecord, sample: VolumeSample, target: Target, anchor: str, *, is_named: bool
@@ -103,20 +97,32 @@ class VolumePictures:
         truth = target.mask > 0
         guess: Mask = masks[last] > 0 if last else np.zeros(sample.shape, dtype=np.bool_)
         prompts = [prompt for text in dialogue.prompts for prompt in json.loads(text)]
-        low, high = contrast(sample.voxels)
-        figures = "".join(
-            _figure(shown, sample.voxels, (low, high), truth, guess, prompts)
-            for shown in slices_of(truth, guess, prompts, sample.spacing_mm)
-        )
+        levels = contrast(sample.voxels)
+        shown = [
+            _shown(cut, sample.voxels, levels, truth, guess, prompts)
+            for cut in slices_of(truth, guess, prompts, sample.spacing_mm)
+        ]
         title = f"{run.label}: " if is_named else ""
         told = ", ".join(
             f"{metric_name(m)} {v[-1]:.3f}" for m, v in dialogue.values.items() if m in ("dice", "nsd") and v
         )
         effort = f"{dialogue.efforts[-1]:g} interactions" if dialogue.efforts else ""
         words = f"{title}{told} after {count_text(len(dialogue.prompts), 'round')}, {effort}"
-        missing = "" if last else ' <b class="alarm">no prediction was kept</b>'
-        head = f"<h4>{escape(words)}{missing}</h4>"
-        return f'<section class="strip even" style="--columns:3">{head}{figures}</section>'
+        return str(_html().strip(words, shown, is_kept=bool(last)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSlice:
+    """A slice as the page has it: pictures and outlines as SVG, the slice's number counted from 1."""
+
+    name: str
+    number: int
+    count: int
+    view: View
+    picture: str
+    guess: str
+    truth: str
+    marks: str
 
 
 def slices_of(
@@ -159,31 +165,36 @@ def _slice(axis: int, index: int, window: Window, spacing_mm: tuple[float, float
     return Slice(axis, index, window, (scale * spacing_mm[rows], scale * spacing_mm[columns]))
 
 
-def _figure(
-    shown: Slice,
+def _shown(
+    cut: Slice,
     voxels: NDArray[Any],
     levels: tuple[float, float],
     truth: Mask,
     guess: Mask,
     prompts: Sequence[Mapping[str, Any]],
-) -> str:
-    height, width = (max(1, round(length)) for length in shown.size)
+) -> ShownSlice:
+    height, width = (max(1, round(length)) for length in cut.size)
     view = View((slice(0, height), slice(0, width)), 1.0)
-    grey = np.nan_to_num((np.asarray(shown.cut(voxels), dtype=np.float64) - levels[0]) / (levels[1] - levels[0]))
+    grey = np.nan_to_num((np.asarray(cut.cut(voxels), dtype=np.float64) - levels[0]) / (levels[1] - levels[0]))
     picture = cv2.resize((255 * grey.clip(0, 1)).astype(np.uint8), (width, height), interpolation=cv2.INTER_LINEAR)
-    uri = jpeg_uri(np.repeat(np.asarray(picture, dtype=np.uint8)[:, :, None], 3, axis=2), view)
-    lines = [outline(_large(shown.cut(mask), (width, height)), view) for mask in (guess, truth)]
-    marks = "".join(_mark(shown, prompt, is_faint=False) for prompt in prompts if _is_on(shown, prompt))
-    others = [prompt for prompt in prompts if not _is_on(shown, prompt)]
-    faint = "".join(_mark(shown, prompt, is_faint=True) for prompt in others) if len(prompts) <= MOST_FAINT else ""
-    name = NAMES[shown.axis]
-    return (
-        f'<figure><svg class="picture" viewBox="{view.box}" role="img" aria-label="{name} slice">'
-        f'<image width="{px(view.width)}" height="{px(view.height)}" preserveAspectRatio="none" href="{uri}"/>'
-        f'<path d="{lines[0]}" class="guess" fill-rule="evenodd"/><path d="{lines[1]}" class="truth thin"/>'
-        f"{faint}{marks}</svg><figcaption><span>{name}</span>"
-        f"<b>slice {shown.index + 1} of {voxels.shape[shown.axis]}</b></figcaption></figure>"
+    here = [prompt for prompt in prompts if _is_on(cut, prompt)]
+    # Too many faint marks would hide the picture.
+    elsewhere = [prompt for prompt in prompts if not _is_on(cut, prompt)] if len(prompts) <= MOST_FAINT else []
+    faint = [_mark(cut, prompt, is_faint=True) for prompt in elsewhere]
+    return ShownSlice(
+        name=NAMES[cut.axis],
+        number=cut.index + 1,
+        count=voxels.shape[cut.axis],
+        view=view,
+        picture=jpeg_uri(np.repeat(np.asarray(picture, dtype=np.uint8)[:, :, None], 3, axis=2), view),
+        guess=outline(_large(cut.cut(guess), (width, height)), view),
+        truth=outline(_large(cut.cut(truth), (width, height)), view),
+        marks="".join([*faint, *(_mark(cut, prompt, is_faint=False) for prompt in here)]),
     )
+
+
+def _html() -> Any:
+    return macros("segarena.systems.volumes.page", "slices.html")
 
 
 def _large(mask: Mask, size: tuple[int, int]) -> Mask:

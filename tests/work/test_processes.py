@@ -81,13 +81,14 @@ import sys, time
 sys.path.insert(0, {here!r})
 from pathlib import Path
 from acting import Act
+from segarena.work.executors import executor_of
 from segarena.work.ledger import Ledger
 from segarena.work.resuming import work_through
 
 out = Path(sys.argv[1])
 units = {{str(number): number for number in range(int(sys.argv[2]))}} | {{unit: unit for unit in sys.argv[3:]}}
 with Ledger(out / "done.jsonl", {{}}) as ledger:
-    work_through(Act(flag=str(out / "flag")), units, ledger, workers=2)
+    work_through(Act(flag=str(out / "flag")), units, ledger, executor_of(2))
     print(sorted(ledger.done))
 """
 

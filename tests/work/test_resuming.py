@@ -3,6 +3,7 @@
 import pytest
 
 from segarena.errors import UnitFailed
+from segarena.work.executors import executor_of
 from segarena.work.ledger import Ledger
 from segarena.work.resuming import work_through
 
@@ -11,9 +12,9 @@ UNITS = {"a": "raises", "b": 2, "c": 3}
 
 @pytest.fixture
 def go(act, tmp_path):
-    def work(units, **options):
+    def work(units, workers=0, **options):
         with Ledger(tmp_path / "done.jsonl", {}) as ledger:
-            return work_through(act(), units, ledger, **options), ledger.done
+            return work_through(act(), units, ledger, executor_of(workers), **options), ledger.done
 
     return work
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from segarena.work.progress import Progress
@@ -18,7 +19,8 @@ _WORTH_SAYING_S = 10.0
 class ProgressBar:
     """Shows the progress of long work; use as a context manager and pass `update` as `on_progress`.
 
-    Once the first unit is done, a line says how long all of them may take, unless that is seconds.
+    Each stage of the work gets a bar. Once the first unit of a stage is done, a line says how long all of them may take,
+    unless that is seconds.
 
     Args:
         title: in front of the bar.
@@ -35,7 +37,6 @@ class ProgressBar:
         self._unit = unit
         self._rate = rate
         self._workers = max(1, workers)
-        self._is_estimated = False
         self._console = console
         self._bar = Bar(
             TextColumn("{task.description}"),
@@ -47,9 +48,7 @@ class ProgressBar:
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task(title, total=None, rest="")
-        self._started = time.monotonic()
-        self._last_line = self._started
+        self._stages: dict[str, _Stage] = {}
 
     def __enter__(self) -> ProgressBar:
         self._bar.start()
@@ -62,26 +61,30 @@ class ProgressBar:
 
     def update(self, state: Progress) -> None:
         """Take the new state of the work."""
-        self._estimate(state)
-        rest = self._describe(state)
-        self._bar.update(self._task, completed=state.done, total=state.units, rest=rest)
+        title = f"{self._title} {state.stage}" if state.stage else self._title
+        stage = self._stages.get(state.stage)
+        if stage is None:
+            stage = self._stages[state.stage] = _Stage(self._bar.add_task(title, total=None, rest=""))
+        self._estimate(stage, state)
+        rest = self._describe(stage, state)
+        self._bar.update(stage.task, completed=state.done, total=state.units, rest=rest)
         now = time.monotonic()
-        is_due = now - self._last_line >= _LINE_EVERY_S or state.done in (state.resumed, state.units)
+        is_due = now - stage.last_line >= _LINE_EVERY_S or state.done in (state.resumed, state.units)
         if not self._console.is_terminal and is_due:
-            self._last_line = now
-            self._console.print(f"{self._title}: {state.done}/{state.units} {self._unit}, {rest}")
+            stage.last_line = now
+            self._console.print(f"{title}: {state.done}/{state.units} {self._unit}, {rest}")
 
-    def _estimate(self, state: Progress) -> None:
+    def _estimate(self, stage: _Stage, state: Progress) -> None:
         here, pending = state.done - state.resumed, state.units - state.resumed
-        if not here or self._is_estimated:
+        if not here or stage.is_estimated:
             return
-        self._is_estimated = True
+        stage.is_estimated = True
         all_s = state.seconds / here * pending / min(self._workers, pending)
         if pending > here and all_s >= _WORTH_SAYING_S:
             self._console.print(f"about {duration_text(all_s)} in all, judging by the first of {pending} {self._unit}")
 
-    def _describe(self, state: Progress) -> str:
-        elapsed_s = time.monotonic() - self._started
+    def _describe(self, stage: _Stage, state: Progress) -> str:
+        elapsed_s = time.monotonic() - stage.started
         here = state.done - state.resumed
         if not here:
             return f"{state.resumed} done before" if state.resumed else "starting"
@@ -90,6 +93,16 @@ class ProgressBar:
         speed = amount / elapsed_s if elapsed_s > 0 else 0.0
         failed = f", {state.failures} failed" if state.failures else ""
         return f"{speed:.1f} {self._rate or self._unit}/s, {duration_text(left_s)} left{failed}"
+
+
+@dataclass(slots=True)
+class _Stage:
+    """What is shown of one stage, and since when."""
+
+    task: TaskID
+    started: float = field(default_factory=time.monotonic)
+    last_line: float = field(default_factory=time.monotonic)
+    is_estimated: bool = False
 
 
 def duration_text(seconds: float) -> str:

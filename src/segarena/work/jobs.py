@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import segarena.errors
 from segarena.errors import SegarenaError, StoreError, UnitFailed
@@ -22,6 +22,42 @@ class Job(Protocol[UnitIn, ResultOut]):
     def open(self) -> Callable[[UnitIn], ResultOut]:
         """Build what is needed, once per process, and return what does one unit."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Calling(Generic[Unit, Result]):
+    """The job of calling a function of a module, which needs nothing built."""
+
+    function: Callable[[Unit], Result]
+
+    def open(self) -> Callable[[Unit], Result]:
+        """Return the function."""
+        return self.function
+
+
+class Building(Generic[Unit, Result]):
+    """The job of a function that builds what does a unit; it travels, what it builds does not.
+
+    Args:
+        build: of a module, or a `partial` of one.
+    """
+
+    def __init__(self, build: Callable[[], Callable[[Unit], Result]]) -> None:
+        self._build = build
+        self._built: Callable[[Unit], Result] | None = None
+
+    def check(self, executor: Executor) -> None:
+        """Build now, so that what is wrong is said before anything is done; kept if it is needed here."""
+        built = self._build()
+        if executor.is_here:
+            self._built = built
+
+    def open(self) -> Callable[[Unit], Result]:
+        """Build, unless that is done."""
+        return self._built or self._build()
+
+    def __reduce__(self) -> tuple[type[Building[Unit, Result]], tuple[Any]]:
+        return type(self), (self._build,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ class Progress:
     """How far long work is; handed to `on_progress` when it starts and after every unit.
 
     Attributes:
+        stage: the part of the work that this is about, where there are several.
         units: how many there are in all.
         done: of these, those that need no more doing: resumed, done now, or failed.
         resumed: done before.
@@ -21,6 +22,7 @@ class Progress:
         counts: what else the work counts, such as rounds.
     """
 
+    stage: str = ""
     units: int
     done: int = 0
     resumed: int = 0

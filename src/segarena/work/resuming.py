@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from segarena.errors import SegarenaError
-from segarena.work.executors import executor_of
-from segarena.work.jobs import Done, Job, Unit
+from segarena.work.jobs import Done, Executor, Job, Unit
 from segarena.work.ledger import Ledger
 from segarena.work.progress import OnProgress, Progress, say_nothing
 from segarena.work.signals import stoppable
@@ -19,8 +18,9 @@ def work_through(
     job: Job[Unit, Any],
     units: Mapping[str, Unit],
     ledger: Ledger,
+    executor: Executor,
     *,
-    workers: int = 0,
+    stage: str = "",
     on_progress: OnProgress = say_nothing,
 ) -> dict[str, SegarenaError]:
     """Do the units that the ledger does not have, and note each one; return why others failed.
@@ -31,7 +31,8 @@ def work_through(
         job: what is done to a unit; returns plain values, which the ledger keeps.
         units: by the names they have in the ledger.
         ledger: what is done, in `ledger.done` when this returns.
-        workers: processes; 0 works in this one.
+        executor: does it.
+        stage: which part of the work this is, where there are several.
         on_progress: told when it starts and after every unit.
 
     Raises:
@@ -41,9 +42,8 @@ def work_through(
     failures: dict[str, SegarenaError] = {}
     pending = {name: unit for name, unit in units.items() if name not in ledger.done}
     resumed = len(units) - len(pending)
-    progress = Progress(units=len(units), done=resumed, resumed=resumed)
+    progress = Progress(stage=stage, units=len(units), done=resumed, resumed=resumed)
     on_progress(progress)
-    executor = executor_of(workers)
     with stoppable(), closing(executor.map(_Named(job), pending.items())) as outcomes:
         for outcome in outcomes:
             name, _ = outcome.unit

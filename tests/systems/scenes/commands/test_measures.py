@@ -41,7 +41,7 @@ def test_agreement_is_printed_and_written_with_pictures(tmp_path, scenes):
     assert (tmp_path / "out" / "agreement.html").read_text().count("<img") == 2
     assert json.loads((tmp_path / "out" / "agreement.json").read_text())["pairs"] == 20
     refused = run("agreement", tmp_path / "scenes.json", "--out", tmp_path / "out", "--strict", code=2)
-    assert "another folder" in refused
+    assert "choose another --out" in refused
 
 
 def test_edges_of_the_truth_are_nearly_those_of_everyone(tmp_path, scenes):

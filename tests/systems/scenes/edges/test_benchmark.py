@@ -31,7 +31,7 @@ def humans(tmp_path):
 
 def judge(folder, humans, **rules):
     items = find_detections(folder, humans)
-    return [judge_image(item, rules=EdgeRules(**rules)) for _, item in items]
+    return [judge_image(item, rules=EdgeRules(**rules)) for item in items.values()]
 
 
 def test_maps_that_are_the_truth_are_perfect(tmp_path, humans):
@@ -70,7 +70,7 @@ def test_missing_files_are_named_unless_some_are_enough(tmp_path, humans):
     np.save(tmp_path / "a.npy", np.zeros(LABELS.shape))
     with pytest.raises(DatasetMissing, match="1 of 2: b"):
         find_detections(tmp_path, humans)
-    assert [key for key, _ in find_detections(tmp_path, humans, is_partial=True)] == ["a"]
+    assert list(find_detections(tmp_path, humans, is_partial=True)) == ["a"]
     (tmp_path / "a.npy").unlink()
     with pytest.raises(DatasetMissing):
         find_detections(tmp_path, humans, is_partial=True)

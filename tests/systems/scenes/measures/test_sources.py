@@ -8,9 +8,9 @@ from segarena.arrays.label_edges import thin_label_edges
 from segarena.errors import DatasetMissing, InvalidMask, RunConflict
 from segarena.systems.scenes.demo.files import write_demo
 from segarena.systems.scenes.demo.scenes import demo_scenes
-from segarena.systems.scenes.measures.journal import Journal, work_through
 from segarena.systems.scenes.measures.sources import find_images, read_boundaries
 from segarena.systems.scenes.measures.survey import Survey
+from segarena.systems.scenes.measures.working import work_on_images
 
 LABELS = np.repeat([[1, 2]], 6, axis=0).repeat([5, 6], axis=1)
 
@@ -71,31 +71,35 @@ def test_boundaries_of_another_number_are_refused(tmp_path):
 
 
 def double(value):
+    if value is None:
+        raise InvalidMask("no mask")
     return {"twice": 2 * value}
 
 
-def test_work_goes_on_where_it_stopped(tmp_path):
-    path = tmp_path / "out" / "images.jsonl"
-    items = [(str(k), k) for k in range(4)]
-    list(work_through(items[:2], double, Journal(path, {"rule": 1})))
-    with path.open("ab") as file:
-        file.write(b'{"key": "2", "resu')  # cut off while it was written
-    asked = []
-    found = dict(work_through(items, lambda k: asked.append(k) or double(k), Journal(path, {"rule": 1})))
-    assert asked == [2, 3]
-    assert found == {str(k): {"twice": 2 * k} for k in range(4)}
-    assert Journal(path, {"rule": 1}).done == found
+def test_work_goes_on_where_it_stopped_also_that_of_an_earlier_version(tmp_path):
+    lines = [{"rule": 1}, {"key": "0", "result": {"twice": 0}}, {"key": "1", "result": {"twice": 2}}]
+    text = "".join(json.dumps(line) + "\n" for line in lines) + '{"key": "2", "resu'  # cut off while it was written
+    (tmp_path / "images.jsonl").write_text(text)
+    items, asked = {str(k): k for k in range(4)}, []
+    for _ in range(2):
+        found = work_on_images(items, lambda k: asked.append(k) or double(k), {"rule": 1}, tmp_path)
+        assert asked == [2, 3]
+        assert found == {str(k): {"twice": 2 * k} for k in range(4)}
+    with pytest.raises(RunConflict, match=r"holds work with rule = 1, this one has 2; choose another --out"):
+        work_on_images(items, double, {"rule": 2}, tmp_path)
 
 
-def test_results_of_another_request_are_not_taken(tmp_path):
-    Journal(tmp_path / "images.jsonl", {"rule": 1})
-    with pytest.raises(RunConflict, match="another folder"):
-        Journal(tmp_path / "images.jsonl", {"rule": 2})
+def test_an_image_that_fails_is_said_once_the_others_are_done(tmp_path):
+    items, asked = {"a": None, "b": 1, "c": None}, []
+    with pytest.raises(InvalidMask, match=r"a: no mask \(2 images fail; the others are done\)"):
+        work_on_images(items, lambda k: asked.append(k) or double(k), {}, tmp_path)
+    assert work_on_images({"b": 1}, lambda k: asked.append(k), {}, tmp_path) == {"b": {"twice": 2}}
+    assert asked == [None, 1, None]
 
 
 def test_processes_give_the_same_in_the_same_order(tmp_path):
     write_demo(demo_scenes(images=3), tmp_path)
     images = find_images(tmp_path / "scenes.json")
     survey = Survey.of_statistics()
-    alone, together = (list(survey.run(images, tmp_path / str(w), workers=w)) for w in (1, 2))
+    alone, together = (list(survey.run(images, tmp_path / str(w), workers=w).items()) for w in (0, 2))
     assert json.dumps(alone) == json.dumps(together)

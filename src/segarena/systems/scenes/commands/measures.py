@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exits import one_line_errors
 
-Item = TypeVar("Item")
+if TYPE_CHECKING:
+    from segarena.terminal.progress import ProgressBar
 
 HumansArgument = Annotated[
     Path,
@@ -23,7 +23,9 @@ SplitOption = Annotated[list[str] | None, typer.Option("--split", help="Only thi
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results, page and pictures; one line per finished image.")
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes to use.")]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one, without any.")
+]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first so many images.")]
 
 
@@ -32,7 +34,7 @@ def statistics(
     split: SplitOption = None,
     estimator: Annotated[str, typer.Option(help="Of simplicity: centres (as in the paper) or cracks.")] = "centres",
     out: OutOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = 0,
     limit: LimitOption = None,
 ) -> None:
     """Say how many regions there are, of what shapes, how much is hidden and how deep it goes.
@@ -51,8 +53,9 @@ def statistics(
     with one_line_errors("stopped; the same command goes on"):
         survey = Survey.of_statistics(estimator)
         images = find_images(path, splits=split or ())[:limit]
-        results = _tracked(survey.run(images, out, data=_place(path), workers=workers), len(images))
-        records = [AnnotationRecord.from_json(one) for _, result in results for one in result["annotations"]]
+        with _bar(workers) as bar:
+            results = survey.run(images, out, data=_place(path), workers=workers, on_progress=bar.update)
+        records = [AnnotationRecord.from_json(one) for result in results.values() for one in result["annotations"]]
         summary = summarise_annotations(records)
         for sheet in statistics_sheets(summary, estimator):
             show_sheet(sheet)
@@ -67,7 +70,7 @@ def agreement(
     only: Annotated[str, typer.Option(help="regions or edges; edges take most of the time.")] = "both",
     overlays: Annotated[int, typer.Option(min=0, help="Pictures of agreement on single images in the page.")] = 6,
     out: OutOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = 0,
     limit: LimitOption = None,
 ) -> None:
     """Say how far the annotators of the same images agree: regions, edges, depth order, names.
@@ -89,7 +92,8 @@ def agreement(
             raise InvalidInput(f"--only {only}: expected regions, edges or both")
         survey = Survey.of_agreement(is_strict=strict, with_regions=only != "edges", with_edges=only != "regions")
         images = find_images(path, splits=split or ())[:limit]
-        results = dict(_tracked(survey.run(images, out, data=_place(path), workers=workers), len(images)))
+        with _bar(workers) as bar:
+            results = survey.run(images, out, data=_place(path), workers=workers, on_progress=bar.update)
         found = [ImageAgreement.from_json(result) for result in results.values()]
         summary = summarise_agreement(found)
         show_sheet(agreement_sheet(summary))
@@ -114,7 +118,7 @@ def edges(
     ] = "first",
     partial: Annotated[bool, typer.Option("--partial", help="Leave out images that MAPS has no file for.")] = False,
     out: OutOption = None,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = 0,
     limit: LimitOption = None,
 ) -> None:
     """Judge edges or segmentations against those that people drew: ODS, OIS, AP, R50.
@@ -134,8 +138,8 @@ def edges(
     from segarena.systems.scenes.edges.files import write_edge_files, write_region_files
     from segarena.systems.scenes.edges.regions import summarise_regions
     from segarena.systems.scenes.edges.summary import summarise_edges
-    from segarena.systems.scenes.measures.journal import Journal, work_through
     from segarena.systems.scenes.measures.sources import find_images
+    from segarena.systems.scenes.measures.working import work_on_images
     from segarena.systems.scenes.page.tables import edges_sheet, regions_sheet
     from segarena.terminal.tables import show_sheet
 
@@ -144,13 +148,12 @@ def edges(
             raise InvalidInput(f"--occurrence {occurrence}: expected first or last")
         judged = ("edges", "regions") if regions else ("edges",)
         rules = EdgeRules(thresholds=thresholds, tolerance=tolerance, thins=thin, judged=judged)
-        items = find_detections(detections, find_images(path, splits=split or ()), is_partial=partial)[:limit]
-        journal = Journal(
-            out and out / "images.jsonl", {**rules.as_json(), "maps": _place(detections), "data": _place(path)}
-        )
-        results = [
-            result for _, result in _tracked(work_through(items, rules.work, journal, workers=workers), len(items))
-        ]
+        items = find_detections(detections, find_images(path, splits=split or ()), is_partial=partial)
+        items = dict(list(items.items())[:limit])
+        request = {**rules.as_json(), "maps": _place(detections), "data": _place(path)}
+        with _bar(workers) as bar:
+            found = work_on_images(items, rules.work, request, out, workers=workers, on_progress=bar.update)
+        results = list(found.values())
         summary = summarise_edges([edge_counts_of(result) for result in results], occurrence=occurrence)
         files = write_edge_files(out, summary) if out is not None else []
         show_sheet(edges_sheet(summary, occurrence))
@@ -191,12 +194,12 @@ def quality(
         show_sheet(recall_sheet(results))
 
 
-def _tracked(results: Iterable[Item], total: int) -> Iterator[Item]:
+def _bar(workers: int) -> ProgressBar:
     from rich.console import Console
-    from rich.progress import track
 
-    console = Console(stderr=True)
-    yield from track(results, "images", total=total, console=console, disable=not console.is_terminal)
+    from segarena.terminal.progress import ProgressBar
+
+    return ProgressBar("measure", Console(stderr=True), unit="images", workers=workers)
 
 
 def _place(path: Path) -> str:

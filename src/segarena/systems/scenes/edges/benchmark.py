@@ -65,8 +65,8 @@ class EdgeRules:
 
 def find_detections(
     folder: Path, images: Sequence[HumanImage], *, is_partial: bool = False
-) -> list[tuple[str, tuple[HumanImage, Path]]]:
-    """Return (id, (image, file of its detection)) for every image.
+) -> dict[str, tuple[HumanImage, Path]]:
+    """Return (image, file of its detection) for every image, by its id.
 
     Args:
         folder: ID.png (8 or 16 bit), ID.npy, or ID.mat / ID.npz with `segs`, `ucm2` or a soft map.
@@ -76,7 +76,7 @@ def find_detections(
     Raises:
         DatasetMissing: an image has no file; with `is_partial`, none has.
     """
-    found: list[tuple[str, tuple[HumanImage, Path]]] = []
+    found: dict[str, tuple[HumanImage, Path]] = {}
     missing: list[str] = []
     for image in images:
         files = [folder / f"{image.id}{suffix}" for suffix in SUFFIXES]
@@ -84,7 +84,7 @@ def find_detections(
         if file is None:
             missing.append(image.id)
         else:
-            found.append((image.id, (image, file)))
+            found[image.id] = (image, file)
     if missing and not (is_partial and found):
         raise DatasetMissing(
             f"{folder}: expected ID{' or ID'.join(SUFFIXES)} for every annotated image, found none for "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,10 +10,11 @@ from typing import Any
 
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.measures.agreement import measure_agreement
-from segarena.systems.scenes.measures.journal import Journal, work_through
 from segarena.systems.scenes.measures.sources import HumanImage
 from segarena.systems.scenes.measures.statistics import measure_annotation
+from segarena.systems.scenes.measures.working import work_on_images
 from segarena.systems.scenes.model.shapes import Estimator
+from segarena.work.progress import OnProgress, say_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +47,30 @@ class Survey:
         return cls({"survey": "agreement", **options}, partial(_agreement, **options))
 
     def run(
-        self, images: Sequence[HumanImage], folder: Path | None = None, *, data: str = "", workers: int = 1
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield (split/id, result) of every image; with a folder, those done before are not done again.
+        self,
+        images: Sequence[HumanImage],
+        folder: Path | None = None,
+        *,
+        data: str = "",
+        workers: int = 0,
+        on_progress: OnProgress = say_nothing,
+    ) -> dict[str, dict[str, Any]]:
+        """Return the result of every image by split/id; with a folder, those done before are not done again.
 
         Args:
             images: from `find_images`.
             folder: where `images.jsonl` is kept; None keeps nothing.
             data: where the images come from: results of others are not taken for these.
-            workers: processes.
+            workers: processes; 0 works in this one.
+            on_progress: told when it starts and after every image.
 
         Raises:
             RunConflict: the folder holds results of another survey.
             InvalidMask: an image that cannot be used.
         """
-        journal = Journal(folder and folder / "images.jsonl", {**self.request, "data": data})
-        items = [(f"{image.split}/{image.id}", image) for image in images]
-        yield from work_through(items, self.work, journal, workers=workers)
+        items = {f"{image.split}/{image.id}": image for image in images}
+        request = {**self.request, "data": data}
+        return work_on_images(items, self.work, request, folder, workers=workers, on_progress=on_progress)
 
 
 def _statistics(image: HumanImage, *, estimator: Estimator) -> dict[str, Any]:

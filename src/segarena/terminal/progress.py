@@ -19,8 +19,8 @@ _WORTH_SAYING_S = 10.0
 class ProgressBar:
     """Shows the progress of long work; use as a context manager and pass `update` as `on_progress`.
 
-    Each stage of the work gets a bar. Once the first unit of a stage is done, a line says how long all of them may take,
-    unless that is seconds.
+    Each stage of the work gets a bar. Once the first unit of a stage is done, a line says how long all may take, unless
+    that is seconds.
 
     Args:
         title: in front of the bar.

@@ -15,7 +15,7 @@ from typer.main import get_command
 from segarena.cli.main import app
 from segarena.engine.store import _COLUMNS
 from segarena.records.configuration import plain_configuration
-from segarena.registry import KINDS, names
+from segarena.registry import kinds, names
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -23,7 +23,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 TEXTS = [*PAGES, *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 BUILT_IN = [
     (kind, name, factory)
-    for kind in KINDS
+    for kind in kinds()
     for name, factory in names(kind).items()
     if factory.__module__.startswith("segarena.")
 ]
@@ -73,7 +73,7 @@ def test_every_plugin_has_its_place_in_the_page_of_its_kind(kind, name):
 
 
 def test_every_plugin_with_options_has_them_in_the_page_of_its_kind():
-    for kind in KINDS:
+    for kind in kinds():
         shown = [name for block in reference.OPTIONS.finditer(page_of(kind)) for name in block["names"].split(", ")]
         with_options = [name for of, name, factory in BUILT_IN if of == kind and inspect.signature(factory).parameters]
         assert sorted(shown) == with_options, f"{kind}s.md: <!-- options of {kind} NAME --> <!-- end of options -->"

@@ -12,7 +12,7 @@ import pytest
 
 from segarena.errors import PluginInvalid
 from segarena.options import find_fault, options_of, show_options
-from segarena.registry import KINDS, build, names
+from segarena.registry import build, kinds, names
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -132,7 +132,7 @@ def test_the_registry_refuses_what_does_not_fit_in_one_line(kind, written, messa
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds())
 def test_the_defaults_of_every_plugin_fit_its_own_annotations(kind):
     for name, factory in names(kind).items():
         for option in options_of(factory):

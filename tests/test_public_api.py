@@ -64,7 +64,7 @@ def test_the_command_line_starts_without_heavy_packages():
 
 
 def test_looking_a_plugin_up_loads_no_torch():
-    assert "torch" not in modules_after("from segarena.registry import KINDS, names\nfor k in KINDS: names(k)")
+    assert "torch" not in modules_after("from segarena.registry import kinds, names\nfor k in kinds(): names(k)")
 
 
 def test_one_root_catches_every_error():

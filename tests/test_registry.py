@@ -8,7 +8,7 @@ import pytest
 
 from segarena import registry
 from segarena.errors import PluginError, PluginInvalid, UnknownPlugin
-from segarena.registry import PluginSpec, build, describe, find, names, split_name
+from segarena.registry import build, describe, find, kinds, names
 
 SEGMENTER = """
 class Blank:
@@ -40,55 +40,11 @@ def run_python(code, folder):
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "reference", "options"),
-    [
-        ("grabcut", "grabcut", {}),
-        (" grabcut ( ) ", "grabcut", {}),
-        ("grabcut(iterations=2)", "grabcut", {"iterations": 2}),
-        ("a/b.py:My(x=-0.5, y='(', z=[1, {'k': None}])", "a/b.py:My", {"x": -0.5, "y": "(", "z": [1, {"k": None}]}),
-        ("folder(\n  path='my photos',\n)", "folder", {"path": "my photos"}),
-    ],
-)
-def test_a_plugin_is_written_as_a_name_and_options(text, reference, options):
-    spec = PluginSpec.parse(text)
-    assert (spec.reference, spec.options) == (reference, options)
-    assert PluginSpec.parse(str(spec)) == spec
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "(a=1)",
-        "grabcut(",
-        "grabcut)",
-        "grabcut(2)",
-        "grabcut(**{'a': 1})",
-        "grabcut(a=b)",
-        "g(a=1)(b=2)",
-        "g(a=1)+(b)",
-        "g(a=1, a=2)",
-    ],
-)
-def test_what_is_not_a_plugin_is_refused_in_one_line(text):
-    with pytest.raises(PluginInvalid, match="expected NAME") as caught:
-        PluginSpec.parse(text)
-    assert "\n" not in str(caught.value)
-
-
-def test_options_are_read_and_never_run(tmp_path):
-    flag = tmp_path / "flag"
-    with pytest.raises(PluginInvalid):
-        PluginSpec.parse(f"grabcut(a=open({str(flag)!r}, 'w'))")
-    assert not flag.exists()
-
-
 def test_built_in_plugins_of_every_kind_are_found_in_alphabetical_order():
     expected = {"user": "centre", "metric": "iou", "dataset": "demo", "benchmark": "clicks"}
     for kind, name in expected.items():
         assert name in names(kind)
-    assert all(list(names(kind)) == sorted(names(kind)) for kind in registry.KINDS)
+    assert all(list(names(kind)) == sorted(names(kind)) for kind in kinds())
     assert names("segmenter")
 
 
@@ -155,6 +111,18 @@ def test_a_run_records_all_options_resolved_and_the_hash_of_the_file(file):
     assert describe("segmenter", "sample-disc")["options"] == {"radius_px": 10}
 
 
+def test_a_package_may_bring_plugins_of_a_kind_of_its_own(monkeypatch):
+    assert kinds()[: len(registry.KINDS)] == registry.KINDS
+    assert "click-model" in kinds()
+    assert "sense-of-colour" not in kinds()
+    monkeypatch.setitem(registry._factories, "sense-of-colour", {})
+    registry.register("sense-of-colour", "blind")(lambda: "grey")
+    assert "sense-of-colour" in kinds()
+    assert build("sense-of-colour", "blind") == "grey"
+    with pytest.raises(UnknownPlugin, match="no sense-of-colour is called 'sharp'; known: blind"):
+        build("sense-of-colour", "sharp")
+
+
 def test_two_plugins_of_one_name_are_refused(monkeypatch):
     monkeypatch.setitem(registry._factories, "metric", {})
 
@@ -193,20 +161,6 @@ def test_a_broken_third_party_package_is_named_when_a_plugin_is_not_found(tmp_pa
     broken_package(tmp_path)
     done = run_python("from segarena.registry import build; build('segmenter', 'zzzzzz')", tmp_path)
     assert "plug-in package broken_package failed to import: RuntimeError: no GPU here" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "plugin"),
-    [
-        ("centre", "centre", "centre"),
-        ("centre(when_solved='stop')", "centre(when_solved='stop')", "centre(when_solved='stop')"),
-        ("G1=depth(low=0.0, high=0.1)", "G1", "depth(low=0.0, high=0.1)"),
-        (" mine = a/b.py:User(x=1)", "mine", "a/b.py:User(x=1)"),
-        ("empty=", "empty=", "empty="),
-    ],
-)
-def test_a_plugin_may_be_given_a_name(text, name, plugin):
-    assert split_name(text) == (name, plugin)
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,21 @@
 """Names to plug-ins: built-in names, names of installed packages, and `file.py:Name` paths.
 
-A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`,
-`benchmark`, `click_model`). Modules that do so are imported when a name is first looked up: our own folders, and every
-module that an installed package names in the entry point group `segarena.plugins`.
-
-A plug-in is written as a call with literal arguments: `grabcut`, `grabcut(iterations=2)`,
-`my_model.py:MyModel(scale=0.5)`. Where a run has several of a kind, each may get a name of its own:
-`unlikely=depth(low=0.0, high=0.1)`.
+A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`, `benchmark`; a
+package that has plug-ins of a further kind registers them by `register(kind, name)`). Modules that do so are imported
+when a name is first looked up: our own folders, and every module that an installed package names in the entry point
+group `segarena.plugins`. `segarena.specs` says how plug-ins are written.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib
 import importlib.util
 import inspect
 import pkgutil
-import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -28,9 +23,12 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from segarena.errors import PluginError, PluginInvalid, SegarenaError, UnknownPlugin
-from segarena.options import close_to, find_fault, in_todays_words, options_of
+from segarena.options import close_to, find_fault, options_of
+from segarena.specs import PluginSpec
 
-KINDS = ("segmenter", "user", "metric", "dataset", "benchmark", "click-model")
+KINDS = ("segmenter", "user", "metric", "dataset", "benchmark")
+"""The five roles. Packages may register plug-ins of further kinds: see `kinds`."""
+
 BUILT_IN = (
     "segarena.segmenters",
     "segarena.segmenters.images",
@@ -44,7 +42,7 @@ BUILT_IN = (
 )
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
-_factories: dict[str, dict[str, Callable[..., Any]]] = {kind: {} for kind in KINDS}
+_factories: defaultdict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
 
 
 def register(kind: str, name: str) -> Callable[[Factory], Factory]:
@@ -89,55 +87,10 @@ def benchmark(name: str) -> Callable[[Factory], Factory]:
     return register("benchmark", name)
 
 
-def click_model(name: str) -> Callable[[Factory], Factory]:
-    """Register a class or function as the click model `name`: what users sample their clicks from."""
-    return register("click-model", name)
-
-
-@dataclass(frozen=True, slots=True)
-class PluginSpec:
-    """A plug-in as written: a name or path, and options.
-
-    Attributes:
-        reference: registered name, or `path/to/file.py:Name`.
-        options: keyword arguments of its constructor.
-    """
-
-    reference: str
-    options: dict[str, Any]
-
-    @classmethod
-    def parse(cls, text: str) -> PluginSpec:
-        """Read `name`, `name(key=value, ...)` or `file.py:Name(key=value, ...)`.
-
-        Raises:
-            PluginInvalid: the text is not of that form.
-        """
-        match = re.fullmatch(r"([^()]+?)\s*(?:\((.*)\))?\s*", text.strip(), flags=re.DOTALL)
-        if match is None:
-            raise PluginInvalid(f"{text!r}: expected NAME or NAME(option=value, ...)")
-        reference, arguments = match.group(1), match.group(2) or ""
-        try:
-            call = ast.parse(f"f({arguments})", mode="eval").body
-            # Text after a closing parenthesis, as in `a(b=1)(c=2)`, makes it another expression than our own call.
-            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
-                raise ValueError("options are written option=value")
-            options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
-            if len(options) != len(call.keywords):
-                raise ValueError("each option is written once, as option=value")
-        except (SyntaxError, ValueError) as error:
-            raise PluginInvalid(f"{text!r}: expected NAME(option=value, ...) with plain values; {error}") from error
-        return cls(reference, options)
-
-    def __str__(self) -> str:
-        inner = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
-        return f"{self.reference}({inner})" if inner else self.reference
-
-
-def split_name(text: str) -> tuple[str, str]:
-    """Return name and plug-in of `NAME=PLUGIN`; a plug-in without a name is called as it is written."""
-    match = re.match(r"\s*([\w.+-]+)\s*=\s*(?=\S)", text)
-    return (match.group(1), text[match.end() :]) if match else (text, text)
+def kinds() -> tuple[str, ...]:
+    """Return the kinds of plug-ins that there are: the five roles, then those of packages, in alphabetical order."""
+    _import_plugins()
+    return (*KINDS, *sorted(kind for kind, factories in _factories.items() if factories and kind not in KINDS))
 
 
 def names(kind: str) -> dict[str, Callable[..., Any]]:
@@ -170,7 +123,7 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
         UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options, see
             `segarena.options.find_fault`.
     """
-    spec = _as_spec(plugin)
+    spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
     fault = find_fault(factory, spec.options)
     if fault:
@@ -183,14 +136,9 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
         raise PluginInvalid(f"{kind} {spec} cannot be built: {type(error).__name__}: {error}") from error
 
 
-def _as_spec(plugin: PluginSpec | str) -> PluginSpec:
-    spec = PluginSpec.parse(plugin) if isinstance(plugin, str) else plugin
-    return PluginSpec(spec.reference, in_todays_words(spec.options))
-
-
 def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
     """Return what a run records of a plug-in: its name, all its options resolved, the hash of its file."""
-    spec = _as_spec(plugin)
+    spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
     defaults = {option.name: option.default for option in options_of(factory) if not option.is_required}
     options = {key: _plain(value) for key, value in {**defaults, **spec.options}.items()}

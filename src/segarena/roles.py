@@ -19,6 +19,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.prompts import Prompt
 from segarena.rules import Statistic, TimeBudget
 from segarena.samples import Sample, Target
+from segarena.specs import PluginSpec
 
 
 @runtime_checkable
@@ -168,9 +169,9 @@ class Benchmark:
 
     Attributes:
         name: as registered.
-        users: plug-in names (with options) of the users who take part; written "NAME=PLUGIN", records call the user
-            NAME, otherwise as written.
-        metrics: plug-in names of the metrics.
+        users: who takes part; records call a user by the specification's name. This and what follows may be given as
+            text: "NAME=PLUGIN" or "PLUGIN".
+        metrics: what is measured after each round.
         rounds: how many rounds a dialogue has at most.
         summary: what the report's first table shows.
         dataset: the dataset when none is named.
@@ -180,20 +181,35 @@ class Benchmark:
         paper: where the protocol comes from.
         options: whatever else the summary needs to know; printed in reports.
         sample_kind: what its datasets hold: "image", "volume" or "video".
-        adapter: the segmenter that is put around one that takes images only, as written: "slices"; its first
-            argument is that one. Empty refuses such segmenters.
+        adapter: the segmenter that is put around one that takes images only, as its option `segmenter`; None
+            refuses such segmenters.
     """
 
     name: str
-    users: tuple[str, ...]
-    metrics: tuple[str, ...]
+    users: tuple[PluginSpec, ...]
+    metrics: tuple[PluginSpec, ...]
     rounds: int
     summary: tuple[Statistic, ...]
-    dataset: str = "demo"
+    dataset: PluginSpec = field(default_factory=lambda: PluginSpec("demo"))
     stop_at: tuple[str, float] | None = None
     budget: TimeBudget | None = None
     protocol: str = "careful"
     paper: str = ""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sample_kind: str = "image"
-    adapter: str = ""
+    adapter: PluginSpec | None = None
+
+    def __post_init__(self) -> None:
+        """Read what was given as text.
+
+        Raises:
+            PluginInvalid: a text is no plug-in.
+        """
+        plugins = {
+            "users": tuple(PluginSpec.parse_named(user) if isinstance(user, str) else user for user in self.users),
+            "metrics": tuple(map(PluginSpec.of, self.metrics)),
+            "dataset": PluginSpec.of(self.dataset),
+            "adapter": PluginSpec.of(self.adapter) if self.adapter else None,
+        }
+        for name, value in plugins.items():
+            object.__setattr__(self, name, value)

@@ -2,15 +2,15 @@
 
 import pytest
 
-from segarena.registry import KINDS, names
+from segarena.registry import kinds, names
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", kinds())
 @pytest.mark.parametrize("ending", ["", "s"])
 def test_a_kind_lists_its_plugins_and_no_others(segarena, kind, ending):
     answer = segarena("list", kind + ending)
     assert answer.exit_code == 0
-    titles = [line.strip() for line in answer.stdout.splitlines() if line.strip() in {f"{k}s" for k in KINDS}]
+    titles = [line.strip() for line in answer.stdout.splitlines() if line.strip() in {f"{k}s" for k in kinds()}]
     assert titles == [f"{kind}s"]
     listed = {line.split()[0] for line in answer.stdout.splitlines() if line and not line.startswith(" ")}
     assert set(names(kind)) <= listed
@@ -18,7 +18,7 @@ def test_a_kind_lists_its_plugins_and_no_others(segarena, kind, ending):
 
 def test_without_a_kind_all_are_listed(segarena):
     listed = {line.split()[0] for line in segarena("list").stdout.splitlines() if line and not line.startswith(" ")}
-    for kind in KINDS:
+    for kind in kinds():
         assert {f"{kind}s", *names(kind)} <= listed
 
 

@@ -132,7 +132,7 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
         (["run", "-s", "sample-disc", "-u", "center"], "no user is called 'center'; did you mean 'centre'?"),
         (["run", "-s", "sample-disc", "-m", "diec"], "no metric is called 'diec'; did you mean 'dice'?"),
         (["run", "-s", "mine.py:Mine"], "there is no file mine.py"),
-        (["run", "-s", "sample-disc(radius=3)"], "'radius'; it takes radius_px=10"),
+        (["run", "-s", "sample-disc(radius=3)"], "'radius'; did you mean 'radius_px'? it takes radius_px=10"),
         (["run", "-s", "sample-disc(", "-d", "demo"], "expected NAME"),
         ([*QUICK, "--rounds", "0"], "rounds must be at least 1, got 0"),
         ([*QUICK, "--repeats", "0"], "repeats must be at least 1, got 0"),

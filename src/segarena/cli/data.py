@@ -33,7 +33,8 @@ def check(
 
     Exit code 0: usable; 1: something is wrong; 2: there is nothing to look at.
     """
-    from segarena.registry import PluginSpec, build
+    from segarena.registry import build
+    from segarena.specs import PluginSpec
 
     with one_line_errors():
         spec = PluginSpec.parse(name)

@@ -25,12 +25,12 @@ def list_plugins(
     my_model.py:MyClass.
     """
     from segarena.options import show_options
-    from segarena.registry import KINDS, names
+    from segarena.registry import kinds, names
 
     with one_line_errors():
-        wanted = [known for known in KINDS if kind is None or kind.rstrip("s") == known]
+        wanted = [known for known in kinds() if kind is None or kind.rstrip("s") == known]
         if not wanted:
-            raise InvalidInput(f"unknown kind {kind!r}; expected one of {', '.join(known + 's' for known in KINDS)}")
+            raise InvalidInput(f"unknown kind {kind!r}; expected one of {', '.join(known + 's' for known in kinds())}")
         for known in wanted:
             table = Table(title=f"{known}s", title_justify="left", title_style="bold", box=None, pad_edge=False)
             table.add_column("name", style="cyan", no_wrap=True)

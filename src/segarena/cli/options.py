@@ -80,7 +80,7 @@ def gather(config: Path | None, given: dict[str, Any]) -> dict[str, Any]:
 
 def with_own(benchmark: str, options: dict[str, Any]) -> str:
     """Return the benchmark as written, with the options that are its own; these are taken out of `options`."""
-    from segarena.registry import PluginSpec
+    from segarena.specs import PluginSpec
 
     spec = PluginSpec.parse(benchmark)
     own = {name: options.pop(name) for name in OF_BENCHMARK if name in options}

@@ -16,6 +16,7 @@ from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
 from segarena.records.configuration import Counts, RunConfiguration
 from segarena.roles import Benchmark, Dataset, Segmenter
+from segarena.specs import Plugin
 from segarena.work.executors import executor_of
 from segarena.work.progress import OnProgress, Progress, say_nothing
 from segarena.work.signals import stoppable
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    benchmark: str | Benchmark = "clicks",
+    benchmark: Plugin | Benchmark = "clicks",
     *,
-    segmenter: str | Segmenter,
-    dataset: str | Dataset | None = None,
-    users: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
+    segmenter: Plugin | Segmenter,
+    dataset: Plugin | Dataset | None = None,
+    users: Sequence[Plugin] | None = None,
+    metrics: Sequence[Plugin] | None = None,
     rounds: int | None = None,
     out: str | Path | None = None,
     workers: int = 0,
@@ -41,9 +42,9 @@ def evaluate(
     """Judge `segmenter` by `benchmark`; return the finished run. Called again with the same `out`, it resumes.
 
     Args:
-        benchmark: name of a benchmark, or one.
-        segmenter: plug-in as written ("grabcut", "my_model.py:MyModel(scale=2)"), or an object.
-        dataset: plug-in as written, or an object; the benchmark's own by default.
+        benchmark: a plug-in, or a benchmark.
+        segmenter: a plug-in as written ("grabcut", "my_model.py:MyModel(scale=2)"), a `PluginSpec`, or an object.
+        dataset: a plug-in or an object; the benchmark's own by default.
         users: plug-ins as written, instead of the benchmark's.
         metrics: further metrics.
         rounds: instead of the benchmark's.
@@ -52,13 +53,13 @@ def evaluate(
         retry_failed: do samples again in which something failed.
         on_progress: called with the state of the run.
         options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb: see
-            `segarena.engine.plan.Plan`.
+            `segarena.engine.plan.Plan`; and the benchmark's own, like `protocol="published"`.
 
     Raises:
         SegarenaError: before anything runs, when something is missing or does not fit; StoreError when the
             run cannot be written. What a segmenter does wrong becomes a record.
     """
-    options.setdefault("name", "" if isinstance(segmenter, str) else type(segmenter).__name__)
+    options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
     plan = make_plan(
         benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=segmenter, **options
     )

@@ -24,6 +24,7 @@ from segarena.engine.store import RunFolder
 from segarena.engine.trial import Trial, count_targets, read_trial, spread
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.roles import Benchmark, Dataset, Segmenter
+from segarena.specs import Plugin
 from segarena.work.executors import executor_of
 from segarena.work.signals import stoppable
 
@@ -73,12 +74,12 @@ class Forecast:
 
 
 def forecast(
-    benchmark: str | Benchmark = "clicks",
+    benchmark: Plugin | Benchmark = "clicks",
     *,
-    segmenter: str | Segmenter,
-    dataset: str | Dataset | None = None,
-    users: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
+    segmenter: Plugin | Segmenter,
+    dataset: Plugin | Dataset | None = None,
+    users: Sequence[Plugin] | None = None,
+    metrics: Sequence[Plugin] | None = None,
     rounds: int | None = None,
     workers: int = 1,
     timed: int = 3,
@@ -106,7 +107,7 @@ def forecast(
     """
     if workers < 0 or timed < 1:
         raise InvalidInput(f"workers must be 0 or more and timed samples at least 1, got {workers} and {timed}")
-    options.setdefault("name", "" if isinstance(segmenter, str) else type(segmenter).__name__)
+    options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
     plan = make_plan(
         benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=segmenter, **options
     )

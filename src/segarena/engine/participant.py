@@ -14,15 +14,16 @@ from segarena.engine.session import Session
 from segarena.errors import DatasetError, InvalidInput
 from segarena.roles import Benchmark, Dataset
 from segarena.samples import check_sample
+from segarena.specs import Plugin
 
 
 def sessions(
-    benchmark: str | Benchmark = "clicks",
+    benchmark: Plugin | Benchmark = "clicks",
     *,
     name: str,
-    dataset: str | Dataset | None = None,
-    users: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
+    dataset: Plugin | Dataset | None = None,
+    users: Sequence[Plugin] | None = None,
+    metrics: Sequence[Plugin] | None = None,
     rounds: int | None = None,
     out: str | Path | None = None,
     **options: Any,
@@ -45,7 +46,7 @@ def sessions(
         metrics: further metrics.
         rounds: instead of the benchmark's.
         out: folder of the run.
-        options: further fields of `segarena.engine.plan.Plan`.
+        options: as in `segarena.evaluate`.
     """
     plan = make_plan(
         benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=None, name=name, **options

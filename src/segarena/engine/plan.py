@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,11 @@ from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
 from segarena.errors import InvalidInput, PluginInvalid
+from segarena.options import close_to, options_of
 from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
-from segarena.registry import PluginSpec, build, describe, split_name
+from segarena.registry import build, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
+from segarena.specs import Plugin, PluginSpec
 from segarena.version import __version__
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
@@ -32,9 +34,9 @@ class Plan:
 
     Attributes:
         benchmark: the rules; `segarena.engine.plan.make_plan` applies changes to them.
-        segmenter: plug-in as written, an object with the segmenter's methods, or None when the participant's
-            own script answers.
-        dataset: plug-in as written, or an object.
+        segmenter: a plug-in, an object with the segmenter's methods, or None when the participant's own script
+            answers.
+        dataset: a plug-in, or an object.
         seed: of all random streams.
         repeats: how often each user talks about each target.
         limit: only the first so many samples; None takes all.
@@ -46,8 +48,8 @@ class Plan:
     """
 
     benchmark: Benchmark
-    segmenter: str | Segmenter | None
-    dataset: str | Dataset
+    segmenter: PluginSpec | Segmenter | None
+    dataset: PluginSpec | Dataset
     seed: int = 0
     repeats: int = 1
     limit: int | None = None
@@ -59,8 +61,8 @@ class Plan:
 
     @property
     def holds_objects(self) -> bool:
-        """Whether it holds more than names."""
-        return not (isinstance(self.segmenter, str) and isinstance(self.dataset, str))
+        """Whether it holds more than specifications."""
+        return not (isinstance(self.segmenter, PluginSpec) and isinstance(self.dataset, PluginSpec))
 
     def cast(self) -> Cast:
         """Build the plug-ins.
@@ -71,11 +73,13 @@ class Plan:
         rules = self.benchmark
         metrics = tuple(build("metric", name) for name in rules.metrics)
         _check_columns(rules, metrics)
-        users: dict[str, User] = {name: build("user", spec) for name, spec in map(split_name, rules.users)}
-        segmenter: Any = build("segmenter", self.segmenter) if isinstance(self.segmenter, str) else self.segmenter
+        users: dict[str, User] = {spec.name: build("user", spec) for spec in rules.users}
+        segmenter: Any = self.segmenter
+        if isinstance(segmenter, PluginSpec):
+            segmenter = build("segmenter", segmenter)
         segmenter = _fit(segmenter, rules)
         _check_prompt_kinds(users, segmenter)
-        dataset: Dataset = build("dataset", self.dataset) if isinstance(self.dataset, str) else self.dataset
+        dataset: Dataset = build("dataset", self.dataset) if isinstance(self.dataset, PluginSpec) else self.dataset
         return Cast(
             dataset=dataset,
             segmenter=segmenter,
@@ -101,7 +105,7 @@ class Plan:
         if not samples:
             raise InvalidInput(f"dataset {dataset.name} has no samples to run")
         data = self._describe("dataset", self.dataset)
-        users = [UserUsed(**describe("user", spec), written=name) for name, spec in map(split_name, rules.users)]
+        users = [UserUsed(**describe("user", spec), written=spec.name) for spec in rules.users]
         return RunConfiguration(
             version=__version__,
             benchmark=_describe_benchmark(rules),
@@ -119,7 +123,7 @@ class Plan:
     def _encoder(self, segmenter: Any) -> Encoder:
         if self.cache is None:
             return Encoder(segmenter)
-        described = describe("segmenter", self.segmenter) if isinstance(self.segmenter, str) else None
+        described = describe("segmenter", self.segmenter) if isinstance(self.segmenter, PluginSpec) else None
         facts = {"segarena": __version__, **environment()}
         return Encoder(
             segmenter,
@@ -129,47 +133,58 @@ class Plan:
         )
 
     def _describe(self, kind: str, plugin: Any) -> dict[str, Any]:
-        if isinstance(plugin, str):
+        if isinstance(plugin, PluginSpec):
             return describe(kind, plugin)
         fallback = "participant" if plugin is None else type(plugin).__name__
         return {"kind": kind, "name": (self.name if kind == "segmenter" else "") or fallback, "options": {}}
 
 
 def make_plan(
-    benchmark: str | Benchmark,
+    benchmark: Plugin | Benchmark,
     *,
-    dataset: str | Dataset | None = None,
-    users: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
+    segmenter: Plugin | Segmenter | None,
+    dataset: Plugin | Dataset | None = None,
+    users: Sequence[Plugin] | None = None,
+    metrics: Sequence[Plugin] | None = None,
     rounds: int | None = None,
     **options: Any,
 ) -> Plan:
     """Return the plan of `benchmark` with the given changes.
 
     Args:
-        benchmark: name of a benchmark, or one.
+        benchmark: a benchmark, or the plug-in that makes it.
+        segmenter: see `Plan`.
         dataset: instead of the benchmark's default.
         users: instead of the benchmark's users; plug-ins, or NAME=PLUGIN.
         metrics: in addition to the benchmark's metrics.
         rounds: instead of the benchmark's rounds.
-        options: further fields of `Plan`.
+        options: further fields of `Plan`, and options of the benchmark.
 
     Raises:
         UnknownPlugin: no such benchmark.
+        PluginInvalid: an option that neither has, or the benchmark does not take.
         InvalidInput: rounds, repeats or limit below 1, no time or cache at all, a text in place of a list of
             plug-ins, or a user named twice.
     """
     for name, given in (("users", users), ("metrics", metrics)):
         if isinstance(given, str):
             raise InvalidInput(f"{name} must be a list like [{given!r}], got the text {given!r}")
-    rules: Benchmark = build("benchmark", benchmark) if isinstance(benchmark, str) else benchmark
+    of_plan = {field.name for field in fields(Plan)}
+    own = {name: options.pop(name) for name in list(options) if name not in of_plan}
+    rules = _rules(benchmark, own)
+    further = [spec for spec in map(PluginSpec.of, metrics or ()) if spec not in rules.metrics]
     rules = replace(
         rules,
-        users=tuple(users) if users else rules.users,
-        metrics=tuple(dict.fromkeys([*rules.metrics, *(metrics or ())])),
+        users=tuple(users) if users else rules.users,  # the benchmark reads them where they are text
+        metrics=(*rules.metrics, *further),
         rounds=rules.rounds if rounds is None else rounds,
     )
-    plan = Plan(benchmark=rules, dataset=rules.dataset if dataset is None else dataset, **options)
+    plan = Plan(
+        benchmark=rules,
+        segmenter=PluginSpec.of(segmenter) if isinstance(segmenter, str) else segmenter,
+        dataset=rules.dataset if dataset is None else PluginSpec.of(dataset) if isinstance(dataset, str) else dataset,
+        **options,
+    )
     for name, number in (("rounds", rules.rounds), ("repeats", plan.repeats), ("limit", plan.limit)):
         if number is not None and number < 1:
             raise InvalidInput(f"{name} must be at least 1, got {number}")
@@ -177,10 +192,29 @@ def make_plan(
         raise InvalidInput(f"the time limit must be above 0 seconds, got {plan.time_limit_s:g}")
     if not plan.cache_gb > 0:
         raise InvalidInput(f"the cache must be given more than 0 GB, got {plan.cache_gb:g}")
-    called = [split_name(user)[0] for user in rules.users]
+    called = [user.name for user in rules.users]
     if len(set(called)) != len(called):
         raise InvalidInput(f"each user may be named once, got {', '.join(called)}")
     return plan
+
+
+def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
+    """Return the benchmark, built with options of its own if any are given."""
+    if isinstance(benchmark, Benchmark):
+        if own:
+            raise PluginInvalid(
+                f"{', '.join(sorted(own))}: options of a benchmark go with its name, not with an object"
+            )
+        return benchmark
+    spec = PluginSpec.of(benchmark)
+    plain = {name: str(value) if isinstance(value, Path) else value for name, value in own.items()}
+    its_own = [option.name for option in options_of(find("benchmark", spec.reference))]
+    for name in plain:
+        if name not in its_own:
+            known = sorted({*its_own, *(field.name for field in fields(Plan))})
+            hint = close_to(name, known) or f"known: {', '.join(known)}"
+            raise PluginInvalid(f"unknown option {name!r} for a run of {spec.reference}; {hint}")
+    return build("benchmark", replace(spec, options={**spec.options, **plain}))
 
 
 def environment() -> dict[str, str]:
@@ -223,8 +257,8 @@ def _fit(segmenter: Any, rules: Benchmark) -> Any:
     if segmenter is None or says_so or (kinds is None and rules.sample_kind == "image"):
         return segmenter
     if rules.adapter and "image" in (kinds or {"image"}):
-        spec = PluginSpec.parse(rules.adapter)
-        return build("segmenter", PluginSpec(spec.reference, {**spec.options, "segmenter": segmenter}))
+        given = {**rules.adapter.options, "segmenter": segmenter}
+        return build("segmenter", replace(rules.adapter, options=given))
     raise PluginInvalid(
         f"{type(segmenter).__name__} segments {', '.join(sorted(kinds or {'image'}))} samples; {rules.name} is about "
         f"{rules.sample_kind} samples. A segmenter says what it takes by sample_kinds = {{{rules.sample_kind!r}}}"

@@ -12,8 +12,8 @@ import msgspec
 
 from segarena.errors import StoreError
 from segarena.records.earlier import FORMAT, upgraded
-from segarena.registry import PluginSpec
 from segarena.rules import Statistic, TimeBudget
+from segarena.specs import PluginSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

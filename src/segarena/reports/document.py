@@ -10,7 +10,6 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from segarena.registry import PluginSpec
 from segarena.reports.figures import figures
 from segarena.reports.gallery import gallery
 from segarena.reports.naming import short_name
@@ -36,6 +35,7 @@ from segarena.reports.wording import (
     partial_text,
     protocol_text,
 )
+from segarena.specs import PluginSpec
 
 _CONTROLS = (
     '<form class="controls" hidden><label>User <select name="user"><option value="">all</option></select></label>'

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from segarena.records.configuration import DatasetUsed, PluginUsed
-from segarena.registry import PluginSpec
+from segarena.specs import PluginSpec
 
 
 def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:

@@ -7,17 +7,17 @@ from typing import Any
 from rich.console import Console
 
 from segarena.errors import StoreError
+from segarena.specs import Plugin, PluginSpec
 
 
-def run_and_show(benchmark: str, **options: Any) -> int:
+def run_and_show(benchmark: Plugin, **options: Any) -> int:
     """Run with a progress bar and print where it lies; return the number of failures."""
     from segarena.engine.evaluate import evaluate
-    from segarena.registry import PluginSpec
     from segarena.reports import terminal_table
     from segarena.terminal.progress import ProgressBar
 
     console = Console(stderr=True)
-    title = f"{PluginSpec.parse(benchmark).reference} · {options['segmenter']}"
+    title = f"{PluginSpec.of(benchmark).reference} · {options['segmenter']}"
     with ProgressBar(title, console, rate="rounds", workers=options["workers"]) as progress:
         folder = evaluate(benchmark, on_progress=progress.update, **options)
     Console().print(terminal_table([folder.path]))

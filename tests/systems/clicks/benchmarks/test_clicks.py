@@ -6,6 +6,7 @@ import pytest
 import segarena
 from segarena.errors import InvalidInput
 from segarena.registry import build
+from segarena.specs import PluginSpec
 from segarena.statistics.curves import statistic_values
 
 
@@ -21,8 +22,8 @@ class Perfect:
 
 def test_the_default_is_twenty_clicks_by_the_centre_clicker():
     rules = build("benchmark", "clicks")
-    assert (rules.name, rules.rounds, rules.users) == ("clicks", 20, ("centre",))
-    assert rules.metrics == ("iou", "boundary_iou")
+    assert (rules.name, rules.rounds, rules.users) == ("clicks", 20, (PluginSpec("centre"),))
+    assert [str(metric) for metric in rules.metrics] == ["iou", "boundary_iou"]
     assert rules.stop_at is None
     assert rules.options["solved_at_last"] == "solved"
     assert [s.name for s in rules.summary] == [
@@ -59,7 +60,7 @@ def test_every_statistic_of_the_summary_can_be_computed():
 def test_the_published_protocol_names_another_user_and_counts_the_last_click_as_failure():
     rules = build("benchmark", "clicks(protocol='published')")
     assert rules.protocol == "published"
-    assert rules.users == ("centre(when_solved='published')",)
+    assert rules.users == (PluginSpec("centre", {"when_solved": "published"}),)
     assert rules.options["solved_at_last"] == "failure"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import segarena
 from segarena.errors import RunConflict
-from segarena.registry import PluginSpec, build, split_name
+from segarena.registry import build
 from segarena.systems.clicks.crowd.table import write_clicks
 
 
@@ -49,7 +49,7 @@ def table(tmp_path):
 
 
 def users_of(rules):
-    return {name: PluginSpec.parse(spec) for name, spec in map(split_name, rules.users)}
+    return {spec.name: spec for spec in rules.users}
 
 
 def test_by_default_the_centre_and_ten_groups_click_twenty_times():
@@ -60,7 +60,7 @@ def test_by_default_the_centre_and_ten_groups_click_twenty_times():
         (k / 10, (k + 1) / 10) for k in range(10)
     ]
     assert rules.rounds == 20
-    assert rules.metrics == ("iou", "boundary_iou")
+    assert [str(metric) for metric in rules.metrics] == ["iou", "boundary_iou"]
     assert rules.stop_at is None
 
 

@@ -44,8 +44,8 @@ def test_published_rules_reach_robot_metric_and_clock():
     cast = make_plan(rules, segmenter=None).cast()
     robot = cast.users["robot"]
     assert (robot.settings.mode, robot.settings.kernel_size, robot.settings.ties) == ("published", 0.10, "permutation")
-    assert "judge='jaccard'" in rules.users[0]
-    assert "void='background'" in rules.metrics[0]
+    assert rules.users[0].options["judge"] == "jaccard"
+    assert rules.metrics[0].options == {"void": "background"}
     unpunished = build("benchmark", "davis(protocol='published', counts_judging=False)")
     assert not unpunished.budget.counts_judging
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from segarena.errors import DatasetError, DatasetMissing, MissingExtra, PluginInvalid, SampleInvalid
-from segarena.registry import PluginSpec, build
+from segarena.registry import build
 from segarena.roles import Dataset
+from segarena.specs import PluginSpec
 from segarena.systems.volumes.datasets.nifti_folder import NiftiFolder
 from segarena.systems.volumes.files.volumes import write_volume
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from segarena.options import Protocol
 from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
+from segarena.specs import PluginSpec
 
 
 @benchmark("clicks")
@@ -28,8 +29,8 @@ def clicks(*, rounds: int = 20, stop_at_iou: float | None = None, protocol: Prot
     is_published = protocol == "published"
     return Benchmark(
         name="clicks",
-        users=("centre(when_solved='published')",) if is_published else ("centre",),
-        metrics=("iou", "boundary_iou"),
+        users=(PluginSpec("centre", {"when_solved": "published"} if is_published else {}),),
+        metrics=(PluginSpec("iou"), PluginSpec("boundary_iou")),
         rounds=rounds,
         stop_at=None if stop_at_iou is None else ("iou", stop_at_iou),
         protocol=protocol,

@@ -8,12 +8,14 @@ people beside as many drawn from the click model.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
-from segarena.registry import PluginSpec, benchmark
+from segarena.registry import benchmark
 from segarena.roles import Benchmark
+from segarena.specs import PluginSpec
 from segarena.systems.clicks.benchmarks.clicks import clicks as click_benchmark
 from segarena.systems.clicks.models.by_name import file_of
 
@@ -50,7 +52,7 @@ def rclicks(
     rules = click_benchmark(rounds=rounds, protocol=protocol)
     bounds = {f"G{k + 1}": (k / groups, (k + 1) / groups) for k in range(groups)}
     published = {"groups": "published", "when_solved": "published"} if is_published else {}
-    users = {"centre": PluginSpec.parse(rules.users[0])}
+    users = {"centre": rules.users[0]}
     for name, (low, high) in bounds.items():
         users[name] = PluginSpec("group", {"click_model": click_model, "low": low, "high": high, **published})
     if clicks is not None:
@@ -59,7 +61,7 @@ def rclicks(
         users["sampled"] = PluginSpec("sampled-first", {**table, "click_model": click_model})
     return Benchmark(
         name="rclicks",
-        users=tuple(f"{name}={spec}" for name, spec in users.items()),
+        users=tuple(replace(spec, own_name=name) for name, spec in users.items()),
         metrics=rules.metrics,
         rounds=rounds,
         protocol=protocol,

@@ -60,7 +60,8 @@ def judge(
     """
     from segarena.errors import InvalidInput
     from segarena.options import as_protocol
-    from segarena.registry import build, split_name
+    from segarena.registry import build
+    from segarena.specs import PluginSpec
     from segarena.systems.clicks.commands.means import show_means
     from segarena.systems.clicks.crowd.from_dataset import clicked_instances
     from segarena.systems.clicks.crowd.table import read_clicks
@@ -70,12 +71,12 @@ def judge(
     with one_line_errors():
         check_table_path(out)
         rules = as_protocol(protocol)
-        named = dict(map(split_name, model))
+        named = {spec.name: spec for spec in map(PluginSpec.parse_named, model)}
         if against is not None and (against not in named or len(named) < 2):
             raise InvalidInput(f"--against {against}: expected one of several models, got {', '.join(named)}")
         if len(named) != len(model):
             raise InvalidInput(f"each model may be named once, got {', '.join(model)}")
-        models = {name: build("click-model", text) for name, text in named.items()}
+        models = {name: build("click-model", spec) for name, spec in named.items()}
         images = open_dataset(dataset)
         matched = match_and_tell(read_clicks(table), images, rows_of)
         instances = clicked_instances(matched.table, images, previous_masks=previous_masks)

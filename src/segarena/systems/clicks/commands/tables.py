@@ -147,7 +147,8 @@ def maps(
     import numpy as np
 
     from segarena.errors import InvalidInput
-    from segarena.registry import build, split_name
+    from segarena.registry import build
+    from segarena.specs import PluginSpec
     from segarena.systems.clicks.commands.pictures import save_click_picture
     from segarena.systems.clicks.crowd.from_dataset import clicked_instances
     from segarena.systems.clicks.crowd.table import read_clicks
@@ -156,7 +157,7 @@ def maps(
     with one_line_errors("stopped; the maps made so far are there"):
         if radius not in ("paper", "published"):
             raise InvalidInput(f"--radius {radius}: expected paper or published")
-        models = {name: build("click-model", text) for name, text in map(split_name, model or ())}
+        models = {spec.name: build("click-model", spec) for spec in map(PluginSpec.parse_named, model or ())}
         images = open_dataset(dataset)
         matched = match_and_tell(read_clicks(table), images, rows_of)
         instances = clicked_instances(matched.table, images, previous_masks=previous_masks)

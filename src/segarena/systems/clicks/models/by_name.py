@@ -7,7 +7,7 @@ A click model is a plug-in of its own kind, `click-model`: NAME, NAME(option=val
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,14 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.registry import PluginSpec, build, click_model
+from segarena.registry import build, register
 from segarena.samples import ImageSample, Mask, Sample
+from segarena.specs import PluginSpec
 from segarena.systems.clicks.models.maps import ClickMap
 from segarena.systems.clicks.models.reference import Border, ByDepth, BySaliency, uniform
 from segarena.systems.clicks.models.saliency import Saliency, contrast
 from segarena.systems.clicks.sampling.shared_maps import SharedMap
 
 CONTRAST = "contrast"
+KIND = "click-model"
+"""The kind of these plug-ins, which this system brings."""
+
+click_model = partial(register, KIND)
 
 
 class ImageMap:
@@ -66,13 +71,13 @@ def shared_map(text: str) -> SharedMap:
         MissingExtra: it needs torch, which is not installed.
     """
     file = file_of(text)
-    return _shared_map(str(PluginSpec.parse(text)), 0 if file is None else file.stat().st_mtime_ns)
+    return _shared_map(text.strip(), 0 if file is None else file.stat().st_mtime_ns)
 
 
 @cache
 def _shared_map(text: str, changed_ns: int) -> SharedMap:
     del changed_ns  # weights that were replaced are another map
-    return SharedMap(ImageMap(build("click-model", text)))
+    return SharedMap(ImageMap(build(KIND, text)))
 
 
 @click_model("uniform")

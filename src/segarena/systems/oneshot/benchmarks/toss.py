@@ -11,6 +11,7 @@ from typing import Any, Literal
 from segarena.options import Protocol
 from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
+from segarena.specs import PluginSpec
 from segarena.systems.oneshot.scoring.settings import Settings, Variant, Weights
 from segarena.systems.oneshot.scoring.tally import Aggregate, EmptyUnion, Void
 
@@ -57,11 +58,11 @@ def toss(
     settings = _settings(protocol, variant, aggregate, void, empty_union, weights)
     return Benchmark(
         name="toss",
-        users=("support",),
-        metrics=("iou", "void"),
+        users=(PluginSpec("support"),),
+        metrics=(PluginSpec("iou"), PluginSpec("void")),
         rounds=1,
         summary=(Statistic(name="IoU", kind="at_round", round=1),),
-        dataset="oneshot-demo",
+        dataset=PluginSpec("oneshot-demo"),
         protocol=protocol,
         paper="Patel et al., What Ails One-Shot Image Segmentation: A Data Perspective",
         options={name: _plain(getattr(settings, name)) for name in RECORDED},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_fol
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
+    from segarena.specs import PluginSpec
     from segarena.systems.oneshot.building.build import Built
     from segarena.systems.oneshot.building.plan import Plan
     from segarena.systems.oneshot.pairs.sources import Source
@@ -81,8 +83,8 @@ def build(
         )  # fmt: skip
         with StageBars() as bars:
             built = build_tiers(source, out, plan, on_progress=bars.show)
-        (out / DATASET).write_text(dataset + "\n", encoding="utf-8")
-        _show(built, out, dataset)
+        (out / DATASET).write_text(f"{dataset}\n", encoding="utf-8")
+        _show(built, out, str(dataset))
     if built.manifest["left_out"]:
         raise typer.Exit(FAILURES)
 
@@ -123,18 +125,18 @@ def judge(
         raise typer.Exit(FAILURES)
 
 
-def _opened(images: str, out: Path) -> tuple[Source, str, str]:
+def _opened(images: str, out: Path) -> tuple[Source, str, PluginSpec]:
     """Return where images and masks are, what the data set is called, and how it is written with the new pairs."""
-    from segarena.registry import PluginSpec
+    from segarena.specs import PluginSpec
 
     pairs = (out / "pairs.parquet").resolve().as_posix()
     source = open_source(images)
     folder = Path(images).expanduser()
     if folder.is_dir():
         spec = PluginSpec("oneshot-folder", {"path": folder.resolve().as_posix(), "pairs": pairs})
-        return source, folder.resolve().name, str(spec)
+        return source, folder.resolve().name, spec
     spec = PluginSpec.parse(images)
-    return source, spec.reference, str(PluginSpec(spec.reference, {**spec.options, "pairs": pairs}))
+    return source, spec.reference, replace(spec, options={**spec.options, "pairs": pairs})
 
 
 def open_source(images: str) -> Source:
@@ -145,8 +147,9 @@ def open_source(images: str) -> Source:
         DatasetMissing: the folder lacks images or masks.
     """
     from segarena.errors import InvalidInput
-    from segarena.registry import PluginSpec, names
     from segarena.registry import build as build_plugin
+    from segarena.registry import names
+    from segarena.specs import PluginSpec
     from segarena.systems.oneshot.datasets.folder import folder_source
     from segarena.systems.oneshot.pairs.paired import PairedImages
 

@@ -10,8 +10,9 @@ from typing import Literal
 
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
-from segarena.registry import PluginSpec, benchmark
+from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic, TimeBudget
+from segarena.specs import PluginSpec
 from segarena.systems.videos.robot.settings import Preset
 
 MetricToOptimize = Literal["J", "F", "J_AND_F"]
@@ -63,11 +64,11 @@ def davis(
     void = PluginSpec("jaccard-contour", {"void": "background"} if is_published else {})
     return Benchmark(
         name="davis",
-        users=(f"robot={PluginSpec('scribble-robot', robot)}",),
-        metrics=(str(void),),
+        users=(PluginSpec("scribble-robot", robot, "robot"),),
+        metrics=(void,),
         rounds=rounds,
         summary=_summary(rounds),
-        dataset="demo-videos",
+        dataset=PluginSpec("demo-videos"),
         budget=_budget(seconds_per_object, counts),
         protocol=protocol,
         paper="DAVIS Interactive Challenge",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from segarena.errors import DatasetMissing, InvalidInput
-from segarena.registry import PluginSpec, build, find
+from segarena.registry import build, find
 from segarena.roles import Dataset, Finding
 from segarena.samples import Sample
+from segarena.specs import Plugin, PluginSpec
 
 SUBSETS = ("train", "val", "trainval")
 
@@ -34,9 +36,9 @@ class Chosen:
 
 
 def choose_dataset(
-    dataset: str | Dataset | None, davis_root: str | Path | None, subset: str, sequences: Sequence[str] | None
-) -> str | Dataset:
-    """Return the dataset as a plan takes it: as written wherever possible, so that reports find it again.
+    dataset: Plugin | Dataset | None, davis_root: str | Path | None, subset: str, sequences: Sequence[str] | None
+) -> Plugin | Dataset:
+    """Return the dataset as a plan takes it: a specification wherever possible, so that reports find it again.
 
     Raises:
         InvalidInput: no dataset is named, two are, or a subset without ground truth.
@@ -48,10 +50,10 @@ def choose_dataset(
         raise InvalidInput("davis_root and dataset: expected one of them, got both")
     if sequences is None:
         return dataset
-    if isinstance(dataset, str):
-        spec = PluginSpec.parse(dataset)
+    if isinstance(dataset, Plugin):
+        spec = PluginSpec.of(dataset)
         if "sequences" in inspect.signature(find("dataset", spec.reference)).parameters:
-            return str(PluginSpec(spec.reference, {**spec.options, "sequences": tuple(sequences)}))
+            return replace(spec, options={**spec.options, "sequences": tuple(sequences)})
         return _only(build("dataset", spec), sequences)
     return _only(dataset, sequences)
 
@@ -63,7 +65,7 @@ def _only(dataset: Dataset, sequences: Sequence[str]) -> Dataset:
     return Chosen(dataset, [name for name in dataset.sample_ids if name in set(sequences)])
 
 
-def _davis(davis_root: str | Path | None, subset: str, sequences: Sequence[str] | None) -> str:
+def _davis(davis_root: str | Path | None, subset: str, sequences: Sequence[str] | None) -> PluginSpec:
     root = davis_root or os.environ.get("DATASET_DAVIS")
     if not root:
         raise InvalidInput(
@@ -75,4 +77,4 @@ def _davis(davis_root: str | Path | None, subset: str, sequences: Sequence[str] 
             f"subset: expected one of {', '.join(SUBSETS)}, got {subset!r}; others are judged by servers"
         )
     only = {} if sequences is None else {"sequences": tuple(sequences)}
-    return str(PluginSpec("davis", {"path": str(root), "subset": subset, **only}))
+    return PluginSpec("davis", {"path": str(root), "subset": subset, **only})

@@ -25,8 +25,9 @@ from typing import Any, Self
 
 from segarena.engine.plan import make_plan
 from segarena.errors import InvalidInput, ProtocolViolation, StoreError
-from segarena.registry import PluginSpec, build
+from segarena.registry import build
 from segarena.roles import Benchmark, Dataset
+from segarena.specs import PluginSpec
 from segarena.systems.videos.benchmarks.davis import MetricToOptimize
 from segarena.systems.videos.scribbles.files import Scribbles, fuse_scribbles
 from segarena.systems.videos.session.arguments import (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from segarena.registry import PluginSpec, benchmark
+from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
+from segarena.specs import PluginSpec
 from segarena.systems.volumes.users.challenges import Middle
 
 CLICKS = 5
@@ -25,11 +26,11 @@ def cvpr2025(*, box: bool = True, most_px: int = 5, middle: Middle = "slice") ->
     Source: the challenge's evaluation script of June 2025; `docs/benchmarks.md` names the differences.
     """
     rounds = CLICKS + box
-    user = PluginSpec("cvpr2025", {"box": box, "most_px": most_px, "middle": middle})
+    user = PluginSpec("cvpr2025", {"box": box, "most_px": most_px, "middle": middle}, "cvpr2025")
     return Benchmark(
         name="cvpr2025",
-        users=(f"cvpr2025={user}",),
-        metrics=("dice", f"nsd(tolerance_mm={TOLERANCE_MM})"),
+        users=(user,),
+        metrics=(PluginSpec("dice"), PluginSpec("nsd", {"tolerance_mm": TOLERANCE_MM})),
         rounds=rounds,
         summary=(
             Statistic(name="DSC AUC", kind="auc_last_five", metric="dice"),
@@ -37,10 +38,10 @@ def cvpr2025(*, box: bool = True, most_px: int = 5, middle: Middle = "slice") ->
             Statistic(name="DSC final", kind="at_round", metric="dice", round=rounds),
             Statistic(name="NSD final", kind="at_round", metric="nsd", round=rounds),
         ),
-        dataset="phantom",
+        dataset=PluginSpec("phantom"),
         protocol="published",
         paper="CVPR 2025: Foundation Models for Interactive 3D Biomedical Image Segmentation",
         options={"steps": CLICKS + 1, "box": box},
         sample_kind="volume",
-        adapter="slices",
+        adapter=PluginSpec("slices"),
     )

@@ -11,8 +11,9 @@ from itertools import product
 
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
-from segarena.registry import PluginSpec, benchmark
+from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
+from segarena.specs import PluginSpec
 from segarena.systems.volumes.prompting.schemes import find_scheme
 from segarena.systems.volumes.users.volume import Refine
 
@@ -64,20 +65,20 @@ def radioactive(
         noise = most_px if "box" in find_scheme(scheme)[0].kinds else 0
         options = {"refine": way, "keeps_prompts": keeps, "edge_noise_px": noise, "protocol": protocol}
         name = user_name(scheme, refine=way, keeps_prompts=keeps, edge_noise_px=noise)
-        users.setdefault(name, PluginSpec("volume", {"prompts": scheme, **options}))
+        users.setdefault(name, PluginSpec("volume", {"prompts": scheme, **options}, name))
     return Benchmark(
         name="radioactive",
-        users=tuple(f"{name}={plugin}" for name, plugin in users.items()),
-        metrics=("dice", f"nsd(tolerance_mm={tolerance_mm!r})"),
+        users=tuple(users.values()),
+        metrics=(PluginSpec("dice"), PluginSpec("nsd", {"tolerance_mm": tolerance_mm})),
         rounds=rounds,
         stop_at=("dice", 1.0),
-        dataset="phantom",
+        dataset=PluginSpec("phantom"),
         protocol=protocol,
         paper="RadioActive: 3D Radiological Interactive Segmentation Benchmark, arXiv 2411.07885",
         options={"tolerance_mm": tolerance_mm},
         summary=_summary(rounds),
         sample_kind="volume",
-        adapter=str(PluginSpec("slices", {"protocol": protocol})),
+        adapter=PluginSpec("slices", {"protocol": protocol}),
     )
 
 

@@ -84,7 +84,7 @@ def _show_sets(sets: Iterable[PublishedSet]) -> None:
 
 
 def _report(published: PublishedSet, prepared: Prepared) -> None:
-    from segarena.registry import PluginSpec
+    from segarena.specs import PluginSpec
 
     objects = sum(count for case in prepared.cases for count in case.objects.values())
     typer.echo(

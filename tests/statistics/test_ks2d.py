@@ -64,7 +64,7 @@ def test_work_in_small_pieces_changes_nothing(monkeypatch):
     sets, points = rng.integers(0, 9, (5, 21, 2)), rng.integers(0, 9, (13, 2))
     whole = ks2d(sets, points)
     for chunk in (1, 700):
-        monkeypatch.setattr(module, "_CHUNK", chunk)
+        monkeypatch.setattr(module, "_AT_ONCE", chunk)
         pieces = ks2d(sets, points)
         assert np.array_equal(pieces.statistics, whole.statistics)
         assert np.array_equal(pieces.p_values, whole.p_values)

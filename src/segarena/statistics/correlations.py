@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import mean_of_defined
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +46,7 @@ def correlation_table(datasets: Sequence[Mapping[str, ArrayLike]], *, absolute: 
     if not datasets or any(set(table) != set(datasets[0]) for table in datasets):
         raise InvalidInput("correlations: expected the same statistics for every dataset, and at least one dataset")
     names = tuple(datasets[0])
-    mean = _mean_of_defined(np.stack([_correlations(_columns(table, names)) for table in datasets]))
+    mean = mean_of_defined(np.stack([_correlations(_columns(table, names)) for table in datasets]))
     np.fill_diagonal(mean, 1.0)
     return CorrelationTable(names, np.abs(mean) if absolute else mean)
 
@@ -74,9 +75,3 @@ def _pearson(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     length = np.where(is_constant, np.nan, np.sqrt((centred**2).sum(axis=1)))
     directions = centred / length[:, None]
     return np.clip(directions @ directions.T, -1.0, 1.0)
-
-
-def _mean_of_defined(tables: NDArray[np.float64]) -> NDArray[np.float64]:
-    defined = ~np.isnan(tables)
-    count = defined.sum(axis=0)
-    return np.where(count > 0, np.where(defined, tables, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)

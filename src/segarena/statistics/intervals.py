@@ -7,16 +7,18 @@ randomness comes from `seed`, so the same values in the same order give the same
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from segarena.arrays.chunks import chunks
 from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import check_bootstrap, percentile_interval, units_drawn
 
-_CHUNK = 1 << 21  # draws held at once: 16 MB of indices
+_AT_ONCE = 1 << 21  # signs held at once: 2 MB, and 16 MB where they are multiplied
 _TINY = 1e-12  # sums of the same numbers in another order differ by less, relative to their size
 
 
@@ -84,7 +86,7 @@ def bootstrap_mean(
         InvalidInput: not one axis, not finite, another number of clusters, `repeats` below 1 or `level` not in (0, 1).
     """
     sums, sizes, mean = _clustered(values, clusters)
-    low, high = _percentiles(sums, sizes, repeats, level, np.random.default_rng(seed))
+    low, high = _interval(sums, sizes, repeats, level, np.random.default_rng(seed))
     return Interval(mean, low, high, int(sizes.sum()))
 
 
@@ -122,7 +124,7 @@ def paired_difference(
     differences = one - two
     sums, sizes, mean = _clustered(differences, clusters)
     rng = np.random.default_rng(seed)
-    low, high = _percentiles(sums, sizes, repeats, level, rng)
+    low, high = _interval(sums, sizes, repeats, level, rng)
     n = len(differences)
     wins = differences > 0 if higher_is_better else differences < 0
     return PairedDifference(
@@ -155,19 +157,15 @@ def _clustered(
     return sums, np.bincount(belongs).astype(np.float64), mean
 
 
-def _percentiles(
+def _interval(
     sums: NDArray[np.float64], sizes: NDArray[np.float64], repeats: int, level: float, rng: np.random.Generator
 ) -> tuple[float, float]:
-    if repeats < 1 or not 0 < level < 1:
-        raise InvalidInput(f"expected repeats of at least 1 and a level within 0..1, got {repeats} and {level}")
+    check_bootstrap(repeats, level)
     if len(sums) < 2:
         return math.nan, math.nan
-    means = np.empty(repeats)
-    for part in _chunks(repeats, len(sums)):
-        drawn = rng.integers(len(sums), size=(part.stop - part.start, len(sums)))
-        means[part] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    draws = units_drawn(len(sums), repeats, rng)
+    means = [sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1) for drawn in draws]
+    return percentile_interval(np.concatenate(means), level)
 
 
 def _sign_flip_p(sums: NDArray[np.float64], repeats: int, rng: np.random.Generator) -> float:
@@ -180,12 +178,7 @@ def _sign_flip_p(sums: NDArray[np.float64], repeats: int, rng: np.random.Generat
         flips = np.arange(1 << count)[:, None] >> np.arange(count) & 1
         return float(np.mean(np.abs(sums.sum() - 2 * (flips @ sums)) >= least))
     hits = 0
-    for part in _chunks(repeats, count):
+    for part in chunks(repeats, count, most=_AT_ONCE):
         flips = rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8)
         hits += np.count_nonzero(np.abs(sums.sum() - 2 * (flips @ sums)) >= least)
     return (1 + hits) / (1 + repeats)
-
-
-def _chunks(repeats: int, width: int) -> Iterator[slice]:
-    rows = max(1, _CHUNK // width)
-    return (slice(start, min(start + rows, repeats)) for start in range(0, repeats, rows))

@@ -8,16 +8,16 @@ matrices: the real clicks against 100 draws from a click model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from segarena.arrays.chunks import chunks
 from segarena.errors import InvalidInput
 
-_CHUNK = 1 << 20  # comparisons held at once, of both coordinates: 4 MB
+_AT_ONCE = 1 << 20  # comparisons held at once, of both coordinates: 4 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ def _greatest_difference(own: NDArray[np.float64], other: NDArray[np.float64]) -
     corners = own.shape[1]
     one = 1.0 / corners
     greatest = np.zeros(max(len(own), len(other)))
-    for part in _chunks(corners, max(own.size, other.size)):
+    for part in chunks(corners, max(own.size, other.size), most=_AT_ONCE):
         shares = _quadrant_shares(own[:, part], own) - _quadrant_shares(own[:, part], other)
         shares[0] -= one  # the corner itself lies in this quadrant; leave it out
         furthest = np.maximum(-shares.min(axis=(0, 2)), shares.max(axis=(0, 2)) + one)
@@ -117,8 +117,3 @@ def _correlations(sets: NDArray[np.float64]) -> NDArray[np.float64]:
     undefined = is_constant | (scale == 0)
     r = np.where(undefined, np.nan, covariance / np.where(undefined, 1.0, scale))
     return np.clip(r, -1.0, 1.0)
-
-
-def _chunks(corners: int, comparisons: int) -> Iterator[slice]:
-    step = max(1, _CHUNK // comparisons)
-    return (slice(start, start + step) for start in range(0, corners, step))

@@ -67,7 +67,7 @@ def test_many_sets_are_matched_one_by_one(monkeypatch):
     sets, points = np.stack([random_clicks(9, seed) for seed in range(5)]).astype(float), random_clicks(9, 99)
     expected = [wasserstein(own, points, BOX) * DIAGONAL for own in sets]
     assert matched_distances(sets, points.astype(float)) == pytest.approx(expected)
-    monkeypatch.setattr(module, "_CHUNK", 100)
+    monkeypatch.setattr(module, "_AT_ONCE", 100)
     assert matched_distances(sets, points.astype(float)) == pytest.approx(expected)
 
 

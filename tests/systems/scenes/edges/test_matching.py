@@ -123,7 +123,7 @@ def test_candidates_found_in_pieces_are_the_same(monkeypatch):
     rng = np.random.default_rng(4)
     first, second = rng.random((30, 30)) < 0.2, rng.random((30, 30)) < 0.2
     expected = match_edges(first, second, radius_px=3.0)
-    monkeypatch.setattr("segarena.systems.scenes.edges.matching._TABLE", 100)
+    monkeypatch.setattr("segarena.systems.scenes.edges.matching._AT_ONCE", 100)
     np.testing.assert_array_equal(match_edges(first, second, radius_px=3.0).target, expected.target)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.arrays.boxes import bounding_window, is_empty
+from segarena.arrays.chunks import chunks
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.options import Protocol
 from segarena.samples import Mask
@@ -26,7 +27,7 @@ BoxSize: TypeAlias = tuple[int, int]
 Normalise: TypeAlias = Literal["box_diagonal", "box_sides"]
 SAME_ABOVE = 0.05
 """Two sets pass for one distribution when the p-value is above this."""
-_CHUNK = 1 << 20  # distances held at once: 8 MB
+_AT_ONCE = 1 << 20  # distances held at once: 8 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +139,15 @@ def matched_distances(sets: NDArray[np.float64], points: NDArray[np.float64]) ->
     from scipy.optimize import linear_sum_assignment
 
     distances = np.empty(len(sets))
-    step = max(1, _CHUNK // len(points) ** 2)
-    for start in range(0, len(sets), step):
-        part = sets[start : start + step]
-        rows, columns = part[:, :, None, 0] - points[:, 0], part[:, :, None, 1] - points[:, 1]
+    for part in chunks(len(sets), len(points) ** 2, most=_AT_ONCE):
+        rows = sets[part, :, None, 0] - points[:, 0]
+        columns = sets[part, :, None, 1] - points[:, 1]
         costs = np.sqrt(rows * rows + columns * columns)
         # The best assignment stays the best when a row or column is lowered; the solver then has less to do.
         reduced = costs - costs.min(axis=1, keepdims=True)
         reduced -= reduced.min(axis=2, keepdims=True)
         for index, table in enumerate(reduced):
-            distances[start + index] = costs[index][linear_sum_assignment(table)].mean()
+            distances[part.start + index] = costs[index][linear_sum_assignment(table)].mean()
     return distances
 
 

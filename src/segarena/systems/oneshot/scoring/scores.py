@@ -5,6 +5,7 @@ Source: TOSS, section 4.1, and its published scripts; the places where the two d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import mean_of_defined, percentile_interval
 from segarena.systems.oneshot.pairs.folds import FOLDS
 from segarena.systems.oneshot.pairs.table import LEVELS, PARTITIONS, POOLED_LEVEL
 from segarena.systems.oneshot.scoring.settings import PUBLISHED_WEIGHTS, Score, Settings
@@ -95,7 +97,7 @@ def scs(counts: pl.DataFrame, settings: Settings | None = None) -> list[Score]:
     values: ByFold = {}
     for fold in _folds(table):
         classes = sorted({key[1] for key in ious if key[0] == fold})
-        values[fold] = _mean([_of_class(ious, fold, label, weights, settings) for label in classes])
+        values[fold] = mean_of_defined([_of_class(ious, fold, label, weights, settings) for label in classes])
     return _with_mean("SCS", table, values, settings)
 
 
@@ -190,14 +192,7 @@ def _class_means(table: pl.DataFrame, by: Sequence[str], settings: Settings) -> 
     ious: dict[tuple[object, ...], list[Values]] = {}
     for row, iou in _tally(table, [*by, "class"], settings).items():
         ious.setdefault(tuple(row[name] for name in by), []).append(iou)
-    return {key: _mean(values) for key, values in ious.items()}
-
-
-def _mean(values: Sequence[Values]) -> Values:
-    stacked = np.asarray(values)
-    drawn = ~np.isnan(stacked)
-    with np.errstate(invalid="ignore"):
-        return np.where(drawn, stacked, 0).sum(axis=0) / drawn.sum(axis=0)
+    return {key: mean_of_defined(values) for key, values in ious.items()}
 
 
 def _folds(table: pl.DataFrame) -> list[int | None]:
@@ -267,25 +262,24 @@ def _with_mean(
         _score(name, table.filter(pl.col("fold") == fold), fold, values[fold], settings)
         for fold in sorted(fold for fold in values if fold is not None)
     ]
-    mean = _mean(list(values.values()))
+    mean = mean_of_defined(list(values.values()))
     if published_mean and settings.strict_published:
         mean = mean * len(values) / FOLDS
     return [*scores, _score(name, table, None, mean, settings)]
 
 
 def _score(name: str, table: pl.DataFrame, fold: int | None, values: Values, settings: Settings) -> Score:
-    drawn = values[1:][~np.isnan(values[1:])]
-    tails = [(1 - settings.level) / 2, (1 + settings.level) / 2]
     queries = table["query"].n_unique()
-    low, high = np.quantile(drawn, tails) if len(drawn) and queries > 1 else (np.nan, np.nan)
+    # One query image drawn again and again shows no spread.
+    low, high = percentile_interval(values[1:], settings.level) if queries > 1 else (math.nan, math.nan)
     return Score(
         name=name,
         dataset=table["dataset"][0],
         tier=table["tier"][0],
         fold=fold,
         value=float(values[0]),
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         pairs=table.height,
         queries=queries,
         classes=table["class"].n_unique(),

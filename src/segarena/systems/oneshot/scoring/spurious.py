@@ -10,14 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import mean_of_defined, percentile_interval
 from segarena.systems.oneshot.pairs.table import pairs_table
 from segarena.systems.oneshot.scoring.settings import Settings
 from segarena.systems.oneshot.scoring.tally import tally
-
-Values = NDArray[np.float64]
 
 KINDS = {
     "normal": "as it is",
@@ -124,22 +122,13 @@ def grouped_miou(counts: pl.DataFrame, by: str, settings: Settings | None = None
     groups = found.groups.with_row_index("place")
     rows: list[dict[str, object]] = []
     for (value,), part in groups.group_by([by], maintain_order=True):
-        folds = [_mean(found.iou[fold["place"].to_numpy()]) for _, fold in part.group_by(["fold"], maintain_order=True)]
-        miou = _mean(np.array(folds))
-        drawn = miou[1:][~np.isnan(miou[1:])]
-        tails = [(1 - chosen.level) / 2, (1 + chosen.level) / 2]
-        low, high = np.quantile(drawn, tails) if len(drawn) else (np.nan, np.nan)
+        by_fold = part.group_by(["fold"], maintain_order=True)
+        miou = mean_of_defined([mean_of_defined(found.iou[fold["place"].to_numpy()]) for _, fold in by_fold])
+        low, high = percentile_interval(miou[1:], chosen.level)
         own = counts.filter(pl.col(by) == value)
         amounts = {"pairs": own.height, "queries": own["query"].n_unique(), "classes": own["class"].n_unique()}
-        rows.append({by: value, "miou": float(miou[0]), "low": float(low), "high": float(high), **amounts})
+        rows.append({by: value, "miou": float(miou[0]), "low": low, "high": high, **amounts})
     return pl.DataFrame(rows)
-
-
-def _mean(values: Values) -> Values:
-    """Return means over the first axis, of what is known."""
-    known = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0).sum(axis=0) / known.sum(axis=0))
 
 
 def _of_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.chunks import chunks
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, Shape
 from segarena.systems.scenes.edges.assignment import best_matching
@@ -23,7 +24,7 @@ from segarena.systems.scenes.edges.assignment import best_matching
 TOLERANCE = 0.0075
 """How far matched pixels may lie apart, as a share of the image's diagonal."""
 COSTS_PER_PX = 100
-_TABLE = 1 << 22  # places looked up at once, so that large images need no more memory than small ones
+_AT_ONCE = 1 << 22  # places looked up at once, so that large images need no more memory than small ones
 
 
 def match_radius_px(shape: Shape, tolerance: float = TOLERANCE) -> float:
@@ -115,18 +116,17 @@ def _within_reach(
     """Return how many target pixels each pixel reaches, which ones one pixel after the other, and what each costs."""
     offsets, margin = _offsets(radius_px), int(radius_px)
     # The margin keeps steps inside: none leads beyond the end of a row into the next.
-    numbers = np.pad(np.where(target, np.cumsum(target).reshape(target.shape) - 1, -1).astype(np.int32), margin,
-                     constant_values=-1)  # fmt: skip
+    numbers = np.where(target, np.cumsum(target).reshape(target.shape) - 1, -1).astype(np.int32)
+    numbers = np.pad(numbers, margin, constant_values=-1)
     row, column = np.divmod(pixels, max(1, target.shape[1]))
     places = (row + margin) * numbers.shape[1] + column + margin
     steps = offsets[:, 0] * numbers.shape[1] + offsets[:, 1]
     costs = _costs(offsets)
     degrees, partners, prices = np.zeros(len(pixels), np.intp), [np.zeros(0, np.int32)], [np.zeros(0)]
-    chunk = max(1, _TABLE // len(offsets))
-    for start in range(0, len(pixels), chunk):
-        found = numbers.reshape(-1)[places[start : start + chunk, None] + steps]
+    for part in chunks(len(pixels), len(offsets), most=_AT_ONCE):
+        found = numbers.reshape(-1)[places[part, None] + steps]
         is_there = found >= 0
-        degrees[start : start + chunk] = is_there.sum(axis=1)
+        degrees[part] = is_there.sum(axis=1)
         partners.append(found[is_there])
         prices.append(np.broadcast_to(costs, found.shape)[is_there])
     return degrees, np.concatenate(partners), np.concatenate(prices)

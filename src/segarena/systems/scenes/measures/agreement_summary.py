@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.statistics.bootstrap import percentile_interval, units_drawn
 from segarena.statistics.intervals import Interval
 from segarena.systems.scenes.edges.summary import f_measure
 from segarena.systems.scenes.measures.agreement import ImageAgreement
@@ -104,10 +105,10 @@ def _interval(
         return Interval(value(rows), math.nan, math.nan, len(rows))
     ends = np.cumsum([len(group) for group in kept])
     places = [np.arange(end - len(group), end) for end, group in zip(ends, kept, strict=True)]
-    drawn = (rng.integers(len(kept), size=len(kept)) for _ in range(repeats))
-    values = [value(rows[np.concatenate([places[k] for k in sample])]) for sample in drawn]
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value(rows), float(low), float(high), len(rows))
+    values: list[float] = []
+    for drawn in units_drawn(len(kept), repeats, rng):
+        values.extend(value(rows[np.concatenate([places[image] for image in images])]) for images in drawn)
+    return Interval(value(rows), *percentile_interval(values, level), len(rows))
 
 
 def _median(values: NDArray[np.float64]) -> float:

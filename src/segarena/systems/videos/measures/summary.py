@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
+from segarena.statistics.bootstrap import percentile_interval, tails, times_drawn
 from segarena.systems.videos.measures.report import SampleScore
 
 Values: TypeAlias = NDArray[np.float64]
@@ -178,21 +179,20 @@ def video_intervals(
     last_s = sums.curve(np.ones(count), end).time_s.max() if until_s is None else until_s
     grid: Values = np.linspace(0, last_s, 61)
     rng = np.random.default_rng(seed)
-    draws = rng.multinomial(count, np.full(count, 1 / count), size=repeats) if count > 1 else np.empty((0, count))
-    curves = [sums.curve(weights.astype(np.float64), end) for weights in draws]
+    curves: list[_Curve] = []
+    if count > 1:
+        (draws,) = times_drawn(count, repeats, rng, stream="multinomial")
+        curves = [sums.curve(times, end) for times in draws]
 
-    def bounds(values: Any, shape: tuple[int, ...] = ()) -> Values:
-        if not curves:
-            return np.full((2, *shape), np.nan)
-        return np.quantile(np.asarray(values), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    def bounds(values: list[Values], length: int) -> Values:
+        return np.quantile(values, tails(level), axis=0) if values else np.full((2, length), np.nan)
 
-    area, value = bounds([c.area() for c in curves]), bounds([c.at(threshold_s) for c in curves])
     return VideoIntervals(
-        auc=(float(area[0]), float(area[1])),
-        at_threshold=(float(value[0]), float(value[1])),
-        by_round=bounds([c.quality[1:-1] for c in curves], (sums.quality.shape[1],)),
+        auc=percentile_interval([c.area() for c in curves], level),
+        at_threshold=percentile_interval([c.at(threshold_s) for c in curves], level),
+        by_round=bounds([c.quality[1:-1] for c in curves], sums.quality.shape[1]),
         time_s=grid,
-        by_time=bounds([np.interp(grid, c.time_s, c.quality) for c in curves], grid.shape),
+        by_time=bounds([np.interp(grid, c.time_s, c.quality) for c in curves], len(grid)),
     )
 
 

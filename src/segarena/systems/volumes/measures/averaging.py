@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import check_bootstrap, percentile_interval, times_drawn
 
 Values: TypeAlias = NDArray[np.float64]
 Over: TypeAlias = Literal["common", "own", "same"]
@@ -189,10 +190,8 @@ class _Bootstrap:
     """How often each case is drawn; the same for all rows that have equally many cases of a dataset."""
 
     def __init__(self, repeats: int, level: float, seed: int) -> None:
-        if repeats < 1 or not 0 < level < 1:
-            raise InvalidInput(f"expected repeats of at least 1 and a level within 0..1, got {repeats} and {level}")
-        self._repeats, self._seed = repeats, seed
-        self._ends = [(1 - level) / 2, (1 + level) / 2]
+        check_bootstrap(repeats, level)
+        self._repeats, self._level, self._seed = repeats, level, seed
         self._drawn: dict[tuple[str, int], Values] = {}
 
     def of_classes(self, dataset: str, matrix: Values) -> Values:
@@ -200,18 +199,14 @@ class _Bootstrap:
         key = (dataset, len(matrix))
         if key not in self._drawn:
             rng = np.random.default_rng([self._seed, *dataset.encode()])
-            cases = len(matrix)
-            self._drawn[key] = rng.multinomial(cases, np.full(cases, 1 / cases), size=self._repeats).astype(np.float64)
+            (self._drawn[key],) = times_drawn(len(matrix), self._repeats, rng, stream="multinomial")
         times = self._drawn[key]
         sums, counts = times @ np.nan_to_num(matrix), times @ (~np.isnan(matrix)).astype(np.float64)
         return np.divide(sums, counts, out=np.full_like(sums, math.nan), where=counts > 0)
 
     def interval(self, draws: Values, cases: int) -> tuple[float, float]:
         """Return the percentile interval of the draws that are not NaN; NaN when there were fewer than two cases."""
-        if cases < 2:
-            return math.nan, math.nan
-        low, high = np.quantile(draws[~np.isnan(draws)], self._ends)
-        return float(low), float(high)
+        return percentile_interval(draws, self._level) if cases > 1 else (math.nan, math.nan)
 
 
 def _levels(of_group: pl.DataFrame, bootstrap: _Bootstrap) -> list[dict[str, Any]]:

@@ -162,7 +162,7 @@ def test_rows_are_averaged_over_what_all_have_and_the_rest_is_named(make):
     )
     found = sheets(path)["prompts"]
     assert line(found, "1-pps", "disc")["Dice"].mean == pytest.approx(0.2)
-    assert "over 1 target in 1 case, those that all rows have" in found.notes[0]
+    assert "over 1 target in 1 case, those that every row has" in found.notes[0]
     assert "box-ps · disc: 1" in found.notes[0]
 
 

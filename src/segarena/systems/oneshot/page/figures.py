@@ -21,13 +21,13 @@ BINS = 8
 """About how many points a curve has; fewer where values repeat."""
 
 PARTS_CAPTION = (
-    "Class mIoU, the mean over folds. At L4 to L6 the support does not show the class, and the right answer is "
-    "nothing: low is good there."
+    "Class mIoU, averaged over folds. At L4 to L6 the support does not show the class, so the right answer is an empty "
+    "mask and low is good."
 )
 CURVES_CAPTION = (
     "Mean IoU of query images in up to eight bins; bands are 95 % intervals over images. Difficulty is the IoU that a "
-    "reference method reaches (high is easy), salience the IoU of target and saliency map. Pairs of support cognizance "
-    "are left out."
+    "reference method reaches (high means easy), salience is the IoU of the target with the saliency map. "
+    "Support-cognizance pairs are left out."
 )
 
 

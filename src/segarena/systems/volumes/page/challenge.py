@@ -72,10 +72,10 @@ def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
         for run, cases in scores
     ]
     notes = (
-        "As the challenge's script: the mean over the classes of a case, then over cases; NSD is 0 in steps whose Dice "
-        "is not above 0.2; AUC is the area over the last five steps, at most 4; final is after the fifth click; what "
-        f"failed is 0. Classes beyond {LIMIT_S:g} s would officially count 0; here they keep their value. Brackets: "
-        "95 % intervals over cases.",
+        "Computed as in the challenge's script: the mean over the classes of a case, then over cases. NSD is 0 in "
+        "steps whose Dice is not above 0.2; AUC is the area over the last five steps, at most 4; final means after the "
+        f"fifth click; failures count 0. Officially, classes that take longer than {LIMIT_S:g} s count 0; here they "
+        "keep their value. Brackets hold 95 % intervals over cases.",
     )
     return Sheet(
         name="cvpr2025",

@@ -24,9 +24,9 @@ MOST_NAMES = 12
 
 
 EFFORT_CAPTION = (
-    "Mean interactions on a target as really given, and the mean over classes and datasets. Vertical lines: 95 % "
-    "intervals over cases; horizontal ones: what the middle four fifths of targets took. Lines join the rounds of who "
-    "corrects. Names without room show when the pointer rests on a dot."
+    "Across: the mean number of interactions actually spent on a target. Up: the mean over classes and datasets. "
+    "Vertical bars are 95 % intervals over cases, horizontal ones span what the middle four fifths of targets took. "
+    "Lines join the rounds of users who correct. Where a name does not fit, hover over the dot to see it."
 )
 
 
@@ -47,7 +47,7 @@ class EffortPoint:
 
 
 def effort_points(runs: Sequence[Run], values: pl.DataFrame, metric: str) -> dict[tuple[str, str], list[EffortPoint]]:
-    """Return for each user and segmenter a point per round; one alone for those who correct nothing."""
+    """Return for each user and segmenter a point per round; a single one for users who correct nothing."""
     averages = [means(values.filter(round=number), metric) for number in range(1, runs[0].rounds + 1)]
     found: dict[tuple[str, str], list[EffortPoint]] = {}
     for user, segmenter in who_took_part(runs):
@@ -88,7 +88,7 @@ def rounds_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
             size_px=panel_px(len(openings), 330),
         )
         charts.append((f"{segmenter} · {opening}" if len(openings) > 1 else "", chart))
-    caption = "Mean Dice over classes and datasets after each round; bands: 95 % intervals over cases."
+    caption = "Mean Dice over classes and datasets after each round; bands are 95 % intervals over cases."
     made = figure("Refinement", caption, charts)
     return [] if made is None else [made]
 

@@ -27,10 +27,10 @@ def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
         if not groups:
             continue
         if len({sample for sample, _ in groups}) > MOST_CASES:
-            return None, f"Instances were not matched: more than {MOST_CASES} cases would have to be loaded."
+            return None, f"Instances were not matched: that would take loading more than {MOST_CASES} cases."
         dataset, problem = open_dataset(run)
         if dataset is None or problem:
-            return None, f"Instances cannot be matched as published: the targets are needed. {problem}"
+            return None, f"Instances cannot be matched as published without the targets. {problem}"
         try:
             rows += _rows(run, groups, dataset)
         except Exception as error:  # a dataset is foreign code; without it the report still has its numbers
@@ -39,9 +39,9 @@ def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
         return None, ""
     head = ("Prompts", "Segmenter", "Groups", "Paired by prompt", "Matched, empty ignored", "Matched as published")
     notes = (
-        "A group is all targets of one class in one case, two or more. Paired: each target with the prediction made "
-        "for it. Matched: predictions and targets paired for the largest sum of Dice, what is left over counts 0; as "
-        "published, empty predictions count 0 once more.",
+        "A group is two or more targets of one class in one case. Paired: each target is held against the prediction "
+        "made for it. Matched: predictions and targets are paired so that the sum of Dice is largest, and whatever is "
+        "left over counts 0; as published, empty predictions count 0 once more.",
     )
     caption = "Dice of instances after the last round, three ways."
     return Sheet(name="instances", caption=caption, head=head, rows=tuple(rows), notes=notes), ""

@@ -90,7 +90,7 @@ def coverage_text(averages: Averages) -> str:
     told = "; ".join(
         f"{' · '.join(row[name] for name in groups)}: {row['targets']}" for row in lost.iter_rows(named=True)
     )
-    return f"{text}, those that all rows have; of others there are missing: {told}."
+    return f"{text}, those that every row has. Missing targets: {told}."
 
 
 def _lines(run: Run, dialogue: DialogueRecord) -> list[tuple[Any, ...]]:

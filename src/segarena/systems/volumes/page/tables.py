@@ -51,7 +51,7 @@ def prompts_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
         rows.append((user, segmenter, effort_of(first, **who), *cells))
     return Sheet(
         name="prompts",
-        caption="After the first prompts, by what they cost.",
+        caption="Quality after the first prompts, and what they cost.",
         head=("Prompts", "Segmenter", "Interactions", *per_dataset, *map(metric_name, metrics)),
         rows=tuple(rows),
         notes=(coverage_text(averages["dice"]), EFFORT),
@@ -98,7 +98,7 @@ def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
         caption="Dice after the last round by kind of target and by modality.",
         head=("Prompts", "Segmenter", "All", *(part for _, part in parts)),
         rows=tuple(rows),
-        notes=(f"Targets: {', '.join(counts)}. They are different targets: compare down a column, not along a row.",),
+        notes=(f"Targets: {', '.join(counts)}. Columns hold different targets: compare within a column.",),
     )
 
 
@@ -122,10 +122,10 @@ def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     titles = [title for noise in noises for title in (f"±{noise} px", "difference")]
     return Sheet(
         name="noise",
-        caption="Dice with first boxes whose edges were moved at random, each by up to so many pixels.",
+        caption="Dice when each edge of the first boxes is moved at random, by at most the number of pixels given.",
         head=("Prompts", "Segmenter", "Exact", *titles),
         rows=tuple(rows),
-        notes=("Differences are taken target by target.",),
+        notes=("Differences are computed target by target.",),
     )
 
 
@@ -147,7 +147,7 @@ def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
         found = [mean_at(a, user=user, segmenter=segmenter) for a in averages]
         rows.append((user, segmenter, *found))
     notes = (
-        f"Areas are sums of trapezoids over Dice: AuC over all {rounds} rounds divided by {rounds - 1} (at most 1), "
+        f"Areas are trapezoid sums of Dice: AuC over all {rounds} rounds divided by {rounds - 1} (at most 1), "
         f"sum as in autoPET (at most {rounds - 1}), last five as in CVPR 2025 (at most 4). NoC: rounds until Dice is "
         f"that high, {rounds} where it never is.",
     )
@@ -205,8 +205,8 @@ def seconds_sheet(runs: Sequence[Run]) -> Sheet:
 
 
 EFFORT = (
-    "Interactions are those really given, the mean over targets and below it the range: a point 1, a box in a slice 2, "
-    "a box in the volume 3, limits 2, a scribble 3; prompts that a lift makes for other slices cost nothing."
+    "Interactions are the ones actually given: the mean over targets, with the range below it. A point costs 1, a box "
+    "in a slice 2, a box in the volume 3, limits 2 and a scribble 3; prompts that a lift adds on other slices are free."
 )
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from segarena.errors import StoreError
 from segarena.files.whole import write_whole
-from segarena.reports.document import document
-from segarena.reports.export import paired_csv, summary_csv, timings_csv
-from segarena.reports.latex import summary_tex
+from segarena.reports.exports import paired_csv, summary_csv, summary_tex, timings_csv
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
+from segarena.reports.report import report_html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Seq
     except OSError as error:
         raise StoreError(f"{folder} cannot be made a folder: {error.strerror}; choose another place") from error
     texts = {
-        "report.html": document(own),
+        "report.html": report_html(own),
         "summary.csv": summary_csv(whole),
         "summary.tex": summary_tex(whole),
         "timings.csv": timings_csv(read),

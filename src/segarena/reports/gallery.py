@@ -5,32 +5,16 @@ Only the samples that are shown are loaded, from the dataset that run.json names
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Sequence
 
 from segarena.registry import build
+from segarena.reports.parts import Card, Gallery
 from segarena.reports.pictures import Pictures
-from segarena.reports.reading import DialogueRecord, Key, Run
+from segarena.reports.reading import Key, Run
 from segarena.roles import Dataset
 
 BUDGET_BYTES = 12_000_000
 """The gallery takes no further dialogue once it is this large."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gallery:
-    """A finished gallery.
-
-    Attributes:
-        html: the cards.
-        shown: for each dialogue shown, the id of its card.
-        notes: what could not be shown, and why; one line each.
-    """
-
-    html: str
-    shown: Mapping[Key, str]
-    notes: Sequence[str]
 
 
 def gallery(runs: Sequence[Run], keys: Sequence[Key], drawn: Pictures) -> Gallery:
@@ -40,7 +24,7 @@ def gallery(runs: Sequence[Run], keys: Sequence[Key], drawn: Pictures) -> Galler
     """
     sources = [open_dataset(run) for run in runs]
     notes = list(dict.fromkeys(note for _, note in sources if note))
-    cards: list[str] = []
+    cards: list[Card] = []
     shown: dict[Key, str] = {}
     size = 0
     for key in keys:
@@ -54,8 +38,8 @@ def gallery(runs: Sequence[Run], keys: Sequence[Key], drawn: Pictures) -> Galler
         if card:
             shown[key] = anchor
             cards.append(card)
-            size += len(card)
-    return Gallery(html="".join(cards), shown=shown, notes=notes)
+            size += sum(map(len, card.strips))
+    return Gallery(lead=drawn.lead(), cards=cards, shown=shown, notes=notes)
 
 
 def open_dataset(run: Run) -> tuple[Dataset | None, str]:
@@ -73,8 +57,8 @@ def open_dataset(run: Run) -> tuple[Dataset | None, str]:
 
 def _card(
     runs: Sequence[Run], datasets: Sequence[Dataset | None], drawn: Pictures, key: Key, anchor: str
-) -> tuple[str, str]:
-    """Return one card and a line about what went wrong; either may be empty."""
+) -> tuple[Card | None, str]:
+    """Return one card, if there is one, and a line about what went wrong, if anything did."""
     strips: list[str] = []
     problem, first = "", None
     for order, (run, dataset) in enumerate(zip(runs, datasets, strict=True)):
@@ -91,20 +75,9 @@ def _card(
         name = f"{anchor}-{order + 1}"
         strips.append(drawn.strip(run, dialogue, sample, target, name, is_named=len(runs) > 1))
     if first is None:
-        return "", problem
-    return _article(first, anchor, "".join(strips)), problem
-
-
-def _article(dialogue: DialogueRecord, anchor: str, strips: str) -> str:
-    sample, target, user, repeat = dialogue.key
-    name = dialogue.label or target
-    where = f"{sample} / {target}" + (f", repeat {repeat}" if repeat else "")
-    words = escape(f"{name} {where}".lower())
-    return (
-        f'<article class="card" id="{anchor}" data-user="{escape(user)}" data-words="{words}">'
-        f'<header><h3>{escape(name)}</h3><p class="where">{escape(where)}</p>'
-        f'<p class="who">{escape(user)}</p></header>{strips}</article>'
-    )
+        return None, problem
+    repeat = f", repeat {key[3]}" if key[3] else ""
+    return Card(anchor, first.label or key[1], f"{key[0]} / {key[1]}{repeat}", key[2], strips), problem
 
 
 def _one_line(error: Exception) -> str:

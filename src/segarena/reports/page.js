@@ -5,14 +5,16 @@ for (const table of document.querySelectorAll("table")) {
   table.querySelectorAll("th").forEach((th, column) => {
     const button = document.createElement("button");
     button.textContent = th.textContent;
-    button.title = "sort";
+    button.title = th.title ? `${th.title} Click to sort.` : "sort";
     th.replaceChildren(button);
     button.addEventListener("click", () => sortBy(table, th, column));
   });
 }
 
 function sortBy(table, th, column) {
-  const descending = th.getAttribute("aria-sort") === "ascending";
+  // What is best comes first; a second click turns it round.
+  const sorted = th.getAttribute("aria-sort");
+  const descending = sorted ? sorted === "ascending" : th.dataset.first === "descending";
   table.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
   th.setAttribute("aria-sort", descending ? "descending" : "ascending");
   const isNumber = th.classList.contains("num");

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from segarena.reports.reading import Key
 from segarena.reports.series import Figure
 from segarena.reports.sheets import Sheet
 
@@ -41,14 +42,49 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A table that is HTML already."""
+class Terms:
+    """A list of sentences that say what words mean."""
 
-    caption: str
-    html: str
+    texts: Sequence[str]
 
 
-Part: TypeAlias = Sheet | Table | Figure | Row | Note | Fold | Html | None
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One dialogue of a gallery, in every run that has it.
+
+    Attributes:
+        anchor: what links lead to.
+        name: of the target, in human words.
+        where: sample and target.
+        user: who took part.
+        strips: HTML, one for each run.
+    """
+
+    anchor: str
+    name: str
+    where: str
+    user: str
+    strips: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gallery:
+    """Dialogues with pictures.
+
+    Attributes:
+        lead: HTML above the cards: how to read them.
+        cards: one for each dialogue.
+        shown: for each dialogue shown, the anchor of its card.
+        notes: what could not be shown, and why; one line each.
+    """
+
+    lead: str
+    cards: Sequence[Card]
+    shown: Mapping[Key, str]
+    notes: Sequence[str]
+
+
+Part: TypeAlias = Sheet | Figure | Row | Note | Terms | Fold | Gallery | Html | None
 """A table with its notes, a figure, text, or pictures; None, or a note without words, is nothing.
 
 Tables and figures are numbered in the order in which they stand.
@@ -68,3 +104,27 @@ class Section:
     anchor: str
     title: str
     parts: Sequence[Part]
+
+
+def kind_of(part: Part) -> str:
+    """Return the name of a part's class, by which the template chooses how to show it."""
+    return type(part).__name__
+
+
+def is_empty(parts: Sequence[Part]) -> bool:
+    """Tell whether there is nothing in any of the parts to show."""
+    return all(map(_is_nothing, parts))
+
+
+def _is_nothing(part: Part) -> bool:
+    match part:
+        case None | Note(text="") | Html(html=""):
+            return True
+        case Row():
+            return not part.figures
+        case Fold():
+            return is_empty(part.parts)
+        case Gallery():
+            return not part.cards
+        case _:
+            return False

@@ -1,25 +1,29 @@
-"""The tables of the page, as HTML. Every name that comes from outside goes through `escape`."""
+"""The tables that every report has: summary, differences, seconds, hardest targets, failures."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from html import escape
 
+from segarena.reports.parts import Fold, Note, Part
 from segarena.reports.ranking import RankedTarget
 from segarena.reports.reading import Key, Run
 from segarena.reports.series import area_statistic
+from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
 from segarena.reports.tables import direction, paired_rows, summary_rows, thresholds_of, timing_rows
 from segarena.reports.wording import (
+    baseline_text,
     bounds_text,
     count_text,
+    definition,
     difference_bounds_text,
     difference_text,
     metric_name,
     seconds_text,
     value_text,
 )
+from segarena.roles import Statistic
+from segarena.statistics.intervals import Interval, PairedDifference
 
 MOST_HARD = 12
 """Rows of the table of hardest targets; all of them are in the gallery."""
@@ -27,127 +31,156 @@ MOST_HARD = 12
 MOST_FAILURES = 200
 """Failures listed one by one."""
 
+MOST_MESSAGES = 20
+"""Different messages of failures that are counted."""
 
-def summary_table(runs: Sequence[Run]) -> str:
-    """Return the first table: a row per user and segmenter, a column per statistic."""
-    statistics = runs[0].summary
-    head = [
-        *(("text", name) for name in ("User", "Segmenter")),
-        *(("num", s.name) for s in statistics),
-        *(("num", name) for name in ("Time / round", "Targets", "Failures")),
-    ]
-    rows = []
+
+def summary_sheet(runs: Sequence[Run], caption: str = "") -> Sheet:
+    """Return a row per user and segmenter, with everything that a summary shows somewhere; see `Sheet.pick`."""
+    head = (
+        Column("Benchmark", key="benchmark"),
+        Column("Protocol", key="protocol"),
+        Column("User", key="user"),
+        Column("Segmenter", key="segmenter"),
+        *_columns(runs[0]),
+        Column("Time / round", "number", key="time/round"),
+        *(Column(name.capitalize(), "number", key=name) for name in ("targets", "dialogues", "failures", "encodes")),
+        Column("Complete", key="complete"),
+    )
+    rows: list[tuple[Cell, ...]] = []
     for row, timing in zip(summary_rows(runs), timing_rows(runs), strict=True):
-        cells = [
-            number_cell(c.mean, value_text(s, c.mean), bounds_text(s, c.low, c.high))
-            for s in statistics
-            for c in [row.cells[s.name]]
-        ]
-        ends = [
-            number_cell(timing.median_s, seconds_text(timing.median_s)),
-            number_cell(row.targets, str(row.targets)),
-            number_cell(row.failures, str(row.failures), css="alarm" if row.failures else ""),
-        ]
-        rows.append("".join([text_cell(row.user), text_cell(row.label), *cells, *ends]))
-    return table(head, rows)
+        run = runs[row.run]
+        rules = run.config.benchmark
+        names = (rules.name, rules.protocol, row.user, row.label)
+        values = [_estimate(statistic, row.cells[statistic.name]) for statistic in runs[0].summary]
+        time = Value(mean=timing.median_s, printed=seconds_text(timing.median_s))
+        failures = Value(mean=row.failures, decimals=0, mark="alarm" if row.failures else "")
+        counts = (row.targets, row.dialogues, failures, timing.encodes)
+        rows.append((*names, *values, time, *counts, "yes" if run.is_complete else "no"))
+    return Sheet(name="summary", caption=caption, head=head, rows=tuple(rows))
 
 
-def paired_table(runs: Sequence[Run]) -> str:
-    """Return the differences to the first run."""
-    statistics = runs[0].summary
-    head = [
-        *(("text", name) for name in ("User", "Difference")),
-        *(("num", s.name) for s in statistics),
-        *(("num", name) for name in ("Matched", "Unmatched")),
-    ]
-    rows = []
+def paired_sheet(runs: Sequence[Run]) -> Sheet:
+    """Return a row per user and pair of runs with the difference of each statistic; no rows without pairs."""
+    rows: list[tuple[Cell, ...]] = []
     for row in paired_rows(runs):
-        cells = [
-            number_cell(c.difference, difference_text(s, c), difference_bounds_text(s, c), css=direction(c, s))
-            for s in statistics
-            for c in [row.cells[s.name]]
-        ]
-        ends = [number_cell(row.matched, str(row.matched)), number_cell(row.unmatched, str(row.unmatched))]
-        names = [text_cell(row.user), text_cell(f"{row.label} − {row.baseline}")]
-        rows.append("".join([*names, *cells, *ends]))
-    return table(head, rows)
+        values = [_difference(statistic, row.cells[statistic.name]) for statistic in runs[0].summary]
+        rows.append((row.user, f"{row.label} − {row.baseline}", *values, row.matched, row.unmatched))
+    head = (
+        Column("User", key="user"),
+        Column("Difference", key="difference"),
+        *_columns(runs[0]),
+        Column("Matched", "number", key="matched"),
+        Column("Unmatched", "number", key="unmatched"),
+    )
+    caption = f"Each run minus {baseline_text(runs)}, on the same targets with the same users."
+    return Sheet(name="paired", caption=caption, head=head, rows=tuple(rows))
 
 
-def hardest_table(runs: Sequence[Run], targets: Sequence[RankedTarget], shown: Mapping[Key, str]) -> str:
+def differences_sheet(runs: Sequence[Run]) -> Sheet:
+    """Return a row per pair of runs, user and statistic, for programs; the difference is segmenter minus baseline."""
+    names = ("segmenter", "baseline", "user", "statistic")
+    numbers = ("difference", "low", "high", "p_value", "better", "ties")
+    rows: list[tuple[Cell, ...]] = []
+    for row in paired_rows(runs):
+        for name, cell in row.cells.items():
+            values = (Value(mean=float(getattr(cell, number))) for number in numbers)
+            rows.append((row.label, row.baseline, row.user, name, *values, row.matched, row.unmatched))
+    head = (*names, *(Column(number, "number") for number in (*numbers, "matched", "unmatched")))
+    return Sheet(name="paired", caption="", head=head, rows=tuple(rows))
+
+
+def timings_sheet(runs: Sequence[Run]) -> Sheet:
+    """Return the seconds of each segmenter with each user, for programs; these differ from run to run."""
+    numbers = ("rounds", "median_s", "p95_s", "encoder_passes", "encoder_median_s")
+    rows = tuple(
+        (
+            row.label,
+            row.user,
+            row.rounds,
+            Value(mean=row.median_s),
+            Value(mean=row.p95_s),
+            row.encodes,
+            Value(mean=row.encode_median_s),
+        )
+        for row in timing_rows(runs)
+    )
+    head = ("segmenter", "user", *(Column(number, "number") for number in numbers))
+    return Sheet(name="timings", caption="", head=head, rows=rows)
+
+
+def hardest_sheet(runs: Sequence[Run], targets: Sequence[RankedTarget], shown: Mapping[Key, str]) -> Sheet:
     """Return the hardest targets; each row leads to its dialogue in the gallery when that is shown."""
     statistic = area_statistic(runs[0])
     thresholds = thresholds_of(runs[0], statistic.metric)
-    solved = f"Reached {thresholds[-1]:g}" if thresholds else ""
     head = [
-        *(("text", name) for name in ("Target", "Sample", "Label")),
-        *(
-            ("num", name)
-            for name in (f"Mean {statistic.name}", f"Best {metric_name(statistic.metric)}", solved)
-            if name
-        ),
-        ("text", "Worst with"),
+        Column("Target"),
+        Column("Sample"),
+        Column("Label", "words"),
+        Column(f"Mean {statistic.name}", "number"),
+        Column(f"Best {metric_name(statistic.metric)}", "number"),
+        *(Column(f"Reached {threshold:g}", "number") for threshold in thresholds[-1:]),
+        Column("Worst with"),
     ]
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for target in targets[:MOST_HARD]:
-        cells = [
-            text_cell(target.key[1], anchor=shown.get(target.worst, "")),
-            text_cell(target.key[0]),
-            words_cell(target.label),
-            number_cell(target.score, f"{target.score:.3f}"),
-            number_cell(target.best, f"{target.best:.3f}"),
-        ]
-        if solved:
-            cells.append(number_cell(target.solved, f"{target.solved} of {target.dialogues}"))
-        rows.append("".join([*cells, text_cell(target.worst[2])]))
-    return table(head, rows)
+        names = (Link(target.key[1], shown.get(target.worst, "")), target.key[0], target.label)
+        solved = Value(mean=target.solved, printed=f"{target.solved} of {target.dialogues}")
+        reached = [solved] if thresholds else []
+        rows.append((*names, Value(mean=target.score), Value(mean=target.best), *reached, target.worst[2]))
+    caption = "Lowest area under the curve over all users, repeats and runs. Rows lead to the worst dialogue."
+    return Sheet(name="hardest", caption=caption, head=tuple(head), rows=tuple(rows))
 
 
-def failures_section(runs: Sequence[Run]) -> str:
-    """Return what went wrong: how often each message came, then one line per dialogue; empty without failures."""
+def failures_parts(runs: Sequence[Run]) -> list[Part]:
+    """Return what went wrong: how often each message came, then one line per dialogue; nothing without dialogues."""
     found = [(run, dialogue) for run in runs for dialogue in run.failures]
     if not found:
-        return "<p>None: every dialogue was finished.</p>" if any(run.dialogues for run in runs) else ""
+        return [Note("None: every dialogue was finished.")] if any(run.dialogues for run in runs) else []
     counts = Counter(dialogue.failure or "" for _, dialogue in found)
-    often = [
-        number_cell(count, str(count)) + words_cell(message)
-        for message, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    often = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_MESSAGES]
+    messages = Sheet(
+        name="messages",
+        caption="",
+        head=(Column("Times", "number"), Column("Message", "words")),
+        rows=tuple((count, message) for message, count in often),
+    )
+    each = Sheet(
+        name="failures",
+        caption="",
+        head=("Segmenter", "Sample", "Target", "User", Column("Message", "words")),
+        rows=tuple(
+            (run.label, d.sample, d.target or "(whole sample)", d.user or "–", d.failure or "")
+            for run, d in found[:MOST_FAILURES]
+        ),
+    )
+    more = f"The first {MOST_FAILURES} of {len(found)}." if len(found) > MOST_FAILURES else ""
+    return [messages, Fold(f"{count_text(len(found), 'failure')}, one by one", [Note(more), each])]
+
+
+def _columns(run: Run) -> list[Column]:
+    return [
+        Column(s.name, "interval", definition=definition(s, run), higher_is_better=s.higher_is_better)
+        for s in run.summary
     ]
-    each = [
-        "".join(map(text_cell, (run.label, d.sample, d.target or "(whole sample)", d.user or "–")))
-        + words_cell(d.failure or "")
-        for run, d in found[:MOST_FAILURES]
-    ]
-    more = "" if len(found) <= MOST_FAILURES else f"<p>The first {MOST_FAILURES} of {len(found)}.</p>"
-    head = [("text", name) for name in ("Segmenter", "Sample", "Target", "User", "Message")]
-    return (
-        table([("num", "Times"), ("text", "Message")], often[:20])
-        + f"<details><summary>{count_text(len(found), 'failure')}, one by one</summary>{more}"
-        + f"{table(head, each)}</details>"
+
+
+def _estimate(statistic: Statistic, found: Interval) -> Value:
+    return Value(
+        mean=found.mean,
+        low=found.low,
+        high=found.high,
+        printed=value_text(statistic, found.mean),
+        printed_bounds=bounds_text(statistic, found.low, found.high),
     )
 
 
-def table(head: Sequence[tuple[str, str]], rows: Sequence[str]) -> str:
-    """Return a table with booktabs rules; `head` holds (kind, title), kind "text" or "num"."""
-    titles = "".join(f'<th class="{kind}" scope="col">{escape(title)}</th>' for kind, title in head)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def text_cell(text: str, *, anchor: str = "") -> str:
-    """Return a cell with a name, cut when it is long; a link when there is something to lead to."""
-    shown = f'<a href="#{anchor}">{escape(text)}</a>' if anchor else escape(text)
-    return f'<td class="text" title="{escape(text)}">{shown}</td>'
-
-
-def words_cell(text: str) -> str:
-    """Return a cell with words that may take several lines."""
-    return f'<td class="words">{escape(text)}</td>'
-
-
-def number_cell(value: float, text: str, bounds: str = "", *, css: str = "") -> str:
-    """Return a cell with a number, its interval in small print below; `data-value` is what sorting reads."""
-    small = f"<small>{escape(bounds)}</small>" if bounds else ""
-    data = "" if math.isnan(value) else f"{value:.6g}"
-    return f'<td class="num {css}" data-value="{data}">{escape(text)}{small}</td>'.replace(
-        ' class="num "', ' class="num"'
+def _difference(statistic: Statistic, found: PairedDifference) -> Value:
+    return Value(
+        mean=found.difference,
+        low=found.low,
+        high=found.high,
+        printed=difference_text(statistic, found),
+        printed_bounds=difference_bounds_text(statistic, found),
+        mark=direction(found, statistic),
     )

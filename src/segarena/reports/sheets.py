@@ -1,17 +1,22 @@
-"""Tables made once and written three ways: on the page, as CSV, as LaTeX."""
+"""A table, made once: typed columns and cells. `segarena.reports.renderers` writes it four ways."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, TypeAlias
 
 import polars as pl
 
-from segarena.reports.export import csv_number, csv_text
-from segarena.reports.latex import latex_cell, latex_comment, tabular
-from segarena.reports.sections import number_cell, table, text_cell
+Kind: TypeAlias = Literal["text", "words", "number", "interval"]
+"""Names cut when they are long, words that may take several lines, numbers, numbers with an interval."""
+
+Mark: TypeAlias = Literal["", "best", "better", "worse", "unclear", "alarm"]
+"""What a number is to stand out for; the first three are bold in print."""
+
+BOLD: frozenset[Mark] = frozenset({"best", "better", "worse"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +30,8 @@ class Value:
         note: printed below where there is no interval.
         is_signed: a difference, printed with its sign.
         is_share: printed in per cent, in CSV as it is.
-        is_best: set in bold.
+        printed, printed_bounds: number and interval as printed where these rules do not give them, as "3 of 4".
+        mark: what it stands out for.
     """
 
     mean: float
@@ -35,17 +41,26 @@ class Value:
     note: str = ""
     is_signed: bool = False
     is_share: bool = False
-    is_best: bool = False
+    printed: str = ""
+    printed_bounds: str = ""
+    mark: Mark = ""
 
     @property
     def text(self) -> str:
         """The number as printed; "–" for NaN."""
-        return "–" if math.isnan(self.mean) else self._print(self.mean)
+        return self.printed or ("–" if math.isnan(self.mean) else self._print(self.mean))
 
     @property
     def bounds(self) -> str:
         """The interval as printed, else the note."""
+        if self.printed:
+            return self.printed_bounds
         return self.note if math.isnan(self.low) else f"[{self._print(self.low)}, {self._print(self.high)}]"
+
+    @property
+    def is_best(self) -> bool:
+        """Whether it is the best of its column."""
+        return self.mark == "best"
 
     def _print(self, value: float) -> str:
         text = f"{abs(100 * value if self.is_share else value):.{self.decimals}f}"
@@ -54,33 +69,79 @@ class Value:
         return sign + text
 
 
-Cell: TypeAlias = str | int | Value
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A name that leads to another place on the page, if there is one."""
+
+    text: str
+    anchor: str = ""
+
+
+Cell: TypeAlias = str | Link | int | Value
 """A name, a count, or a number with its interval."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a column of a table holds.
+
+    Attributes:
+        heading: above it on the page and in print.
+        kind: what its cells are.
+        key: its name for programs and for `Sheet.pick`; the heading if it has none of its own.
+        definition: what the numbers are, in one sentence; shown when the pointer rests on the heading.
+        higher_is_better: which way is good; None where neither is.
+    """
+
+    heading: str
+    kind: Kind = "text"
+    key: str = ""
+    definition: str = ""
+    higher_is_better: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sheet:
     """A table.
 
     Attributes:
         name: of its CSV file.
-        caption: what it shows.
-        head: titles of the columns.
-        rows: names first, then values; a column holds one or the other throughout.
+        caption: what it shows; a table without one is not numbered.
+        head: the columns; where only a heading is given, the cells below tell the kind.
+        rows: a cell for each column; a column holds names or numbers throughout.
         notes: what must be known to read it.
     """
 
     name: str
     caption: str
-    head: tuple[str, ...]
+    head: tuple[str | Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = field(default=())
 
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns, with the kinds that their cells have."""
+        return tuple(
+            title if isinstance(title, Column) else Column(title, self._kind(place))
+            for place, title in enumerate(self.head)
+        )
+
+    def pick(self, *keys: str) -> Sheet:
+        """Return the table with only the columns of these keys, in this order."""
+        places = [self.keys.index(key) for key in keys]
+        rows = tuple(tuple(row[place] for place in places) for row in self.rows)
+        return replace(self, head=tuple(self.columns[place] for place in places), rows=rows)
+
     @property
-    def names(self) -> int:
-        """How many columns hold names."""
-        first = self.rows[0] if self.rows else ()
-        return next((k for k, cell in enumerate(first) if not isinstance(cell, str)), len(self.head))
+    def keys(self) -> list[str]:
+        """The keys of the columns."""
+        return [column.key or column.heading for column in self.columns]
+
+    def _kind(self, place: int) -> Kind:
+        cells = [row[place] for row in self.rows]
+        if all(isinstance(cell, (str, Link)) for cell in cells):
+            return "text"
+        return "interval" if any(isinstance(c, Value) and not math.isnan(c.low) for c in cells) else "number"
 
 
 def frame_sheet(
@@ -98,46 +159,3 @@ def _cell(value: str | int | float | None, decimals: int, *, is_share: bool) -> 
     if isinstance(value, float):
         return Value(mean=value, decimals=decimals, is_share=is_share)
     return "" if value is None else value
-
-
-def sheet_html(sheet: Sheet) -> str:
-    """Return the table for the page."""
-    head = [("text" if column < sheet.names else "num", title) for column, title in enumerate(sheet.head)]
-    return table(head, ["".join(map(_html, row)) for row in sheet.rows])
-
-
-def sheet_csv(sheet: Sheet) -> str:
-    """Return CSV; a column whose values have intervals becomes three: the mean and both ends."""
-    spread = [
-        any(isinstance(cell, Value) and not math.isnan(cell.low) for cell in column) for column in _columns(sheet)
-    ]
-    ends = [("", " low", " high") if has else ("",) for has in spread]
-    head = [f"{title}{end}" for title, them in zip(sheet.head, ends, strict=True) for end in them]
-    lines = [[text for cell, has in zip(row, spread, strict=True) for text in _csv(cell, has)] for row in sheet.rows]
-    return csv_text(head, lines)
-
-
-def sheet_tex(sheet: Sheet) -> str:
-    """Return a tabular for booktabs, with the caption as a comment."""
-    lines = [[_tex(cell) for cell in row] for row in sheet.rows]
-    return f"% {latex_comment(sheet.caption)}\n{tabular(sheet.head, lines, names=sheet.names)}"
-
-
-def _columns(sheet: Sheet) -> list[list[Cell]]:
-    return [[row[column] for row in sheet.rows] for column in range(len(sheet.head))]
-
-
-def _html(cell: Cell) -> str:
-    if isinstance(cell, Value):
-        return number_cell(cell.mean, cell.text, cell.bounds, css="best" if cell.is_best else "")
-    return text_cell(cell) if isinstance(cell, str) else number_cell(cell, str(cell))
-
-
-def _csv(cell: Cell, has_ends: bool) -> list[str]:
-    if not isinstance(cell, Value):
-        return [str(cell)]
-    return [csv_number(x) for x in ((cell.mean, cell.low, cell.high) if has_ends else (cell.mean,))]
-
-
-def _tex(cell: Cell) -> str:
-    return latex_cell(cell.text, cell.bounds, is_bold=cell.is_best) if isinstance(cell, Value) else str(cell)

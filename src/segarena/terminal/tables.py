@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from segarena.errors import InvalidInput
-from segarena.reports.sheets import Cell, Sheet, Value, sheet_csv, sheet_tex
+from segarena.reports.renderers import sheet_csv, sheet_tex
+from segarena.reports.sheets import Cell, Link, Sheet, Value
 
 SUFFIXES = (".csv", ".tex")
 
@@ -30,9 +31,9 @@ def check_table_path(path: Path | None) -> None:
 def show_sheet(sheet: Sheet, out: Path | None = None) -> None:
     """Print a table with its caption above and its notes below; write it to `out` as well, if there is one."""
     table = Table(box=None, pad_edge=False)
-    for place, title in enumerate(sheet.head):
+    for place, column in enumerate(sheet.columns):
         is_text = any(isinstance(row[place], str) and str(row[place])[:1].isalpha() for row in sheet.rows)
-        table.add_column(title, justify="left" if is_text else "right", overflow="fold")
+        table.add_column(column.heading, justify="left" if is_text else "right", overflow="fold")
     for row in sheet.rows:
         table.add_row(*map(_cell, row))
     console = Console()
@@ -63,5 +64,5 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
 
 def _cell(cell: Cell) -> Text:
     if not isinstance(cell, Value):
-        return Text(str(cell))
+        return Text(cell.text if isinstance(cell, Link) else str(cell))
     return Text.assemble((cell.text, "bold" if cell.is_best else ""), (f" {cell.bounds}" if cell.bounds else "", "dim"))

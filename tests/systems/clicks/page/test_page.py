@@ -10,10 +10,10 @@ from rich.console import Console
 from segarena.registry import build
 from segarena.reports import terminal_table, write_report
 from segarena.reports.charts import Points, scatter_chart
-from segarena.reports.document import document
 from segarena.reports.overlays import view_of
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
+from segarena.reports.report import report_html
 from segarena.systems.clicks.page.figures import group_colour
 from segarena.systems.clicks.page.heat import density, heat_image
 from segarena.systems.clicks.page.tables import robustness_files
@@ -53,7 +53,7 @@ def printed(paths, width=100):
 
 
 def test_page_has_the_sections_of_rclicks_first(clicked):
-    html = document(page_of(read_runs([clicked])))
+    html = report_html(page_of(read_runs([clicked])))
     places = [
         html.index(f'<section id="{name}">') for name in ("robustness", "first", "where", "correlations", "summary")
     ]
@@ -63,7 +63,7 @@ def test_page_has_the_sections_of_rclicks_first(clicked):
 
 
 def test_page_shows_clicks_and_mean_masks(clicked):
-    html = document(page_of(read_runs([clicked])))
+    html = report_html(page_of(read_runs([clicked])))
     where = html[html.index('<section id="where">') : html.index('<section id="correlations">')]
     assert where.count('<article class="scene"') == 6
     assert where.count("<figcaption><span>real people</span><b>3 clicks</b>") == 6
@@ -72,46 +72,46 @@ def test_page_shows_clicks_and_mean_masks(clicked):
 
 
 def test_page_without_real_clicks_says_so_and_shows_the_groups(rclicks, make_ramps):
-    html = document(page_of(read_runs([rclicks(make_ramps(USERS))])))
+    html = report_html(page_of(read_runs([rclicks(make_ramps(USERS))])))
     assert "No real clicks were given" in html
     assert "one click of each group" in html
     assert "real people</span>" not in html
 
 
 def test_page_of_other_benchmarks_has_none_of_it(make_run, make_ramps):
-    html = document(page_of(read_runs([make_run(make_ramps())])))
+    html = report_html(page_of(read_runs([make_run(make_ramps())])))
     assert '<section id="robustness">' not in html
 
 
 def test_page_without_groups_or_base_user_says_who_is_missing(rclicks, make_ramps):
-    html = document(page_of(read_runs([rclicks(make_ramps(("G1", "G4")))])))
+    html = report_html(page_of(read_runs([rclicks(make_ramps(("G1", "G4")))])))
     assert "made without G2, G3, centre" in html
 
 
 def test_page_says_when_first_predictions_were_not_kept(rclicks, make_ramps):
-    html = document(page_of(read_runs([rclicks(make_ramps(USERS), "bare")])))
+    html = report_html(page_of(read_runs([rclicks(make_ramps(USERS), "bare")])))
     assert "were not kept" not in html
-    html = document(page_of(read_runs([rclicks(make_ramps(USERS), "kept-last", masks=False)])))
+    html = report_html(page_of(read_runs([rclicks(make_ramps(USERS), "kept-last", masks=False)])))
     assert "were not kept: no mean mask" in html
 
 
 def test_page_survives_data_that_are_gone(rclicks, dialogues):
     dataset = {"name": "nowhere/gone.py:Gone", "fingerprint": "x"}
-    html = document(page_of(read_runs([rclicks(dialogues(), real="real", sampled="sampled", dataset=dataset)])))
+    html = report_html(page_of(read_runs([rclicks(dialogues(), real="real", sampled="sampled", dataset=dataset)])))
     assert "No photographs" in html
     assert '<article class="scene"' not in html
 
 
 def test_page_of_one_instance(rclicks, make_ramps):
     path = rclicks(make_ramps(USERS, samples=1, targets=1))
-    assert '<section id="robustness">' in document(page_of(read_runs([path])))
+    assert '<section id="robustness">' in report_html(page_of(read_runs([path])))
     assert "[" not in printed([path]).split("base user")[0].split("careful protocol;")[1]
 
 
 def test_page_escapes_what_comes_from_outside(rclicks, make_dialogue):
     hostile = "\"'><script>alert(1)</script>"
     said = [make_dialogue("photo-0", "disc-0", user, [0.5] * 4, label=hostile) for user in USERS]
-    html = document(page_of(read_runs([rclicks(said, segmenter=hostile, click_model={"written": hostile})])))
+    html = report_html(page_of(read_runs([rclicks(said, segmenter=hostile, click_model={"written": hostile})])))
     assert "<script>alert" not in html
 
 
@@ -142,7 +142,7 @@ def test_three_segmenters_have_correlations(rclicks, dialogues):
     paths = [rclicks(dialogues(lift), n, segmenter=n, real="real", sampled="sampled") for n, lift in lifts.items()]
     runs = read_runs(paths)
     assert "correlations.csv" in robustness_files(runs)
-    html = document(page_of(runs))
+    html = report_html(page_of(runs))
     assert "Correlations need" not in html
     assert "Spearman below the diagonal" in html
 

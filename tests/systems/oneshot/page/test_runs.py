@@ -17,7 +17,8 @@ from segarena.records.configuration import configuration_from
 from segarena.registry import find
 from segarena.reports import terminal_table, write_report
 from segarena.reports.reading import read_runs
-from segarena.reports.sheets import Value, sheet_csv, sheet_html, sheet_tex
+from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
+from segarena.reports.sheets import Value
 from segarena.systems.oneshot.page.figures import bins_of, part_means, query_values, toss_figures
 from segarena.systems.oneshot.page.pictures import chosen_pairs
 from segarena.systems.oneshot.page.runs import asked_pairs, base_entries, entries, images, mode_text, settings_of

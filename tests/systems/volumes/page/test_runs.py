@@ -16,11 +16,12 @@ from segarena.engine.store import RunFolder
 from segarena.records.configuration import DatasetUsed, configuration_from
 from segarena.registry import find
 from segarena.reports import write_report
-from segarena.reports.document import document
 from segarena.reports.naming import data_names
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
-from segarena.reports.sheets import Sheet, Value, sheet_csv, sheet_html, sheet_tex
+from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
+from segarena.reports.report import report_html
+from segarena.reports.sheets import Sheet, Value
 from segarena.systems.volumes.page.challenge import challenge_sheets, scores_of_cases
 from segarena.systems.volumes.page.figures import effort_figures, effort_points, parts_of, rounds_figures
 from segarena.systems.volumes.page.instances import instances_sheet
@@ -329,16 +330,16 @@ def test_names_in_figures_are_escaped(make):
 
 
 def test_the_page_has_its_sections_first_and_shows_slices(make):
-    html = document(page_of(read_runs([make(swapped())])))
+    html = report_html(page_of(read_runs([make(swapped())])))
     places = [html.index(f'<section id="{name}">') for name in ("volumes", "instances", "summary", "gallery")]
     assert places == sorted(places)
     assert html.count('aria-label="axial slice"') == 4  # two targets in two scans
     assert html.count('aria-label="sagittal slice"') == 4
-    assert "slice by slice, intensity=&#x27;none&#x27;." in html
+    assert "slice by slice, intensity=&#39;none&#39;." in html
 
 
 def test_the_page_opens_without_the_dataset(make):
-    html = document(page_of(read_runs([make(swapped(), dataset="gone.py:Gone")])))
+    html = report_html(page_of(read_runs([make(swapped(), dataset="gone.py:Gone")])))
     assert "cannot be opened" in html
     assert '<section id="volumes">' in html
     assert "axial slice" not in html
@@ -346,7 +347,7 @@ def test_the_page_opens_without_the_dataset(make):
 
 def test_a_run_in_which_everything_failed_has_a_page(make):
     path = make([said("a", "organ", "u", [], failure="no memory")])
-    assert "no memory" in document(page_of(read_runs([path])))
+    assert "no memory" in report_html(page_of(read_runs([path])))
 
 
 def test_files_hold_the_same_tables(make, tmp_path):

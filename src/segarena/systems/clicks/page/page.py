@@ -9,14 +9,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from segarena.reports.pages import Page, page
-from segarena.reports.parts import Fold, Html, Note, Part, Section, Table
+from segarena.reports.parts import Fold, Html, Note, Part, Section
 from segarena.reports.reading import Run
 from segarena.systems.clicks.page.figures import correlation_figure, group_curves, group_legend, hardness_scatter
 from segarena.systems.clicks.page.heat import heat_key
 from segarena.systems.clicks.page.numbers import correlations, first_rows, group_rows, hardness_of
 from segarena.systems.clicks.page.pictures import robustness_pictures
 from segarena.systems.clicks.page.runs import base_user, is_robustness, whole_dialogues
-from segarena.systems.clicks.page.tables import first_table, group_table, robustness_files, robustness_terminal
+from segarena.systems.clicks.page.tables import robustness_files, robustness_terminal, shown_first, shown_groups
 from segarena.systems.clicks.page.wording import (
     FIRST_NOTES,
     GROUP_NOTES,
@@ -58,12 +58,12 @@ class RobustnessPage(Page):
         groups = [
             *(Note(text, is_lead=True) for text in dict.fromkeys(map(mode_text, runs))),
             *map(Note, missing_texts(runs)),
-            Table("Over the clicking groups.", group_table(runs)) if any(row.targets for row in rows) else None,
+            shown_groups(runs) if any(row.targets for row in rows) else None,
             Note(" ".join(filter(None, [GROUP_NOTES, left_out_text(rows, runs)]))),
             group_curves(runs),
         ]
         first = [
-            Table("IoU after the first click.", first_table(runs)),
+            shown_first(runs),
             Note(" ".join(filter(None, [FIRST_NOTES, without_text(first_rows(runs), runs)]))),
             hardness_scatter(hard),
         ]

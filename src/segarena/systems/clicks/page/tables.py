@@ -1,226 +1,140 @@
-"""The tables of the rclicks report as HTML, CSV, LaTeX and for the terminal."""
+"""The tables of the rclicks report: each is one sheet, from which page, files and terminal pick columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from segarena.reports.export import csv_number, csv_text
-from segarena.reports.latex import latex_cell, latex_comment, tabular
 from segarena.reports.reading import Run
-from segarena.reports.sections import number_cell, table, text_cell
+from segarena.reports.renderers import latex_comment, sheet_csv, sheet_terminal, sheet_tex
+from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.statistics.correlations import CorrelationTable
-from segarena.statistics.intervals import Interval
 from segarena.systems.clicks.page.numbers import Hardness, correlations, first_rows, group_rows, hardness_of
-from segarena.systems.clicks.page.wording import (
-    FIRST_HEAD,
-    GROUP_HEAD,
-    WHO,
-    Cell,
-    first_cells,
-    group_cells,
-    missing_texts,
-    mode_text,
-)
-
-COLUMNS = 4
-"""Statistics that stand side by side in a terminal."""
-
-GROUP_ROWS = ("base", "sample", "± std", "ASB", "AGR", "AHH", "NSR")
+from segarena.systems.clicks.page.wording import WHO, first_cells, group_cells, missing_texts, mode_text
 
 
-def group_table(runs: Sequence[Run]) -> str:
-    """Return the HTML of RClicks' Tables 4 and 9 to 11: a row per statistic, dataset and segmenter."""
-    head = [
-        *(("text", name) for name in ("Statistic", "Segmenter", "Dataset")),
-        *(("num", name) for name in (*GROUP_HEAD, "Targets")),
-    ]
-    rows = [
-        text_cell(row.statistic.name)
-        + _names(runs[row.run])
-        + _cells(group_cells(row))
-        + number_cell(row.targets, str(row.targets))
+def group_sheet(runs: Sequence[Run]) -> Sheet:
+    """Return RClicks' Tables 4 and 9 to 11: a row per statistic, dataset and segmenter."""
+    head = (
+        *(Column(name.capitalize(), key=name) for name in ("statistic", "segmenter", "dataset", "protocol")),
+        Column("Base", "interval", "base"),
+        Column("Sample ± std", "interval", "sample ± std"),
+        Column("Sample", "interval", "sample"),
+        Column("± std", "interval", "sample_std"),
+        *(Column(name, "interval", name.lower()) for name in ("ASB", "AGR", "AHH", "NSR")),
+        Column("Targets", "number", "targets"),
+        Column("Left out", "number", "left_out"),
+    )
+    rows = tuple(
+        (row.statistic.name, *_about(runs[row.run]), *group_cells(row), row.targets, row.left_out)
         for row in group_rows(runs)
-    ]
-    return table(head, rows)
+    )
+    return Sheet(name="robustness", caption="Over the clicking groups.", head=head, rows=rows)
 
 
-def first_table(runs: Sequence[Run]) -> str:
-    """Return the HTML of RClicks' Table 12: a row per segmenter, dataset and kind of user."""
-    head = [
-        *(("text", name) for name in ("Segmenter", "Dataset", "Clicks of")),
-        *(("num", name) for name in (*FIRST_HEAD, "Targets", "Clicks", "Without")),
-    ]
-    rows = [
-        _names(runs[row.run])
-        + text_cell(WHO[row.who])
-        + _cells(first_cells(row))
-        + "".join(number_cell(count, str(count)) for count in (row.targets, row.clicks, row.without))
+def first_sheet(runs: Sequence[Run]) -> Sheet:
+    """Return RClicks' Table 12: a row per segmenter, dataset and kind of user."""
+    head = (
+        *(Column(name.capitalize(), key=name) for name in ("segmenter", "dataset", "protocol")),
+        Column("Who", key="clicks_of"),
+        Column("Clicks of", key="who"),
+        Column("IoU@1", "interval", "mean"),
+        Column("std", "interval", "std"),
+        Column("NSR", "interval", "nsr"),
+        Column("minus real", "interval", "minus_real"),
+        *(Column(name.capitalize(), "number", name) for name in ("targets", "clicks", "without")),
+    )
+    rows = tuple(
+        (*_about(runs[row.run]), row.who, WHO[row.who], *first_cells(row), row.targets, row.clicks, row.without)
         for row in first_rows(runs)
-    ]
-    return table(head, rows)
+    )
+    return Sheet(name="first-clicks", caption="IoU after the first click.", head=head, rows=rows)
+
+
+def shown_groups(runs: Sequence[Run]) -> Sheet:
+    """Return the table over clicking groups as the page and LaTeX have it."""
+    names = ("statistic", "segmenter", "dataset", "base", "sample ± std", "asb", "agr", "ahh", "nsr", "targets")
+    return group_sheet(runs).pick(*names)
+
+
+def shown_first(runs: Sequence[Run]) -> Sheet:
+    """Return the table of first clicks as the page and LaTeX have it."""
+    numbers = ("mean", "std", "nsr", "minus_real", "targets", "clicks", "without")
+    return first_sheet(runs).pick("segmenter", "dataset", "who", *numbers)
 
 
 def robustness_files(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the tables as files by name; equal records give equal bytes."""
+    """Return the tables as files by name, fractions as they are; equal records give equal bytes."""
+    groups, first = group_sheet(runs), first_sheet(runs)
     matrix, _ = correlations(runs)
-    return {
-        "robustness.csv": robustness_csv(runs),
-        "robustness.tex": robustness_tex(runs),
-        "first-clicks.csv": first_csv(runs),
-        "instances.csv": hardness_csv(hardness_of(runs)),
-        **({} if matrix is None else {"correlations.csv": correlations_csv(matrix)}),
+    sheets = {
+        "robustness": groups.pick(*(key for key in groups.keys if key != "sample ± std")),
+        "first-clicks": first.pick(*(key for key in first.keys if key != "who")),
+        "instances": hardness_sheet(hardness_of(runs)),
+        **({} if matrix is None else {"correlations": correlations_sheet(matrix)}),
     }
+    first_csv, *others = ((f"{name}.csv", sheet_csv(sheet)) for name, sheet in sheets.items())
+    return dict([first_csv, ("robustness.tex", robustness_tex(runs)), *others])
 
 
-def robustness_csv(runs: Sequence[Run]) -> str:
-    """Return a line per statistic, dataset and segmenter; fractions as they are, with both ends of their intervals."""
-    names = ("base", "sample", "sample_std", "asb", "agr", "ahh", "nsr")
-    head = ["statistic", "segmenter", "dataset", "protocol", *_with_ends(names), "targets", "left_out"]
-    lines = [
-        [
-            row.statistic.name,
-            *_about(runs[row.run]),
-            *(x for name in names for x in _ends(getattr(row, name))),
-            row.targets,
-            row.left_out,
-        ]
-        for row in group_rows(runs)
-    ]
-    return csv_text(head, lines)
-
-
-def first_csv(runs: Sequence[Run]) -> str:
-    """Return a line per segmenter, dataset and kind of user."""
-    names = ("mean", "std", "nsr")
-    head = ["segmenter", "dataset", "protocol", "clicks_of", *_with_ends(names), *_with_ends(["minus_real"])]
-    lines = [
-        [
-            *_about(runs[row.run]),
-            row.who,
-            *(x for name in names for x in _ends(getattr(row, name))),
-            *(
-                ("", "", "")
-                if row.to_real is None
-                else (csv_number(x) for x in (row.to_real.difference, row.to_real.low, row.to_real.high))
-            ),
-            row.targets,
-            row.clicks,
-            row.without,
-        ]
-        for row in first_rows(runs)
-    ]
-    return csv_text([*head, "targets", "clicks", "without"], lines)
-
-
-def hardness_csv(found: Sequence[Hardness]) -> str:
-    """Return a line per dataset and instance, the hardest first."""
-    lines = [
-        [one.dataset, *one.keys[i], one.who, *(csv_number(float(x[i])) for x in (one.means, one.stds, one.nsr))]
+def hardness_sheet(found: Sequence[Hardness]) -> Sheet:
+    """Return a line per dataset and instance, the hardest first, for programs."""
+    rows = tuple(
+        (one.dataset, *one.keys[i], one.who, *(Value(mean=float(x[i])) for x in (one.means, one.stds, one.nsr)))
         for one in found
         for i in one.ranking
-    ]
-    return csv_text(["dataset", "sample", "target", "clicks_of", "mean_iou", "std_iou", "nsr"], lines)
+    )
+    numbers = (Column(name, "number") for name in ("mean_iou", "std_iou", "nsr"))
+    return Sheet(name="instances", caption="", head=("dataset", "sample", "target", "clicks_of", *numbers), rows=rows)
 
 
-def correlations_csv(matrix: CorrelationTable) -> str:
-    """Return the matrix: Spearman below the diagonal, Pearson above it."""
-    rows = zip(matrix.names, matrix.values.tolist(), strict=True)
-    return csv_text(["measure", *matrix.names], [[name, *map(csv_number, values)] for name, values in rows])
+def correlations_sheet(matrix: CorrelationTable) -> Sheet:
+    """Return the matrix for programs: Spearman below the diagonal, Pearson above it."""
+    values = zip(matrix.names, matrix.values.tolist(), strict=True)
+    rows: list[tuple[Cell, ...]] = [(name, *(Value(mean=value) for value in line)) for name, line in values]
+    return Sheet(name="correlations", caption="", head=("measure", *matrix.names), rows=tuple(rows))
 
 
 def robustness_tex(runs: Sequence[Run]) -> str:
     """Return both tables for booktabs."""
     about = f"% {latex_comment(mode_text(runs[0]))}\n% needs \\usepackage{{booktabs}}; brackets hold 95 % intervals\n"
-    head = ["Statistic", "Segmenter", "Dataset", *GROUP_HEAD, "Targets"]
-    lines = [
-        [row.statistic.name, *_written(runs[row.run]), *_latex(group_cells(row)), str(row.targets)]
-        for row in group_rows(runs)
-    ]
-    first_head = ["Segmenter", "Dataset", "Clicks of", *FIRST_HEAD, "Targets", "Clicks", "Without"]
-    first_lines = [
-        [
-            *_written(runs[row.run]),
-            WHO[row.who],
-            *_latex(first_cells(row)),
-            *map(str, (row.targets, row.clicks, row.without)),
-        ]
-        for row in first_rows(runs)
-    ]
-    return (
-        about
-        + tabular(head, lines, names=3)
-        + "\n% IoU after the first click\n"
-        + tabular(first_head, first_lines, names=3)
-    )
+    groups = sheet_tex(replace(shown_groups(runs), caption=""))
+    first = sheet_tex(replace(shown_first(runs), caption="IoU after the first click"))
+    return f"{about}{groups}\n{first}"
 
 
 def robustness_terminal(runs: Sequence[Run]) -> RenderableType:
     """Return both tables for a terminal of 80 columns, run by run."""
     parts: list[RenderableType] = [Text(text, style="dim") for text in dict.fromkeys(map(mode_text, runs))]
     parts += [Text(text, style="yellow") for text in missing_texts(runs)]
-    every, every_first = group_rows(runs), first_rows(runs)
+    groups = group_sheet(runs).pick("statistic", "base", "sample", "sample_std", "asb", "agr", "ahh", "nsr")
+    first = first_sheet(runs).pick("who", "mean", "std", "nsr", "minus_real")
+    first = replace(first, rows=tuple((str(who).split(" from ")[0], *cells) for who, *cells in first.rows))
     for place, run in enumerate(runs):
-        groups = [row for row in every if row.run == place and row.targets]
-        firsts = [row for row in every_first if row.run == place]
-        parts.append(Text(f"\n{run.segmenter} on {run.data}", style="bold"))
-        if groups:
-            parts += [_terminal(GROUP_ROWS, [(row.statistic.name, _split(group_cells(row))) for row in groups]), Text()]
-        parts.append(_terminal(FIRST_HEAD, [(WHO[row.who].split(" from ")[0], first_cells(row)) for row in firsts]))
+        told = [row.run == place and bool(row.targets) for row in group_rows(runs)]
+        firsts = [row.run == place for row in first_rows(runs)]
+        parts += [
+            Text(f"\n{run.segmenter} on {run.data}", style="bold"),
+            _terminal(groups, told),
+            _terminal(first, firsts),
+        ]
     return Group(*parts)
 
 
-def _terminal(names: Sequence[str], columns: Sequence[tuple[str, Sequence[Cell]]]) -> RenderableType:
-    """Return cells in columns, a few to a table, so that they fit."""
-    tables: list[RenderableType] = []
-    for start in range(0, len(columns), COLUMNS):
-        shown = columns[start : start + COLUMNS]
-        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        grid.add_column("")
-        for title, _ in shown:
-            grid.add_column(title, justify="right")
-        for name, cells in zip(names, zip(*(cells for _, cells in shown), strict=True), strict=True):
-            if any(cell.text != "–" for cell in cells):
-                grid.add_row(
-                    name, *(Text.assemble(c.text, "\n", (c.bounds, "dim")) if c.bounds else c.text for c in cells)
-                )
-        tables.append(grid)
-    return Group(*tables)
+def _terminal(sheet: Sheet, is_shown: Sequence[bool]) -> RenderableType:
+    """Return some rows of a table under its headings, without the columns in which they say nothing."""
+    rows = [row for row, shown in zip(sheet.rows, is_shown, strict=True) if shown]
+    told = [column for column, *cells in zip(sheet.columns, *rows, strict=True) if any(_text(c) != "–" for c in cells)]
+    kept = replace(sheet, rows=tuple(rows)).pick(*(column.key for column in told))
+    return sheet_terminal(replace(kept, head=tuple(column.heading for column in told)))
 
 
-def _split(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells with the deviation in one of its own."""
-    base, sample, *others = cells
-    mean, _, std = sample.text.partition(" ± ")
-    return [base, Cell(sample.value, mean, sample.bounds), Cell(sample.value, std or "–"), *others]
-
-
-def _names(run: Run) -> str:
-    return text_cell(run.segmenter) + text_cell(run.data)
-
-
-def _written(run: Run) -> list[str]:
-    return [run.segmenter, run.data]
+def _text(cell: Cell) -> str:
+    return cell.text if isinstance(cell, Value) else str(cell)
 
 
 def _about(run: Run) -> list[str]:
     return [run.segmenter, run.data, run.config.benchmark.protocol]
-
-
-def _cells(cells: Sequence[Cell]) -> str:
-    return "".join(number_cell(cell.value, cell.text, cell.bounds) for cell in cells)
-
-
-def _latex(cells: Sequence[Cell]) -> list[str]:
-    return [latex_cell(cell.text, cell.bounds) for cell in cells]
-
-
-def _with_ends(names: Sequence[str]) -> list[str]:
-    return [f"{name}{end}" for name in names for end in ("", " low", " high")]
-
-
-def _ends(interval: Interval | None) -> list[str]:
-    return ["", "", ""] if interval is None else [csv_number(x) for x in (interval.mean, interval.low, interval.high)]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from segarena.reports.reading import Run
+from segarena.reports.sheets import Value
 from segarena.reports.wording import count_text, value_text
 from segarena.statistics.intervals import Interval
 from segarena.systems.clicks.page.numbers import FirstRow, GroupRow
 from segarena.systems.clicks.page.runs import is_robustness, roles_of
 
-GROUP_HEAD = ("Base", "Sample ± std", "ASB", "AGR", "AHH", "NSR")
-FIRST_HEAD = ("IoU@1", "std", "NSR", "minus real")
 WHO = {
     "base": "base user",
     "groups": "clicking groups",
@@ -35,33 +34,20 @@ FIRST_NOTES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A number as printed, with its interval; the text is "–" where there is none."""
-
-    value: float
-    text: str
-    bounds: str = ""
-
-
-def group_cells(row: GroupRow) -> list[Cell]:
-    """Return the cells of `GROUP_HEAD`."""
-    kind = row.statistic.kind
-    sample = f"{_level(row, row.sample.mean)} ± {_level(row, row.sample_std.mean)}" if row.targets else "–"
+def group_cells(row: GroupRow) -> list[Value]:
+    """Return base, sample with its deviation, sample, deviation, the three changes, and NSR."""
+    kind, deviation = row.statistic.kind, _level(row, row.sample_std.mean)
+    base, sample = _level_cell(row, row.base), _level_cell(row, row.sample)
+    both = replace(sample, printed=f"{sample.printed} ± {deviation}") if row.targets else sample
     changes = [_change_cell(interval, kind) for interval in (row.asb, row.agr, row.ahh)]
-    return [
-        Cell(row.base.mean, _level(row, row.base.mean), _level_bounds(row, row.base)),
-        Cell(row.sample.mean, sample, _level_bounds(row, row.sample)),
-        *changes,
-        _plain_cell(row.nsr),
-    ]
+    return [base, both, sample, _value(row.sample_std, deviation), *changes, _plain_cell(row.nsr)]
 
 
-def first_cells(row: FirstRow) -> list[Cell]:
-    """Return the cells of `FIRST_HEAD`."""
+def first_cells(row: FirstRow) -> list[Value]:
+    """Return mean, deviation, NSR, and the difference to real people."""
     against = row.to_real
     difference = (
-        Cell(math.nan, "–")
+        Value(mean=math.nan)
         if against is None
         else _change_cell(Interval(against.difference, against.low, against.high, against.n), "auc")
     )
@@ -131,23 +117,24 @@ def _level(row: GroupRow, value: float) -> str:
     return value_text(row.statistic, value)
 
 
-def _level_bounds(row: GroupRow, interval: Interval) -> str:
-    if math.isnan(interval.low):
-        return ""
-    return f"[{_level(row, interval.low)}, {_level(row, interval.high)}]"
+def _level_cell(row: GroupRow, found: Interval) -> Value:
+    no_bounds = math.isnan(found.low)
+    bounds = "" if no_bounds else f"[{_level(row, found.low)}, {_level(row, found.high)}]"
+    return _value(found, _level(row, found.mean), bounds)
 
 
-def _change_cell(interval: Interval, kind: str) -> Cell:
+def _change_cell(found: Interval, kind: str) -> Value:
     scale, digits, unit = {"noc": (100.0, 1, " %"), "nof": (1.0, 1, "")}.get(kind, (1.0, 3, ""))
     bounds = ""
-    if not math.isnan(interval.low):
-        ends = [f"{scale * end:.{digits}f}".replace("-", "−") for end in (interval.low, interval.high)]
+    if not math.isnan(found.low):
+        ends = [f"{scale * end:.{digits}f}".replace("-", "−") for end in (found.low, found.high)]
         bounds = f"[{ends[0]}, {ends[1]}]"
-    return Cell(interval.mean, signed_text(scale * interval.mean, digits, unit), bounds)
+    return _value(found, signed_text(scale * found.mean, digits, unit), bounds)
 
 
-def _plain_cell(interval: Interval | None) -> Cell:
-    if interval is None:
-        return Cell(math.nan, "–")
-    bounds = "" if math.isnan(interval.low) else f"[{interval.low:.3f}, {interval.high:.3f}]"
-    return Cell(interval.mean, "–" if math.isnan(interval.mean) else f"{interval.mean:.3f}", bounds)
+def _plain_cell(found: Interval | None) -> Value:
+    return Value(mean=math.nan) if found is None else Value(mean=found.mean, low=found.low, high=found.high)
+
+
+def _value(found: Interval, printed: str, bounds: str = "") -> Value:
+    return Value(mean=found.mean, low=found.low, high=found.high, printed=printed, printed_bounds=bounds)

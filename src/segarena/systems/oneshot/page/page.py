@@ -9,12 +9,11 @@ from functools import cached_property
 from rich.console import RenderableType
 from rich.text import Text
 
-from segarena.reports.latex import latex_comment
 from segarena.reports.pages import Page, page
 from segarena.reports.parts import Fold, Html, Note, Part, Section
 from segarena.reports.reading import Run
-from segarena.reports.sheets import Sheet, sheet_csv, sheet_tex
-from segarena.reports.terminal import sheet_terminal
+from segarena.reports.renderers import latex_comment, sheet_csv, sheet_terminal, sheet_tex
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.page.figures import toss_figures
 from segarena.systems.oneshot.page.pictures import toss_pictures
@@ -109,7 +108,7 @@ def passes_text(runs: Sequence[Run]) -> str:
 
 def _with_mode(sheet: Sheet, mode: str) -> Sheet:
     """Return a table as its file has it; the shares there are no percentages."""
-    head = ("Mode", *(title.removesuffix(", %") for title in sheet.head))
+    head = ("Mode", *(column.heading.removesuffix(", %") for column in sheet.columns))
     return replace(sheet, head=head, rows=tuple((mode, *row) for row in sheet.rows))
 
 

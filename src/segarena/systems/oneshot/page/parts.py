@@ -158,4 +158,4 @@ def _text(part: object) -> str:
 
 def _share(row: Mapping[str, Any] | None, column: str, best: float = math.nan) -> Value:
     mean = math.nan if row is None else float(row[column])
-    return Value(mean=mean, is_share=True, decimals=2, is_best=mean == best)
+    return Value(mean=mean, is_share=True, decimals=2, mark="best" if mean == best else "")

@@ -123,7 +123,7 @@ def _value(found: RunsScore | None, best: float = math.nan) -> Value:
     if found is None:
         return Value(mean=math.nan, is_share=True, decimals=2)
     note = f"± {100 * found.spread:.2f}, {found.runs} runs" if found.runs > 1 else ""
-    return replace(_of_score(found.score), note=note, is_best=found.score.value == best)
+    return replace(_of_score(found.score), note=note, mark="best" if found.score.value == best else "")
 
 
 def _of_score(score: Score | None) -> Value:

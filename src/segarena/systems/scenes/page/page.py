@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
+from segarena.reports.renderers import sheet_html
 from segarena.reports.rendering import document
-from segarena.reports.sheets import sheet_html
 from segarena.systems.scenes.measures.agreement import ImageAgreement
 from segarena.systems.scenes.measures.agreement_summary import AgreementSummary
 from segarena.systems.scenes.measures.sources import HumanImage

@@ -11,14 +11,13 @@ import polars as pl
 from rich.console import RenderableType
 
 from segarena.reports.charts import Curve, line_chart
-from segarena.reports.latex import latex_comment
 from segarena.reports.pages import Page, page
 from segarena.reports.parts import Note, Section
 from segarena.reports.reading import Run
+from segarena.reports.renderers import latex_comment, sheet_csv, sheet_terminal, sheet_tex
 from segarena.reports.series import Figure, panel_px
 from segarena.reports.series import figure as make_figure
-from segarena.reports.sheets import Sheet, Value, sheet_csv, sheet_tex
-from segarena.reports.terminal import sheet_terminal
+from segarena.reports.sheets import Sheet, Value
 from segarena.reports.wording import metric_name, protocol_text
 from segarena.systems.videos.benchmarks.davis import COLUMNS
 from segarena.systems.videos.measures.report import METRICS

@@ -9,11 +9,11 @@ from typing import Any
 from segarena.dialogue import Lift
 from segarena.records.configuration import UserUsed
 from segarena.registry import build, find
-from segarena.reports.latex import latex_comment
 from segarena.reports.pages import Page, page
 from segarena.reports.parts import Fold, Note, Part, Section
 from segarena.reports.reading import Run
-from segarena.reports.sheets import Sheet, sheet_csv, sheet_tex
+from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
+from segarena.reports.sheets import Sheet
 from segarena.reports.wording import protocol_text
 from segarena.systems.volumes.page.challenge import challenge_sheets, is_cvpr2025
 from segarena.systems.volumes.page.figures import effort_figures, rounds_figures

@@ -6,9 +6,9 @@ from rich.console import Console
 
 from segarena.errors import RunMissing, StoreError
 from segarena.reports import terminal_table, write_report
-from segarena.reports.export import paired_csv, summary_csv, timings_csv
-from segarena.reports.latex import escape_latex, summary_tex
+from segarena.reports.exports import paired_csv, summary_csv, summary_tex, timings_csv
 from segarena.reports.reading import read_runs
+from segarena.reports.renderers import escape_latex
 
 
 def parsed(text):

@@ -6,12 +6,12 @@ import pytest
 import segarena.reports.gallery
 from segarena.registry import build
 from segarena.reports import write_report
-from segarena.reports.document import document
 from segarena.reports.gallery import gallery
 from segarena.reports.pages import page_of
 from segarena.reports.pictures import ImagePictures
 from segarena.reports.ranking import gallery_keys, ranked_targets
 from segarena.reports.reading import read_runs
+from segarena.reports.report import report_html
 
 VOID = {"meta", "input", "br"}
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)></style></svg>{{7*7}}&amp;\u202e"
@@ -52,7 +52,7 @@ class Parsed(HTMLParser):
 
 @pytest.fixture
 def html(make_run, make_ramps):
-    return document(page_of(read_runs([make_run(make_ramps())])))
+    return report_html(page_of(read_runs([make_run(make_ramps())])))
 
 
 def test_every_link_leads_to_one_place_on_the_page(html):
@@ -79,11 +79,13 @@ def test_all_parts_are_there(html):
 def test_the_hardest_targets_are_in_the_gallery(make_run, make_ramps):
     runs = read_runs([make_run(make_ramps())])
     targets = ranked_targets(runs)
-    html = document(page_of(runs))
+    html = report_html(page_of(runs))
     table = html[html.index('id="hardest"') : html.index('id="gallery"')]
     links = re.findall(r'<td class="text" title="[^"]*"><a href="#(dialogue-\d+)">', table)
     assert len(links) == len(targets) == 8
-    cards = dict(re.findall(r'<article class="card" id="(dialogue-\d+)" .*?<p class="where">(.*?)</p>', html))
+    cards = dict(
+        re.findall(r'<article class="card" id="(dialogue-\d+)" .*?<p class="where">(.*?)</p>', html, re.DOTALL)
+    )
     assert [cards[link] for link in links] == [" / ".join(target.key) for target in targets]
 
 
@@ -128,7 +130,7 @@ def test_hostile_names_stay_text_everywhere(make_run, make_dialogue):
         version=HOSTILE,
     )
     for runs in ([run], [run, run]):
-        parsed = Parsed(document(page_of(read_runs(runs))))
+        parsed = Parsed(report_html(page_of(read_runs(runs))))
         assert parsed.tags.count("script") == 1
         assert "img" not in parsed.tags
         assert not [name for name in parsed.attributes if name.startswith("on")]
@@ -143,21 +145,21 @@ def test_only_our_own_script_is_allowed_to_run(html):
 
 
 def test_a_partial_run_says_so_on_top(make_run, make_ramps):
-    html = document(page_of(read_runs([make_run(make_ramps(), undone=["photo-8", "photo-9"])])))
+    html = report_html(page_of(read_runs([make_run(make_ramps(), undone=["photo-8", "photo-9"])])))
     banner = html.index("PARTIAL, 4 of 6 samples done")
     assert banner < html.index("<h2>")
 
 
 def test_a_run_without_a_finished_dialogue_says_so(make_run, make_dialogue):
     failed = make_dialogue("photo-0", "disc-0", "centre", [], failure="encode: MemoryError: out of memory")
-    words = Parsed(document(page_of(read_runs([make_run([failed])])))).words
+    words = Parsed(report_html(page_of(read_runs([make_run([failed])])))).words
     assert "no dialogue was finished: 1 failure" in words
     assert "encode: MemoryError: out of memory" in words
     assert "Hardest targets" not in words
 
 
 def test_a_run_that_has_not_begun_is_reported_as_such(make_run):
-    words = Parsed(document(page_of(read_runs([make_run([], undone=["photo-0"])])))).words
+    words = Parsed(report_html(page_of(read_runs([make_run([], undone=["photo-0"])])))).words
     assert "PARTIAL, 0 of 1 sample done" in words
     assert "no dialogue was finished yet" in words
 
@@ -171,7 +173,7 @@ def test_failures_are_listed_with_their_message_and_how_often(make_run, make_dia
             make_dialogue("photo-2", "", "", [], failure="loading: unreadable"),
         ]
     )
-    html = document(page_of(read_runs([run])))
+    html = report_html(page_of(read_runs([run])))
     section = html[html.index('id="failures"') :]
     assert re.search(r'>2</td><td class="words">predict: gone<', section)
     assert "(whole sample)" in section
@@ -181,7 +183,7 @@ def test_failures_are_listed_with_their_message_and_how_often(make_run, make_dia
 def test_a_dataset_that_is_gone_costs_only_the_gallery(make_run, make_ramps):
     reference = make_run(make_ramps(), "x") and read_runs([make_run(make_ramps(), "y")])[0].dataset
     gone = reference.replace(":Photographs", ":Refusing")
-    html = document(page_of(read_runs([make_run(make_ramps(), dataset={"name": gone, "options": {}})])))
+    html = report_html(page_of(read_runs([make_run(make_ramps(), dataset={"name": gone, "options": {}})])))
     assert "cannot be opened" in html
     assert "FileNotFoundError" in html
     assert "<article" not in html
@@ -190,15 +192,14 @@ def test_a_dataset_that_is_gone_costs_only_the_gallery(make_run, make_ramps):
 
 
 def test_data_that_changed_since_the_run_are_mentioned(make_run, make_ramps):
-    html = document(page_of(read_runs([make_run(make_ramps(), dataset={"fingerprint": "older"})])))
+    html = report_html(page_of(read_runs([make_run(make_ramps(), dataset={"fingerprint": "older"})])))
     assert "has changed since the run" in html
     assert "<article" in html
 
 
 def test_a_sample_that_is_gone_costs_only_its_card(make_run, make_ramps):
-    html = document(
-        page_of(read_runs([make_run(make_ramps(), dataset={"options": {"count": 3}, "fingerprint": "photo-3-2"})]))
-    )
+    fewer = {"options": {"count": 3}, "fingerprint": "photo-3-2"}
+    html = report_html(page_of(read_runs([make_run(make_ramps(), dataset=fewer)])))
     assert "Sample photo-3 cannot be shown: ValueError" in html
     assert html.count("<article") == 6
 
@@ -222,21 +223,21 @@ def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps, monke
 
 def test_a_dialogue_shows_at_most_six_predictions_the_first_and_the_last_among_them(make_run, make_dialogue):
     run = make_run([make_dialogue("photo-0", "disc-0", "centre", [r / 20 for r in range(1, 20)])], rounds=19)
-    html = document(page_of(read_runs([run])))
+    html = report_html(page_of(read_runs([run])))
     shown = re.findall(r"<span>click (\d+)</span><b>IoU ([\d.]+)</b>", html)
     assert len(shown) == 6
     assert (shown[0], shown[-1]) == (("1", "0.050"), ("19", "0.950"))
 
 
 def test_without_masks_the_gallery_still_shows_the_clicks(make_run, make_ramps):
-    html = document(page_of(read_runs([make_run(make_ramps(), masks=False)])))
+    html = report_html(page_of(read_runs([make_run(make_ramps(), masks=False)])))
     assert html.count("<article") == 8
     assert "prediction after" not in html
 
 
 def test_several_runs_stand_side_by_side_in_every_card(make_run, make_ramps):
     runs = [make_run(make_ramps(seed=s), f"run-{s}", segmenter={"name": name}) for s, name in enumerate("ab")]
-    html = document(page_of(read_runs(runs)))
+    html = report_html(page_of(read_runs(runs)))
     card = html[html.index("<article") : html.index("</article>")]
     assert re.findall(r"<h4>(.*?)</h4>", card) == ["a", "b"]
     assert "Paired differences" in html

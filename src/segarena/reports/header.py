@@ -1,0 +1,79 @@
+"""What stands above the sections of a report: what was judged, by which rules, how it was run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, TypeAlias
+
+from segarena.reports.naming import short_name
+from segarena.reports.pages import Page, broken_pages
+from segarena.reports.reading import Run
+from segarena.reports.wording import count_text, empty_text, partial_text
+from segarena.specs import PluginSpec
+
+Facts: TypeAlias = "list[tuple[str, str]]"
+"""Names and texts; those without a text are left out."""
+
+
+def title_of(runs: Sequence[Run]) -> str:
+    """Return the title: who was judged on what."""
+    if len({run.data for run in runs}) == 1:
+        return f"{', '.join(run.label for run in runs)} on {short_name(runs[0].dataset)}"
+    segmenters, data = (dict.fromkeys(names) for names in zip(*((r.segmenter, r.data) for r in runs), strict=True))
+    return f"{', '.join(segmenters)} on {', '.join(data)}"
+
+
+def alarms_of(runs: Sequence[Run]) -> list[str]:
+    """Return what must be known before any number is read."""
+    told = [text for run in runs for text in (partial_text(run), empty_text(run)) if text]
+    return [*told, *broken_pages()]
+
+
+def facts_of(own: Page) -> Facts:
+    """Return what was judged, and by which rules."""
+    runs, config = own.runs, own.runs[0].config
+    rules = config.benchmark
+    targets = len({(r.dataset, d.sample, d.target) for r in runs for d in r.finished()})
+    samples = {(r.dataset, sample) for r in runs for sample in r.samples}
+    stop = rules.stop_at
+    return [
+        ("Benchmark", rules.name + (f" ({rules.paper})" if rules.paper else "")),
+        ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),
+        ("Targets", f"{targets} in {count_text(len(samples), 'sample')}"),
+        ("Users", ", ".join(dict.fromkeys(user for run in runs for user in run.users))),
+        ("Rounds", f"at most {config.rounds}" + (f", until {stop[0]} is at least {stop[1]:g}" if stop else "")),
+        ("Rules", "; ".join(dict.fromkeys(_rules_text(own, run) for run in runs))),
+    ]
+
+
+def run_facts(run: Run) -> Facts:
+    """Return how a run was made."""
+    config = run.config
+    counts = {} if config.counts is None else asdict(config.counts)
+    return [
+        ("Segmenter", str(config.segmenter.spec)),
+        ("Dataset", str(config.dataset.spec)),
+        ("File", f"sha256 {config.segmenter.sha256}" if config.segmenter.sha256 else ""),
+        ("Users", "; ".join(f"{user.written}: {user.spec}" for user in config.users)),
+        ("Metrics", ", ".join(str(metric.spec) for metric in config.metrics)),
+        ("Repeats, seed", f"{config.repeats}, {config.seed}"),
+        ("Made", f"{config.created} with segarena {config.version}"),
+        ("Environment", ", ".join(f"{key} {value}" for key, value in config.environment.items())),
+        ("Counts", ", ".join(f"{value} {key}" for key, value in counts.items())),
+    ]
+
+
+def _rules_text(own: Page, run: Run) -> str:
+    return ", ".join(f"{name}: {_option_text(value)}" for name, value in own.rules(run).items())
+
+
+def _option_text(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return " ".join(f"{key} {str(inner)[:16]}" for key, inner in value.items() if inner is not None) or "none"
+
+
+def _dataset_text(run: Run) -> str:
+    dataset = run.config.dataset
+    return f"{PluginSpec(short_name(dataset.name), dict(dataset.options))}, fingerprint {dataset.fingerprint}"

@@ -1,0 +1,41 @@
+"""Tables as CSV, for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+from segarena.reports.sheets import Cell, Link, Sheet, Value
+
+
+def sheet_csv(sheet: Sheet) -> str:
+    """Return CSV, headed by the keys; a column of intervals becomes three: the mean and both ends.
+
+    Equal tables give equal bytes.
+    """
+    has_ends = [column.kind == "interval" for column in sheet.columns]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    heads = [
+        (key, f"{key} low", f"{key} high") if ends else (key,) for key, ends in zip(sheet.keys, has_ends, strict=True)
+    ]
+    writer.writerow([title for head in heads for title in head])
+    for row in sheet.rows:
+        writer.writerow([text for cell, ends in zip(row, has_ends, strict=True) for text in _texts(cell, ends)])
+    return text.getvalue()
+
+
+def _texts(cell: Cell, has_ends: bool) -> list[str]:
+    match cell:
+        case Value():
+            return [_number(x) for x in ((cell.mean, cell.low, cell.high) if has_ends else (cell.mean,))]
+        case Link():
+            return [cell.text]
+        case _:
+            return [str(cell)]
+
+
+def _number(value: float) -> str:
+    """Return a number with six digits; nothing for NaN."""
+    return "" if math.isnan(value) else f"{value:.6g}"

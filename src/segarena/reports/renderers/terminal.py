@@ -1,0 +1,51 @@
+"""Tables for the terminal: rows stand side by side as columns, so that many statistics fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from segarena.reports.sheets import Cell, Link, Sheet, Value
+
+COLUMNS = 4
+"""So many rows of a sheet stand side by side; more go below."""
+
+STYLES = {"best": "bold", "better": "green", "worse": "red", "alarm": "bold red"}
+
+
+def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
+    """Return a sheet whose rows are columns, a few to a table; the keys of its columns lead.
+
+    Args:
+        sheet: the table.
+        together: so many rows, those of one user, stay in one table if they can.
+    """
+    columns = max(1, COLUMNS // together) * together if together <= COLUMNS else COLUMNS
+    tables: list[RenderableType] = []
+    for start in range(0, len(sheet.rows), columns):
+        tables += [_table(sheet.keys, sheet.rows[start : start + columns]), Text()]
+    return Group(*tables)
+
+
+def _table(keys: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    lines = zip(map(Text, keys), *([_text(cell) for cell in row] for row in rows), strict=True)
+    for place, title in enumerate(next(lines)):
+        table.add_column(title, justify="right" if place else "left")
+    for line in lines:
+        table.add_row(*line)
+    return table
+
+
+def _text(cell: Cell) -> Text:
+    match cell:
+        case Value():
+            bounds = [("\n" + cell.bounds, "dim")] if cell.bounds else []
+            return Text.assemble((cell.text, STYLES.get(cell.mark, "")), *bounds)
+        case Link():
+            return Text(cell.text)
+        case _:
+            return Text(str(cell))

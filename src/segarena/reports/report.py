@@ -1,0 +1,113 @@
+"""The report as one HTML file that needs nothing else, on any machine, without a network."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from segarena.reports.figures import figures
+from segarena.reports.gallery import gallery
+from segarena.reports.header import alarms_of, facts_of, run_facts, title_of
+from segarena.reports.pages import Page
+from segarena.reports.parts import Note, Part, Row, Section, Terms, is_empty, kind_of
+from segarena.reports.ranking import RankedTarget, gallery_keys, ranked_targets
+from segarena.reports.reading import Key, Run
+from segarena.reports.renderers import sheet_html
+from segarena.reports.rendering import document
+from segarena.reports.sections import failures_parts, hardest_sheet, paired_sheet, summary_sheet
+from segarena.reports.tables import paired_rows
+from segarena.reports.wording import (
+    FAILURES,
+    FEW_IMAGES,
+    HELD,
+    INTERVALS,
+    PAIRED,
+    count_text,
+    definition,
+    pairing_text,
+    protocol_text,
+)
+
+
+def report_html(own: Page) -> str:
+    """Return the report of a page's runs as one self-contained HTML document."""
+    sections = [section for section in [*own.sections(), *_general_sections(own)] if not is_empty(section.parts)]
+    return document(
+        "segarena.reports",
+        "report.html",
+        script="page.js",
+        title=title_of(own.runs),
+        benchmark=own.runs[0].config.benchmark.name,
+        mode=protocol_text(own.runs[0]),
+        alarms=alarms_of(own.runs),
+        facts=facts_of(own),
+        runs=[(run.label, run.config.command, run_facts(run)) for run in own.runs],
+        sections=sections,
+        versions=", ".join(dict.fromkeys(run.config.version for run in own.runs)),
+        numbers=_Numbers(),
+        kind_of=kind_of,
+        is_empty=is_empty,
+        table=sheet_html,
+    )
+
+
+class _Numbers:
+    """Counts tables and figures in the order in which the template meets them."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def next(self, kind: str) -> int:
+        self._counts[kind] += 1
+        return self._counts[kind]
+
+
+def _general_sections(own: Page) -> list[Section]:
+    runs = own.whole_runs
+    targets = [] if {"hardest", "gallery"} <= own.leaves_out else ranked_targets(runs)
+    cards, shown = _gallery(own, targets)
+    every = [
+        Section("summary", "Summary", [*own.summary(_summary), Note(_summary_notes(runs))]),
+        Section("differences", "Paired differences", _differences(own.usual_runs)),
+        Section("figures", "Figures", [Row(figures(own))]),
+        Section("hardest", "Hardest targets", [hardest_sheet(runs, targets, shown) if targets else None]),
+        Section("gallery", "Dialogues", cards),
+        Section("failures", "Failures", failures_parts(own.runs)),
+        Section("notes", "What the numbers are", [_definitions(runs)]),
+    ]
+    return [section for section in every if section.anchor not in own.leaves_out]
+
+
+def _summary(runs: Sequence[Run], caption: str) -> Part:
+    statistics = (statistic.name for statistic in runs[0].summary)
+    return summary_sheet(runs, caption).pick("user", "segmenter", *statistics, "time/round", "targets", "failures")
+
+
+def _summary_notes(runs: Sequence[Run]) -> str:
+    images = len({(run.dataset, d.sample) for run in runs for d in run.finished()})
+    few = f"With {count_text(images, 'image')} only, take them as rough." if images < FEW_IMAGES else ""
+    left_out = f"Left out, for want of rounds: {', '.join(runs[0].left_out)}." if runs[0].left_out else ""
+    return " ".join(filter(None, [INTERVALS, few, left_out]))
+
+
+def _differences(runs: Sequence[Run]) -> list[Part]:
+    if len(runs) < 2:
+        return []
+    if not paired_rows(runs):
+        return [Note(pairing_text(runs))]
+    return [paired_sheet(runs), Note(" ".join(filter(None, [PAIRED, pairing_text(runs)])))]
+
+
+def _gallery(own: Page, targets: Sequence[RankedTarget]) -> tuple[list[Part], Mapping[Key, str]]:
+    """Return the gallery, and for each dialogue in it the id of its card."""
+    if "gallery" in own.leaves_out:
+        return [], {}
+    if own.pictures is None:
+        return [Note("No pictures: no installed package draws samples of this kind.")], {}
+    hardest, others = own.pictures.how_many(len(own.runs))
+    made = gallery(own.whole_runs, gallery_keys(targets, hardest=hardest, others=others), own.pictures)
+    return [*map(Note, made.notes), made], made.shown
+
+
+def _definitions(runs: Sequence[Run]) -> Part:
+    return Terms([*(definition(statistic, runs[0]) for statistic in runs[0].summary), HELD, FAILURES])

@@ -13,8 +13,8 @@ import pytest
 from typer.main import get_command
 
 from segarena.cli.main import app
-from segarena.engine.store import _COLUMNS
 from segarena.records.configuration import plain_configuration
+from segarena.records.tables import COLUMNS
 from segarena.registry import kinds, names
 
 ROOT = Path(__file__).parents[1]
@@ -86,10 +86,10 @@ def test_every_metric_column_is_described(column):
     assert f"`{column}`" in page_of("metric")
 
 
-@pytest.mark.parametrize("table", _COLUMNS)
+@pytest.mark.parametrize("table", COLUMNS)
 def test_every_column_of_a_run_is_described(table):
     section = (DOCS / "runs.md").read_text(encoding="utf-8").split(f"\n## {table}\n")[1].split("\n## ")[0]
-    assert all(f"`{column}`" in section for column in _COLUMNS[table])
+    assert all(f"`{column}`" in section for column in COLUMNS[table])
 
 
 def test_every_key_of_run_json_is_described(small_run):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import segarena
 from segarena import ImageSample, Target
 from segarena.engine.forecast import extrapolate
+from segarena.engine.store import RunFolder
 from segarena.engine.trial import COUNTING_S, Trial, count_targets, read_trial, spread
 from segarena.errors import InvalidInput, SegarenaError
 
@@ -124,7 +125,8 @@ def test_targets_are_counted_as_long_as_there_is_time():
     assert dataset.loaded == 4
 
 
-def test_what_a_sample_left_is_read_from_its_files(small_run, plugin):
+def test_what_a_sample_left_is_read_from_its_files(small_run, plugin, monkeypatch):
+    monkeypatch.setattr(RunFolder, "gather", lambda *_: None)
     folder = small_run(users=["sample-first-pixel", plugin("RandomUser")], repeats=2)
     trial = read_trial(folder, 1, 9.0)
     timings = folder.timings().filter(folder.timings()["sample"] == "square-1")["predict_s"]
@@ -136,7 +138,8 @@ def test_what_a_sample_left_is_read_from_its_files(small_run, plugin):
     assert (trial.records_bytes, trial.masks_bytes) == (sizes[0] + sizes[1], sizes[2])
 
 
-def test_reading_from_the_cache_is_neither_a_pass_nor_time_in_the_model(small_run):
+def test_reading_from_the_cache_is_neither_a_pass_nor_time_in_the_model(small_run, monkeypatch):
+    monkeypatch.setattr(RunFolder, "gather", lambda *_: None)
     folder = small_run()
     timings = folder.timings()
     seconds = timings.filter(timings["sample"] == "square-0")["predict_s"]

@@ -44,7 +44,7 @@ def test_a_damaged_file_is_named(small_run):
     folder = small_run()
     file = next(Path(folder.path / "records").glob("*.parquet"))
     file.write_bytes(b"PAR1 broken")
-    with pytest.raises(StoreError, match="a file is damaged"):
+    with pytest.raises(StoreError, match=rf"{file.name} is damaged"):
         folder.records()
 
 

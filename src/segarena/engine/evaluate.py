@@ -89,6 +89,7 @@ def run_plan(
         del cast  # workers build their own; a large model is not held here beside theirs
         with closing(hold_samples(job, rules, folder, pending, executor)) as steps:
             for held in steps:
+                folder.gather(held.index)
                 _advance(progress, held)
                 on_progress(progress)
         if pending or folder.config.counts is None:
@@ -105,8 +106,10 @@ def open_folder(plan: Plan, dataset: Dataset, out: str | Path | None) -> RunFold
 
 
 def finish(folder: RunFolder) -> None:
-    """Write into run.json what the whole run came to."""
-    records, timings = folder.records(), folder.timings()
+    """Gather the files of a run that is over, and write into run.json what it came to."""
+    folder.gather()
+    records = folder.read("records", ["sample", "target", "user", "failure"])
+    timings = folder.read("timings", ["round"])
     counts = Counts(
         samples=len(folder.samples),
         targets=records.filter(records["target"] != "").select("sample", "target").n_unique(),

@@ -1,29 +1,26 @@
-"""A run on disk: `run.json`, and one Parquet file per sample and table.
+"""A run on disk: `run.json`, four tables in Parquet files, and the ledger of their pieces.
 
     runs/x/
-      run.json                everything needed to repeat the run
-      records/000012.parquet  one row per round: keys, effort, prompts, metrics and their counts, failure
-      timings/000012.parquet  seconds per round; round 0 is the encoder pass of the sample
-      masks/000012.parquet    predictions after chosen rounds, as run lengths
-      parts/000012.parquet    what metrics say of each object and frame; only where they do
+      run.json       everything needed to repeat the run
+      records/       one row per round: keys, effort, prompts, metrics and their counts, failure
+      timings/       seconds per round; round 0 is the encoder pass of the sample
+      masks/         predictions after chosen rounds, as run lengths
+      parts/         what metrics say of each object and frame; only where they do
+      pieces.jsonl   which files hold which samples; see `segarena.records.pieces`
 
-Files are numbered by the sample's place in run.json. Each is written whole or not at all
-(`segarena.files.whole`), records last: a sample whose records exist is done, whatever happened to the process. Seconds
-live apart from the records, so equal runs have equal record files, byte for byte.
+A sample is done when its records are there, whatever happened to the process. Seconds live apart from the records, so
+equal runs have equal record files, byte for byte.
 """
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from segarena.engine.rows import Row, Rows
+from segarena.engine.rows import Rows
 from segarena.errors import RunConflict, RunMissing, StoreError
 from segarena.files.whole import clear_leftovers, write_whole
 from segarena.records.configuration import (
@@ -33,57 +30,9 @@ from segarena.records.configuration import (
     plain_configuration,
     read_configuration,
 )
-from segarena.work.ledger import first_difference
-
-TABLES = ("parts", "masks", "timings", "records")
-"""In the order of writing."""
-
-ONLY_WITH_ROWS = ("parts",)
-"""Tables that most runs have no use for."""
-
-_COLUMNS: dict[str, dict[str, Any]] = {
-    "records": {
-        "benchmark": pl.String,
-        "dataset": pl.String,
-        "sample": pl.String,
-        "target": pl.String,
-        "label": pl.String,
-        "attributes": pl.String,
-        "user": pl.String,
-        "repeat": pl.Int32,
-        "round": pl.Int32,
-        "effort": pl.Float64,
-        "prompts": pl.String,
-        "failure": pl.String,
-    },
-    "timings": {
-        "sample": pl.String,
-        "target": pl.String,
-        "user": pl.String,
-        "repeat": pl.Int32,
-        "round": pl.Int32,
-        "predict_s": pl.Float64,
-    },
-    "masks": {
-        "sample": pl.String,
-        "target": pl.String,
-        "user": pl.String,
-        "repeat": pl.Int32,
-        "round": pl.Int32,
-        "object": pl.Int32,
-        "rle": pl.Binary,
-        "shape": pl.List(pl.Int32),
-    },
-    "parts": {
-        "sample": pl.String,
-        "target": pl.String,
-        "user": pl.String,
-        "repeat": pl.Int32,
-        "round": pl.Int32,
-        "object": pl.Int32,
-        "frame": pl.Int32,
-    },
-}
+from segarena.records.pieces import LEDGER, Pieces
+from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
+from segarena.work.ledger import Ledger, first_difference
 
 
 class RunFolder:
@@ -92,6 +41,7 @@ class RunFolder:
     def __init__(self, path: Path, config: RunConfiguration) -> None:
         self.path = path
         self.config = config
+        self._pieces = Pieces(path, config.dataset.samples)
 
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
@@ -142,9 +92,8 @@ class RunFolder:
         return not self.pending()
 
     def pending(self) -> list[int]:
-        """Return the places of the samples that are not done."""
-        done = {file.stem for file in (self.path / "records").glob("*.parquet")}
-        return [index for index in range(len(self.samples)) if _shard(index) not in done]
+        """Return the places of the samples that are not done; no table is opened for it."""
+        return [index for index, is_done in enumerate(self._pieces.done()) if not is_done]
 
     @contextmanager
     def lock(self) -> Generator[None]:
@@ -153,41 +102,42 @@ class RunFolder:
         Raises:
             RunConflict: another process works on this run.
         """
-        with (self.path / ".lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise RunConflict(f"{self.path} is in use by another process; wait for it or choose --out") from error
+        with Ledger(self.path / LEDGER, {"pieces": 1}, sync_s=0.0) as ledger:
             for written in (self.path, *(self.path / table for table in TABLES)):
                 clear_leftovers(written)
-            yield
+            self._pieces.ledger = ledger
+            try:
+                self._pieces.heal()
+                yield
+            finally:
+                self._pieces.ledger = None
 
     def write(self, index: int, rows: Rows) -> None:
-        """Write the tables of sample `index`; after that it is done.
+        """Write the tables of sample `index`; after that it is done. Processes that do not hold the run may do so too.
 
         Raises:
             StoreError: the disk is full or cannot be written. What was written before stays.
         """
-        for table in TABLES:
-            if table in ONLY_WITH_ROWS and not getattr(rows, table):
-                continue
-            buffer = BytesIO()
-            frame_of(table, getattr(rows, table)).write_parquet(buffer, compression="zstd", statistics=False)
-            write_whole(self.path / table / f"{_shard(index)}.parquet", buffer.getvalue())
+        self._pieces.write(index, {table: frame_of(table, getattr(rows, table)) for table in TABLES})
 
-    def size_bytes(self, index: int, *tables: str) -> int:
-        """Return what the files of sample `index` take on disk."""
-        return sum((self.path / table / f"{_shard(index)}.parquet").stat().st_size for table in tables)
+    def gather(self, index: int | None = None) -> None:
+        """Join the files of single samples; only for who holds the run.
+
+        Args:
+            index: around this sample, if its neighbours are done too; None joins all, when the run is over.
+        """
+        if index is None:
+            self._pieces.gather_all()
+        else:
+            self._pieces.gather_around(index)
 
     def discard(self, indices: Sequence[int]) -> None:
-        """Forget samples, so that the next run does them again."""
-        for index in indices:
-            for table in reversed(TABLES):
-                (self.path / table / f"{_shard(index)}.parquet").unlink(missing_ok=True)
+        """Forget samples, so that they are done again; only for who holds the run."""
+        self._pieces.discard(indices)
 
     def failed(self) -> list[int]:
         """Return the places of the samples in which something failed."""
-        records = self.records()
+        records = self.read("records", ["sample", "failure"])
         bad = set(records.filter(pl.col("failure").is_not_null())["sample"].to_list())
         return [index for index, sample in enumerate(self.samples) if sample in bad]
 
@@ -198,44 +148,27 @@ class RunFolder:
 
     def records(self) -> pl.DataFrame:
         """Return all records, in the order of the samples."""
-        return self._read("records")
+        return self.read("records")
 
     def timings(self) -> pl.DataFrame:
         """Return all timings, in the order of the samples."""
-        return self._read("timings")
+        return self.read("timings")
 
     def masks(self) -> pl.DataFrame:
         """Return all kept masks, in the order of the samples."""
-        return self._read("masks")
+        return self.read("masks")
 
     def parts(self) -> pl.DataFrame:
         """Return what metrics said of each object and frame, in the order of the samples."""
-        return self._read("parts")
+        return self.read("parts")
 
-    def _read(self, table: str) -> pl.DataFrame:
-        done = sorted((self.path / "records").glob("*.parquet"))
-        files = [self.path / table / file.name for file in done]
-        if table in ONLY_WITH_ROWS:
-            files = [file for file in files if file.is_file()]
-        if not files:
-            return frame_of(table, [])
-        try:
-            return pl.concat([pl.read_parquet(file) for file in files], how="diagonal")
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise StoreError(f"{self.path / table}: a file is damaged ({error}); delete it and run again") from error
+    def read(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return "records", "timings", "masks" or "parts", or only those of `columns` that it has.
 
-
-def _shard(index: int) -> str:
-    return f"{index:06d}"
-
-
-def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:
-    """Return rows as a typed frame; columns that only metrics know are floats, between the keys and `failure`."""
-    known = _COLUMNS[table]
-    extra = {name: pl.Float64 for row in rows for name in row if name not in known}
-    last = {name: known[name] for name in known if name == "failure"}
-    schema = {**{name: kind for name, kind in known.items() if name not in last}, **extra, **last}
-    return pl.DataFrame(rows, schema=schema)
+        Raises:
+            StoreError: a file is damaged; it is named.
+        """
+        return self._pieces.read(table, columns)
 
 
 def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 
 from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
+from segarena.records.tables import parquet_of
 from segarena.roles import Dataset
 
 COUNTING_S = 10.0
@@ -60,7 +61,7 @@ class Trial:
 def read_trial(folder: RunFolder, index: int, seconds: float) -> Trial:
     """Return what the sample at `index` left in `folder`."""
     sample = pl.col("sample") == folder.samples[index]
-    records, timings = folder.records().filter(sample), folder.timings().filter(sample)
+    records, timings, masks = (folder.read(table).filter(sample) for table in ("records", "timings", "masks"))
     talked = records.filter(pl.col("target") != "").select("target", "user", "repeat").unique()
     encoded, read = (timings.filter(pl.col("round") == round_) for round_ in (ENCODED, READ))
     return Trial(
@@ -71,8 +72,8 @@ def read_trial(folder: RunFolder, index: int, seconds: float) -> Trial:
         encodes=encoded.height,
         rounds=records.filter(pl.col("failure").is_null()).height,
         rounds_at_most=talked.height * folder.config.rounds,
-        records_bytes=folder.size_bytes(index, "records", "timings"),
-        masks_bytes=folder.size_bytes(index, "masks"),
+        records_bytes=len(parquet_of(records)) + len(parquet_of(timings)),
+        masks_bytes=len(parquet_of(masks)),
     )
 
 

@@ -72,17 +72,26 @@ class Ledger:
         self._append({"unit": unit} if value is None else {"unit": unit, "value": value})
 
     def sync(self) -> None:
-        """Flush what was added to disk."""
-        if self._file is not None:
-            os.fsync(self._file.fileno())
+        """Flush what was added to disk.
+
+        Raises:
+            StoreError: the disk is full.
+        """
+        if self._file is not None and self.path is not None:
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise cannot_write(self.path, error) from error
         self._synced = time.monotonic()
 
     def close(self) -> None:
         """Flush and close the file; another process may have it then."""
         if self._file is not None:
-            self.sync()
-            self._file.close()
-            self._file = None
+            try:
+                self.sync()
+            finally:
+                self._file.close()
+                self._file = None
 
     def __enter__(self) -> Ledger:
         return self
@@ -113,11 +122,11 @@ class Ledger:
             # Unbuffered, and a write may take less than it was given when the disk runs full.
             if self._file.write(line) != len(line):
                 raise OSError(28, "No space left on device")
-            if time.monotonic() - self._synced >= self._sync_s:
-                self.sync()
         except OSError as error:
             self._file.truncate(end)
             raise cannot_write(self.path, error) from error
+        if time.monotonic() - self._synced >= self._sync_s:
+            self.sync()
 
 
 def read_ledger(path: Path) -> tuple[Any, dict[str, Any]]:

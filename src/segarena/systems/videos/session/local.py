@@ -27,8 +27,8 @@ from segarena.engine.lockstep import open_sessions
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
-from segarena.engine.store import frame_of
 from segarena.errors import DatasetError, InvalidInput, StoreError
+from segarena.records.tables import frame_of
 from segarena.samples import Labels, Mask, VideoSample, check_sample
 from segarena.systems.videos.benchmarks.davis import COLUMNS as COLUMNS_OF
 from segarena.systems.videos.measures.report import COLUMNS, SampleScore, report_table, sample_scores, unanswered

@@ -1,0 +1,305 @@
+"""Few large files instead of one per sample: what is written sample by sample is gathered as the run goes on.
+
+    records/000300.parquet          one sample, as it was written: loose
+    records/000000-000255.parquet   a piece: the same rows of many samples, in the order of the samples
+    pieces.jsonl                    the ledger of pieces: which samples each covers, and the SHA-256 of its files
+
+A sample is written to all tables as loose files, records last; any number of processes may do that at once. Who holds
+the run gathers them. A piece is written whole to all tables, then noted in the ledger, and only then are the files
+that it replaces removed. So at every instant each sample is either in the ledger's pieces, or loose, or not done; what
+a killed process left beside that is removed by the next one that holds the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from segarena.errors import StoreError
+from segarena.files.hashes import sha256, sha256_of_file
+from segarena.files.whole import write_whole
+from segarena.records.tables import ONLY_WITH_ROWS, TABLES, joined, parquet_of
+from segarena.work.ledger import Ledger, read_ledger
+
+LEDGER = "pieces.jsonl"
+BLOCK = 256
+"""Samples are gathered in stretches of so many, as soon as all of one are done."""
+
+MOST_SAMPLES, MOST_BYTES = 256 * BLOCK, 64 << 20
+"""When a run is finished, its pieces are joined up to this size; a stretch that is larger is cut in two."""
+
+_TRIES = 3
+"""Whoever reads while another process gathers may find a file gone, and looks again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Samples that share files.
+
+    Attributes:
+        first, stop: it covers the places `first` to `stop` - 1 in the order of samples.
+        files: by table, the SHA-256 of the file.
+        without: places that were discarded since and count as not done, unless they are loose.
+        replaces: names of pieces that it was made of.
+    """
+
+    first: int
+    stop: int
+    files: Mapping[str, str]
+    without: tuple[int, ...] = ()
+    replaces: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Pieces:
+    """The tables of a run on disk.
+
+    Attributes:
+        folder: of the run.
+        samples: all sample ids, in order.
+        ledger: open for who holds the run; None for who only reads.
+    """
+
+    folder: Path
+    samples: Sequence[str]
+    ledger: Ledger | None = None
+    _verified: set[Path] = field(default_factory=set[Path])
+    _known: dict[str, Piece] | None = None
+
+    def write(self, index: int, frames: Mapping[str, pl.DataFrame]) -> None:
+        """Write the tables of the sample at `index`; it is done then.
+
+        Raises:
+            StoreError: the disk is full or cannot be written. What was written before stays.
+        """
+        for table in TABLES:
+            if frames[table].height or table not in ONLY_WITH_ROWS:
+                write_whole(self._loose_file(table, index), parquet_of(frames[table]))
+
+    def read(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return a table in the order of the samples, or only those of `columns` that it has.
+
+        Raises:
+            StoreError: a file is damaged, or one that the ledger names is missing.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return self._read(table, columns)
+            except FileNotFoundError:
+                continue
+        try:
+            return self._read(table, columns)
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{error.filename or self.folder / table} is missing; the same command makes its samples again"
+            ) from error
+
+    def done(self) -> bytearray:
+        """Return 1 for each sample that is done, 0 for the others: a look at the ledger and at one folder."""
+        names = {file.stem for file in (self.folder / "records").glob("*.parquet")}
+        return self._covered({name: piece for name, piece in self._standing().items() if name in names}, names)
+
+    def heal(self) -> None:
+        """Remove what killed processes left; samples whose piece has lost a file count as not done."""
+        here = {table: {file.stem for file in (self.folder / table).glob("*-*.parquet")} for table in TABLES}
+        for name, piece in self._standing().items():
+            if not all(name in here[table] for table in piece.files):
+                self._note(name, None)
+        standing = self._standing()
+        for table, names in here.items():
+            for name in names - standing.keys():
+                (self.folder / table / f"{name}.parquet").unlink(missing_ok=True)
+        self._remove_loose(index for index in self._loose() if _covering(standing, index))
+
+    def discard(self, indices: Iterable[int]) -> None:
+        """Forget samples, so that they are done again."""
+        gone = sorted(set(indices))
+        self._remove_loose(gone)
+        for name, piece in self._standing().items():
+            own = [index for index in gone if piece.first <= index < piece.stop]
+            if own:
+                self._note(name, replace(piece, without=tuple(sorted({*piece.without, *own}))))
+
+    def gather_around(self, index: int) -> None:
+        """Make a piece of the stretch that a sample belongs to, if all of it is done and still loose."""
+        first = index - index % BLOCK
+        stop = min(first + BLOCK, len(self.samples))
+        is_loose = not any(piece.first < stop and first < piece.stop for piece in self._standing().values())
+        if is_loose and all(self._loose_file("records", place).is_file() for place in range(first, stop)):
+            self._gather(first, stop)
+
+    def gather_all(self) -> None:
+        """Make a finished run as few pieces as may be; equal runs then have equal pieces."""
+        for piece in self._standing().values():
+            if piece.without:
+                self._gather(piece.first, piece.stop)
+        covered = self._covered(self._standing(), ())
+        for first in range(0, len(self.samples), BLOCK):
+            if not covered[first]:
+                self._gather(first, min(first + BLOCK, len(self.samples)))
+        for group in self._groups():
+            self._gather(group[0].first, group[-1].stop)
+
+    def _groups(self) -> Iterator[list[Piece]]:
+        """Yield neighbouring pieces that fit into one."""
+        group: list[Piece] = []
+        size = 0
+        for name, piece in self._standing().items():
+            own = self._size_of(name, piece)
+            if group and (size + own > MOST_BYTES or piece.stop - group[0].first > MOST_SAMPLES):
+                yield group
+                group, size = [], 0
+            group.append(piece)
+            size += own
+        if group:
+            yield group
+
+    def _gather(self, first: int, stop: int) -> None:
+        """Make one piece of what is done from `first` to `stop` - 1, or several if it is too large."""
+        inside = {name: p for name, p in self._standing().items() if first <= p.first and p.stop <= stop}
+        loose = [index for index in self._loose() if first <= index < stop]
+        if not loose and len(inside) < 2 and not any(piece.without for piece in inside.values()):
+            return
+        sizes = [self._size_of(name, piece) for name, piece in inside.items()]
+        sizes += [
+            (self.folder / table / _loose_name(i)).stat().st_size for i in loose for table in ("masks", "records")
+        ]
+        if not inside and sum(sizes) > MOST_BYTES and stop - first > 1:
+            self._gather(first, (first + stop) // 2)
+            self._gather((first + stop) // 2, stop)
+            return
+        name = self._new_name(first, stop)
+        files: dict[str, str] = {}
+        for table in TABLES:
+            frame = self._rows(table, inside, loose, None)
+            if frame.height or table not in ONLY_WITH_ROWS:
+                data = parquet_of(frame)
+                write_whole(self._piece_file(table, name), data)
+                files[table] = sha256(data)
+        self._note(name, Piece(first=first, stop=stop, files=files, replaces=tuple(inside)))
+        for old, piece in inside.items():
+            for table in piece.files:
+                self._piece_file(table, old).unlink(missing_ok=True)
+        self._remove_loose(loose)
+
+    def _read(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
+        pieces, loose = self._standing(), self._loose()
+        if columns is not None and any(piece.without for piece in pieces.values()):
+            rows = self._rows(table, pieces, loose, ["sample", *columns])
+            return rows.select(name for name in columns if name in rows.columns)
+        return self._rows(table, pieces, loose, columns)
+
+    def _rows(
+        self, table: str, pieces: Mapping[str, Piece], loose: Sequence[int], columns: Sequence[str] | None
+    ) -> pl.DataFrame:
+        found: list[tuple[int, pl.DataFrame]] = []
+        for name, piece in pieces.items():
+            if table in piece.files:
+                found.append((piece.first, self._piece_rows(table, name, piece, columns)))
+        for index in loose:
+            if not _covering(pieces, index):
+                file = self._loose_file(table, index)
+                if table not in ONLY_WITH_ROWS or file.is_file():
+                    found.append((index, _read_file(file, columns, is_large=False)))
+        frame = joined(table, [rows for _, rows in sorted(found, key=lambda one: one[0])])
+        if any(piece.without for piece in pieces.values()):  # what was done again since lies behind its neighbours
+            place = {sample: index for index, sample in enumerate(self.samples)}
+            frame = frame.sort(pl.col("sample").replace_strict(place, return_dtype=pl.Int64), maintain_order=True)
+        return frame
+
+    def _piece_rows(self, table: str, name: str, piece: Piece, columns: Sequence[str] | None) -> pl.DataFrame:
+        file = self._piece_file(table, name)
+        if file not in self._verified and sha256_of_file(file) != piece.files[table]:
+            raise StoreError(f"{file} is damaged: its SHA-256 is not the one in {LEDGER}; delete it and run again")
+        self._verified.add(file)
+        rows = _read_file(file, columns)
+        return rows.filter(~pl.col("sample").is_in([self.samples[i] for i in piece.without])) if piece.without else rows
+
+    def _covered(self, pieces: Mapping[str, Piece], loose: Iterable[str]) -> bytearray:
+        """Return 1 for each sample that is in one of these pieces or has a loose file of that name."""
+        found = bytearray(len(self.samples))
+        for piece in pieces.values():
+            found[piece.first : piece.stop] = b"\1" * (piece.stop - piece.first)
+            for index in piece.without:
+                found[index] = 0
+        for name in loose:
+            if name.isdecimal() and int(name) < len(found):
+                found[int(name)] = 1
+        return found
+
+    def _standing(self) -> Mapping[str, Piece]:
+        """Return the pieces that count, by name, in the order of their samples."""
+        if self.ledger is None:
+            file = self.folder / LEDGER
+            return self._parsed(read_ledger(file)[1] if file.is_file() and file.stat().st_size else {})
+        if self._known is None:
+            self._known = self._parsed(self.ledger.done)
+        return self._known
+
+    def _parsed(self, noted: Mapping[str, Any]) -> dict[str, Piece]:
+        try:
+            pieces = {name: msgspec.convert(told, Piece) for name, told in noted.items() if told is not None}
+        except msgspec.ValidationError as error:
+            raise StoreError(f"{self.folder / LEDGER}: {error}; it is damaged or of a later version") from error
+        replaced = {old for piece in pieces.values() for old in piece.replaces}
+        return dict(sorted(((n, p) for n, p in pieces.items() if n not in replaced), key=lambda one: one[1].first))
+
+    def _note(self, name: str, piece: Piece | None) -> None:
+        if self.ledger is None:
+            raise StoreError(f"{self.folder}: only the process that holds the run may gather or discard")
+        self.ledger.add(name, None if piece is None else msgspec.to_builtins(piece))
+        self.ledger.sync()
+        self._known = None
+
+    def _new_name(self, first: int, stop: int) -> str:
+        """Return a name that no piece had before: what the ledger says of a name stays true."""
+        known: Mapping[str, Any] = {} if self.ledger is None else self.ledger.done
+        plain = f"{first:06d}-{stop - 1:06d}"
+        again = (f"{plain}.{number}" for number in range(2, len(known) + 3))
+        return next(name for name in (plain, *again) if name not in known)
+
+    def _loose(self) -> list[int]:
+        """Return the places of loose samples, ascending."""
+        names = (file.stem for file in (self.folder / "records").glob("*.parquet"))
+        return sorted(int(name) for name in names if name.isdecimal() and int(name) < len(self.samples))
+
+    def _remove_loose(self, indices: Iterable[int]) -> None:
+        for index in indices:
+            for table in reversed(TABLES):
+                self._loose_file(table, index).unlink(missing_ok=True)
+
+    def _loose_file(self, table: str, index: int) -> Path:
+        return self.folder / table / _loose_name(index)
+
+    def _piece_file(self, table: str, name: str) -> Path:
+        return self.folder / table / f"{name}.parquet"
+
+    def _size_of(self, name: str, piece: Piece) -> int:
+        return sum(self._piece_file(table, name).stat().st_size for table in piece.files)
+
+
+def _loose_name(index: int) -> str:
+    return f"{index:06d}.parquet"
+
+
+def _covering(pieces: Mapping[str, Piece], index: int) -> bool:
+    """Tell whether a piece has the sample at `index`."""
+    return any(p.first <= index < p.stop and index not in p.without for p in pieces.values())
+
+
+def _read_file(file: Path, columns: Sequence[str] | None, *, is_large: bool = True) -> pl.DataFrame:
+    try:
+        # Of a small file, looking which columns it has takes longer than reading them all.
+        rows = pl.scan_parquet(file) if is_large else pl.read_parquet(file).lazy()
+        there = rows.collect_schema().names()
+        wanted = there if columns is None else [name for name in dict.fromkeys(columns) if name in there]
+        return rows.select(wanted).collect()
+    except FileNotFoundError:
+        raise
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise StoreError(f"{file} is damaged ({str(error).splitlines()[0]}); delete it and run again") from error

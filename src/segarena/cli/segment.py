@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperCommand
 
 from segarena.terminal.exits import FAILURES, one_line_errors
@@ -53,6 +52,9 @@ def segment(
             help="NAME or NAME(option=value, ...) that answers supports: `segarena list segmenters`.",
         ),
     ] = "superpixel-prototypes",
+    workers: Annotated[
+        int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one, without any.")
+    ] = 0,
 ) -> None:
     """Segment your own images by example: one image with a mask in, a mask for each image out.
 
@@ -73,17 +75,13 @@ def segment(
     2: refused, with one line why.
     """
     from segarena.engine.segmenting import segment_folder
+    from segarena.terminal.progress import ProgressBar
 
     console = Console(stderr=True)
     with one_line_errors("stopped; the same command goes on"):
         pairs = [_pair(text) for text in support]
-        with _progress(console) as bar:
-            task = bar.add_task("segment", total=None)
-
-            def show(state: Segmented) -> None:
-                bar.update(task, completed=state.done + len(state.failed), total=state.images)
-
-            found = segment_folder(segmenter, pairs, query, out, on_progress=show)
+        with ProgressBar("segment", console, unit="images", workers=workers) as bar:
+            found = segment_folder(segmenter, pairs, query, out, workers=workers, on_progress=bar.update)
     _report(found, out, console)
     if found.failed:
         raise typer.Exit(FAILURES)
@@ -94,13 +92,6 @@ def _pair(text: str) -> tuple[Path, Path]:
     if len(values) != 2 or not all(values):
         raise typer.BadParameter("expected two files, --support IMAGE MASK", param_hint="--support")
     return Path(values[0]), Path(values[1])
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("images"),
-        TimeRemainingColumn(), console=console, disable=not console.is_terminal,
-    )  # fmt: skip
 
 
 def _report(found: Segmented, out: Path, console: Console) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,18 @@ import numpy as np
 
 from segarena.datasets.encodings import Encoding
 from segarena.dialogue import Dialogue, as_prediction
-from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid, RunConflict, SegarenaError
+from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid
+from segarena.files.hashes import sha256_of_file
 from segarena.files.images import check_same_shape, list_files, read_image
 from segarena.files.whole import write_whole
 from segarena.registry import build, describe
 from segarena.samples import ImageSample, Mask, Support
 from segarena.version import __version__
+from segarena.work.executors import executor_of
+from segarena.work.jobs import Building
+from segarena.work.ledger import Ledger, refuse_other
+from segarena.work.progress import OnProgress, say_nothing
+from segarena.work.resuming import work_through
 
 DESCRIPTION = "segment.json"
 
@@ -49,19 +55,21 @@ def segment_folder(
     queries: Path,
     out: Path,
     *,
-    on_progress: Callable[[Segmented], None] = lambda _: None,
+    workers: int = 0,
+    on_progress: OnProgress = say_nothing,
 ) -> Segmented:
     """Write a mask for each image under `queries`: grey PNG, 0 and 255, under `out` by the image's own path.
 
-    Examples are encoded once. An image that fails is counted and the others go on. A mask that is there already is
-    not made again, so an interrupted call is repeated to go on; `segment.json` in `out` says what made them.
+    Examples are encoded once per process. An image that fails is counted and the others go on. A mask that is there
+    already is not made again, so an interrupted call is repeated to go on; `segment.json` in `out` says what made them.
 
     Args:
         segmenter: who answers supports: a plug-in as written.
         supports: images with the mask of the object in each: one value beside 0.
         queries: an image, or a folder of images, nested ones too.
         out: a folder; made if need be.
-        on_progress: told after each image.
+        workers: processes; 0 works in this one.
+        on_progress: told when it starts and after each image.
 
     Raises:
         InvalidInput: no support, or two images whose masks would have one name.
@@ -69,32 +77,30 @@ def segment_folder(
         DatasetMissing: there is no image.
         PluginInvalid: the segmenter does not answer supports.
         RunConflict: `out` holds masks made otherwise.
+        StoreError: the disk is full, or `out` cannot be written.
     """
     if not supports:
         raise InvalidInput("which object? give at least one support: an image and the mask of the object in it")
-    files = _targets_of(queries)
-    built = build("segmenter", segmenter)
-    if "support" not in getattr(built, "prompt_kinds", {"support"}):
-        raise PluginInvalid(f"{segmenter} does not answer supports; `segarena list segmenters` shows who does")
-    shown = [_read_support(image, mask) for image, mask in supports]
+    executor = executor_of(workers)
+    files = {name: (file, out / f"{name}.png") for name, file in _images_of(queries).items()}
+    job = Building(partial(_build, segmenter, tuple(supports)))
+    job.check(executor)
     _describe(out, segmenter, supports)
-    encoded = [Support(each.sample, each.mask, encoded=built.encode(each.sample)) for each in shown]
-    state, question = Segmented(images=len(files)), Dialogue().ask(tuple(encoded))
-    for name, file in files.items():
-        target = out / f"{name}.png"
-        try:
-            if target.is_file():
-                state.resumed += 1
-            else:
-                state.empty += not _segment(built, question, file, target)
-            state.done += 1
-        except Exception as error:  # one image's fault must not stop the others
-            state.failed[name] = str(error) if isinstance(error, SegarenaError) else repr(error)
-        on_progress(state)
-    return state
+    ledger = Ledger(None, {})
+    # A mask is whole or absent, so those that are there need no other note.
+    before = [name for name, (_, target) in files.items() if target.is_file()]
+    ledger.done.update(dict.fromkeys(before))
+    failures = work_through(job, files, ledger, executor, on_progress=on_progress)
+    return Segmented(
+        images=len(files),
+        done=len(ledger.done),
+        resumed=len(before),
+        empty=sum(has_pixel is False for has_pixel in ledger.done.values()),
+        failed={name: str(error) for name, error in failures.items()},
+    )
 
 
-def _targets_of(queries: Path) -> dict[str, Path]:
+def _images_of(queries: Path) -> dict[str, Path]:
     """Return the images by the names of their masks, without ending."""
     if queries.is_file():
         return {queries.stem: queries}
@@ -123,25 +129,27 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
     described: dict[str, Any] = {
         "segarena": __version__,
         "segmenter": describe("segmenter", segmenter),
-        "supports": [{"image": _hash(image), "mask": _hash(mask)} for image, mask in supports],
+        "supports": [{"image": sha256_of_file(image), "mask": sha256_of_file(mask)} for image, mask in supports],
     }
     file = out / DESCRIPTION
     if file.is_file():
-        if json.loads(file.read_text(encoding="utf-8")) != json.loads(json.dumps(described)):
-            raise RunConflict(
-                f"{out} holds masks made by another segmenter, other supports or another version; "
-                "give another --out, or remove it"
-            )
+        refuse_other(out, json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(described)))
         return
     write_whole(file, json.dumps(described, indent=2) + "\n")
 
 
-def _hash(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def _build(segmenter: str, supports: Sequence[tuple[Path, Path]]) -> Callable[[tuple[Path, Path]], bool]:
+    """Return what writes the mask of (image, file of the mask), and tells whether it has a pixel."""
+    built: Any = build("segmenter", segmenter)
+    if "support" not in getattr(built, "prompt_kinds", {"support"}):
+        raise PluginInvalid(f"{segmenter} does not answer supports; `segarena list segmenters` shows who does")
+    shown = [_read_support(image, mask) for image, mask in supports]
+    encoded = [Support(each.sample, each.mask, encoded=built.encode(each.sample)) for each in shown]
+    return partial(_segment, built, Dialogue().ask(tuple(encoded)))
 
 
-def _segment(segmenter: Any, question: Dialogue, file: Path, target: Path) -> bool:
-    """Write one mask; return whether it has a pixel."""
+def _segment(segmenter: Any, question: Dialogue, files: tuple[Path, Path]) -> bool:
+    file, target = files
     sample = ImageSample(id=target.stem, image=read_image(file))
     (answer,) = segmenter.predict(segmenter.encode(sample), [question])
     mask = np.asarray(as_prediction(answer, sample.shape).mask, np.bool_)

@@ -56,9 +56,11 @@ def test_training_images_are_measured_by_the_classes_of_their_fold(tmp_path):
     source = Halves([("a", "both"), ("b", "both"), ("b", "right"), ("a", "left")])
     fold_of = {"a": 0, "b": 1}.get
 
-    def saliency(sample):
-        return np.tile(np.array([0, 1, 1, 1, 0, 0], np.float32), (4, 1))
-
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numpy as np\ndef middle(image):\n    return np.tile(np.float32([0, 1, 1, 1, 0, 0]), (4, 1))\n"
+    )
+    saliency = f"{file}:middle"
     first = measure_training(source, fold_of, 0, saliency, tmp_path)  # trains on b
     assert dict(first.iter_rows()) == pytest.approx({"both": 1 / 3, "right": 1 / 3})
     second = measure_training(source, fold_of, 1, saliency, tmp_path, images=["both", "right"])

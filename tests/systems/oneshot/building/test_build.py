@@ -96,14 +96,17 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_other_pairs(squares,
 def test_a_build_that_was_interrupted_gives_the_same_bytes(squares, tmp_path):
     build_tiers(squares(), tmp_path / "whole", plan())
 
-    def stop(stage, done, total):
-        if stage == "difficulty":
+    def stop(state):
+        if state.stage == "difficulty" and state.done == 7:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         build_tiers(squares(), tmp_path / "cut", plan(), on_progress=stop)
     again = []
-    build_tiers(squares(), tmp_path / "cut", plan(), on_progress=lambda *state: again.append(state))
+    build_tiers(
+        squares(), tmp_path / "cut", plan(), on_progress=lambda state: again.append((state.stage, state.resumed))
+    )
+    assert again[:3] == [("index", 24), ("salience", 24), ("difficulty", 7)]
     assert (tmp_path / "whole" / "manifest.json").read_bytes() == (tmp_path / "cut" / "manifest.json").read_bytes()
 
 

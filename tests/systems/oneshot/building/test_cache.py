@@ -3,13 +3,15 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from segarena.systems.oneshot.building.cache import CHUNK, run_stage
+from segarena.errors import InvalidInput
+from segarena.systems.oneshot.building.cache import run_stage, stage_job
+from segarena.work.executors import executor_of
 
-ITEMS = [("cat", f"{number}") for number in range(2 * CHUNK + 3)]
+ITEMS = [(label, f"{number}") for number in range(20) for label in ("cat", "dog")]
 
 
 class Counter:
-    """Counts what it computes; stops at an item as an interrupted program does."""
+    """Counts what it computes; stops at an image as an interrupted program does."""
 
     def __init__(self, stop_at=None):
         self.seen, self.stop_at = [], stop_at
@@ -18,13 +20,14 @@ class Counter:
         if image == self.stop_at:
             raise KeyboardInterrupt
         self.seen.append((label, image))
-        return {"value": float(image) / 3}
+        return {"value": (float(image) + len(label)) / 3}
 
 
 def run(folder, compute, items=ITEMS, told=None, **parameters):
     return run_stage(
-        folder, "measure", items, compute, columns={"value": pl.Float64}, parameters=parameters,
-        on_progress=lambda *state: told.append(state) if told is not None else None,
+        folder, "measure", items, stage_job(lambda: compute), columns={"value": pl.Float64}, parameters=parameters,
+        executor=executor_of(0),
+        on_progress=lambda state: told.append((state.stage, state.done, state.units)) if told is not None else None,
     )  # fmt: skip
 
 
@@ -32,8 +35,8 @@ def test_a_stage_gives_one_row_per_item_in_order(tmp_path):
     told = []
     table = run(tmp_path, Counter(), told=told)
     assert list(table.select("class", "image").iter_rows()) == ITEMS
-    assert table["value"].to_list() == [float(image) / 3 for _, image in ITEMS]
-    assert told == [("measure", CHUNK, 103), ("measure", 2 * CHUNK, 103), ("measure", 103, 103)]
+    assert table["value"].to_list() == [(float(image) + 3) / 3 for _, image in ITEMS]
+    assert told == [("measure", done, 20) for done in range(21)]
 
 
 def test_a_finished_stage_is_read(tmp_path):
@@ -55,19 +58,19 @@ def test_other_parameters_or_items_are_computed_anew(tmp_path, change):
 def test_an_interrupted_stage_goes_on_and_gives_the_same_bytes(tmp_path):
     run(tmp_path / "whole", Counter())
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "cut", Counter(stop_at=str(CHUNK + 5)))
+        run(tmp_path / "cut", Counter(stop_at=str(12)))
     assert not (tmp_path / "cut" / "measure.parquet").exists()
     rest = Counter()
     run(tmp_path / "cut", rest)
-    assert rest.seen == ITEMS[CHUNK:]
+    assert rest.seen == ITEMS[24:]
     files = [tmp_path / name / "measure.parquet" for name in ("whole", "cut")]
     assert files[0].read_bytes() == files[1].read_bytes()
     assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["measure.json", "measure.parquet"]
 
 
-def test_parts_of_other_parameters_are_thrown_away(tmp_path):
+def test_results_of_other_parameters_are_thrown_away(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, Counter(stop_at=str(CHUNK + 5)), side=1)
+        run(tmp_path, Counter(stop_at=str(12)), side=1)
     again = Counter()
     run(tmp_path, again, side=2)
     assert len(again.seen) == len(ITEMS)
@@ -75,3 +78,16 @@ def test_parts_of_other_parameters_are_thrown_away(tmp_path):
 
 def test_no_items_give_an_empty_table(tmp_path):
     assert run(tmp_path, Counter(), []).schema == {"class": pl.String, "image": pl.String, "value": pl.Float64}
+
+
+def test_an_item_that_fails_is_said_once_the_others_are_done(tmp_path):
+    def fails(label, image):
+        if image == "3":
+            raise InvalidInput(f"nothing to see in {image}")
+        return {"value": 1.0}
+
+    with pytest.raises(InvalidInput, match=r"3: nothing to see in 3 \(1 of 20 images fail; the others are done\)"):
+        run(tmp_path, fails)
+    rest = Counter()
+    run(tmp_path, rest)
+    assert rest.seen == ITEMS[6:8]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.samples import ImageSample, Mask
-from segarena.systems.oneshot.building.cache import OnProgress, run_stage
+from segarena.systems.oneshot.building.cache import Measure, run_stage, stage_job
 from segarena.systems.oneshot.pairs.sources import Item, Source
-from segarena.systems.oneshot.saliency import Saliency, SaliencyMap
+from segarena.systems.oneshot.saliency import SaliencyMap, saliency_from
+from segarena.work.executors import executor_of
+from segarena.work.progress import OnProgress, say_nothing
 
 
 def training_share(
@@ -50,14 +52,14 @@ def measure_training(
     source: Source,
     fold_of: Callable[[str], int | None],
     fold: int,
-    saliency: Saliency,
+    saliency: str,
     folder: Path,
     *,
     images: Collection[str] | None = None,
     threshold: float = 0.5,
     is_soft: bool = False,
-    called: str = "",
-    on_progress: OnProgress = lambda name, done, total: None,
+    workers: int = 0,
+    on_progress: OnProgress = say_nothing,
 ) -> pl.DataFrame:
     """Return the share of each training image of a fold: images that hold a class that the fold does not test.
 
@@ -72,8 +74,8 @@ def measure_training(
         images: those that may be trained on; None all.
         threshold: of the map.
         is_soft: see `training_share`.
-        called: the saliency as written; other words measure anew.
-        on_progress: told after each part.
+        workers: processes; 0 works in this one.
+        on_progress: told after each image.
 
     Returns:
         Columns image and share.
@@ -84,18 +86,27 @@ def measure_training(
         if fold_of(label) != fold and (allowed is None or image in allowed):
             classes.setdefault(image, []).append(label)
 
+    items: Sequence[Item] = [("", image) for image in sorted(classes)]
+    parameters = {"threshold": threshold, "is_soft": is_soft, "saliency": saliency, "fold": fold}
+    table = run_stage(
+        folder, f"sgtss-fold{fold}", items, stage_job(share_of, source, saliency, classes, threshold, is_soft=is_soft),
+        columns={"share": pl.Float64}, parameters=parameters, executor=executor_of(workers), on_progress=on_progress,
+    )  # fmt: skip
+    return table.drop("class")
+
+
+def share_of(
+    source: Source, saliency: str, classes: Mapping[str, Sequence[str]], threshold: float, *, is_soft: bool
+) -> Measure:
+    """Return the stage `sgtss-foldN`: `training_share` of an image, of which `classes` says what is trained on."""
+    salient = saliency_from(saliency)
+
     def measure(_: str, image: str) -> dict[str, float | None]:
         sample = ImageSample(id=image, image=source.image(image))
         union = _union(source, classes[image], image, sample.shape)
-        return {"share": training_share(saliency(sample), union, threshold=threshold, is_soft=is_soft)}
+        return {"share": training_share(salient(sample), union, threshold=threshold, is_soft=is_soft)}
 
-    items: Sequence[Item] = [("", image) for image in sorted(classes)]
-    parameters = {"threshold": threshold, "is_soft": is_soft, "saliency": called, "fold": fold}
-    table = run_stage(
-        folder, f"sgtss-fold{fold}", items, measure, columns={"share": pl.Float64}, parameters=parameters,
-        on_progress=on_progress,
-    )  # fmt: skip
-    return table.drop("class")
+    return measure
 
 
 def _union(source: Source, labels: Sequence[str], image: str, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,8 +12,10 @@ import numpy as np
 import polars as pl
 
 from segarena.errors import DatasetError
+from segarena.files.hashes import sha256, sha256_of_file
+from segarena.files.whole import write_whole
 from segarena.systems.oneshot.building import measures, semantics
-from segarena.systems.oneshot.building.cache import OnProgress, run_stage, write_table, write_text
+from segarena.systems.oneshot.building.cache import StageJob, run_stage, stage_job, write_table
 from segarena.systems.oneshot.building.partitions import partitioned, thresholds_of
 from segarena.systems.oneshot.building.plan import FAMILIAR, Plan, check_folds, check_plan
 from segarena.systems.oneshot.building.sampling import (
@@ -29,6 +30,9 @@ from segarena.systems.oneshot.pairs.published import write_published
 from segarena.systems.oneshot.pairs.sources import Item, Source
 from segarena.systems.oneshot.pairs.table import pairs_table, write_pairs
 from segarena.version import __version__
+from segarena.work.executors import executor_of
+from segarena.work.jobs import Executor
+from segarena.work.progress import OnProgress, say_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,7 @@ class Built:
 
 
 def build_tiers(
-    source: Source, out: Path, plan: Plan, *, on_progress: OnProgress = lambda name, done, total: None
+    source: Source, out: Path, plan: Plan, *, workers: int = 0, on_progress: OnProgress = say_nothing
 ) -> Built:
     """Build tiers of a source of images and masks; the same source, plan and version give the same bytes.
 
@@ -64,7 +68,7 @@ def build_tiers(
     check_folds(plan, {label for label, _ in all_items})
     in_folds = {label for fold in plan.folds for label in fold} | set(plan.training if plan.folds else ())
     wanted = [item for item in all_items if not plan.folds or item[0] in in_folds]
-    items, looks, left_out = _measured(source, wanted, out / "stages", plan, on_progress)
+    items, looks, left_out = _measured(source, wanted, out / "stages", plan, executor_of(workers), on_progress)
     if not items.height:
         raise DatasetError(f"no item can be used; the first: {next(iter(left_out.values()), 'there are none')}")
     thresholds = thresholds_of(items, plan)
@@ -88,14 +92,14 @@ def build_tiers(
         "shortfalls": shortfalls,
         "left_out": left_out,
         "classes_of_generalization": [asdict(verdict) for verdict in verdicts],
-        "files": {file.relative_to(out).as_posix(): _sha256(file) for file in [*_files(out, plan), *lists]},
+        "files": {file.relative_to(out).as_posix(): sha256_of_file(file) for file in [*_files(out, plan), *lists]},
     }
-    write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", out / "manifest.json")
+    write_whole(out / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     return Built(pairs=pairs, items=items, manifest=manifest)
 
 
 def _measured(
-    source: Source, wanted: Sequence[Item], folder: Path, plan: Plan, on_progress: OnProgress
+    source: Source, wanted: Sequence[Item], folder: Path, plan: Plan, executor: Executor, on_progress: OnProgress
 ) -> tuple[pl.DataFrame, np.ndarray[Any, np.dtype[np.float64]], dict[str, str]]:
     """Return what was measured of items that can be used, their looks, and why others cannot."""
     version = {
@@ -104,33 +108,47 @@ def _measured(
     }
 
     def stage(
-        name: str, items: Sequence[Item], compute: measures.Measure, columns: Mapping[str, Any], **parameters: Any
+        name: str, items: Sequence[Item], job: StageJob, columns: Mapping[str, Any], **parameters: Any
     ) -> pl.DataFrame:
-        told = {**version, **parameters}
-        return run_stage(folder, name, items, compute, columns=columns, parameters=told, on_progress=on_progress)
+        return run_stage(
+            folder,
+            name,
+            items,
+            job,
+            columns=columns,
+            parameters={**version, **parameters},
+            executor=executor,
+            on_progress=on_progress,
+        )
 
-    # What is asked for wrongly is told before anything is measured.
-    salience = measures.salience_of(source, plan.saliency, threshold=plan.saliency_threshold)
     stages = {
-        "salience": (salience, pl.Float64, {"saliency": _named(plan.saliency), "threshold": plan.saliency_threshold}),
+        "salience": (
+            stage_job(measures.salience_of, source, plan.saliency, threshold=plan.saliency_threshold),
+            pl.Float64,
+            {"saliency": _named(plan.saliency), "threshold": plan.saliency_threshold},
+        ),
         "difficulty": (
-            measures.difficulty_of(source, plan.difficulty),
+            stage_job(measures.difficulty_of, source, plan.difficulty),
             pl.Float64,
             {"difficulty": _named(plan.difficulty)},
         ),
-        "looks": (measures.looks_of(source, plan.looks), pl.List(pl.Float64), {"looks": _named(plan.looks)}),
+        "looks": (
+            stage_job(measures.looks_of, source, plan.looks),
+            pl.List(pl.Float64),
+            {"looks": _named(plan.looks)},
+        ),
     }
-    index = stage(
-        "index", wanted, measures.index_of(source, min_area_px=plan.min_area_px), measures.INDEX,
-        min_area_px=plan.min_area_px,
-    )  # fmt: skip
+    # What is asked for wrongly is said before anything is measured.
+    for job, _, _ in stages.values():
+        job.check(executor)
+    find_places = stage_job(measures.index_of, source, min_area_px=plan.min_area_px)
+    index = stage("index", wanted, find_places, measures.INDEX, min_area_px=plan.min_area_px)
     bad = index.filter(pl.col("left_out") != "")
     left_out = {f"{row['class']} in {row['image']}": row["left_out"] for row in bad.iter_rows(named=True)}
     index = index.filter(pl.col("left_out") == "").drop("left_out")
     good = list(index.select("class", "image").iter_rows())
     found = {
-        name: stage(name, good, compute, {name: kind}, **parameters)
-        for name, (compute, kind, parameters) in stages.items()
+        name: stage(name, good, job, {name: kind}, **parameters) for name, (job, kind, parameters) in stages.items()
     }
     items = index.with_columns(found["salience"]["salience"], found["difficulty"]["difficulty"])
     looks = np.array(found["looks"]["looks"].to_list(), np.float64)
@@ -196,22 +214,18 @@ def _named(written: str) -> Any:
 
 def _state(files: Iterable[Path]) -> str:
     """Return a hash of names, sizes and times of files, so that changed ones are measured again."""
-    digest = hashlib.sha256()
+    lines: list[str] = []
     for file in files:
         state = file.stat() if file.is_file() else None
-        digest.update(f"{file.name} {state.st_size if state else 0} {state.st_mtime_ns if state else 0}\n".encode())
-    return digest.hexdigest()
+        lines.append(f"{file.name} {state.st_size if state else 0} {state.st_mtime_ns if state else 0}\n")
+    return sha256(*lines)
 
 
 def _digest_of(items: pl.DataFrame) -> str:
-    return hashlib.sha256("".join(items["sha256"].to_list()).encode()).hexdigest()
+    return sha256(*items["sha256"].to_list())
 
 
 def _files(out: Path, plan: Plan) -> list[Path]:
     """Return the files that are always written, and those that training classes add."""
     names = ("items.parquet", "pairs.jsonl", "pairs.parquet", *(("keep.txt", "drop.txt") if plan.training else ()))
     return [out / name for name in names]
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -2,93 +2,109 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
 
+from segarena.files.hashes import sha256
+from segarena.files.whole import whole_file, write_whole
 from segarena.systems.oneshot.pairs.sources import Item
+from segarena.work.jobs import Building, Executor
+from segarena.work.ledger import Ledger
+from segarena.work.progress import OnProgress, Progress
+from segarena.work.resuming import work_through
 
 Row: TypeAlias = dict[str, Any]
-OnProgress: TypeAlias = Callable[[str, int, int], None]
-"""Called with the name of the stage, how many items are done, and how many there are."""
+Measure: TypeAlias = Callable[[str, str], Row]
+"""From class and image to values."""
 
-CHUNK = 50
-"""So many items are lost at most when a stage is interrupted."""
+StageJob: TypeAlias = Building[Sequence[Item], list[Row]]
 _KEYS: dict[str, Any] = {"class": pl.String, "image": pl.String}
+
+
+def stage_job(build: Callable[..., Measure], *arguments: Any, **options: Any) -> StageJob:
+    """Return the job of a stage; its units are all items of an image, for which a measure may look at it only once.
+
+    Args:
+        build: a function of a module that returns the measure.
+        arguments: that it takes, such as the source.
+        options: further ones, by name.
+    """
+    return Building(partial(_of_images, partial(build, *arguments, **options)))
 
 
 def run_stage(
     folder: Path,
     name: str,
     items: Sequence[Item],
-    compute: Callable[[str, str], Row],
+    job: StageJob,
     *,
     columns: Mapping[str, Any],
     parameters: Mapping[str, Any],
+    executor: Executor,
     on_progress: OnProgress,
 ) -> pl.DataFrame:
     """Return a table with columns class, image and `columns`, one row per item, in their order.
 
     The table is kept as `folder/NAME.parquet`, its parameters beside it; it is computed again when these or the items
-    are others. Until it is whole, parts of it lie in a folder of its own.
+    are others. Until it is whole, a ledger beside it has the images that are done.
 
     Args:
         folder: where stages are kept.
         name: of the stage.
-        items: classes and images.
-        compute: values of one item.
+        items: classes and images, each once.
+        job: see `stage_job`.
         columns: types of what it gives.
         parameters: all that the values depend on beside the items; plain values.
-        on_progress: told after each part.
+        executor: does the work.
+        on_progress: told after each image.
+
+    Raises:
+        SegarenaError: an item failed, once all others are done; as the first of them.
     """
     told = json.dumps({"parameters": parameters, "items": [list(item) for item in items]}, sort_keys=True)
-    digest = hashlib.sha256(told.encode()).hexdigest()
+    digest = sha256(told)
     table, facts = folder / f"{name}.parquet", folder / f"{name}.json"
+    units: dict[str, list[Item]] = {}
+    for item in items:
+        units.setdefault(item[1], []).append(item)
     if table.is_file() and facts.is_file() and json.loads(facts.read_text(encoding="utf-8"))["digest"] == digest:
-        on_progress(name, len(items), len(items))
+        on_progress(Progress(stage=name, units=len(units), done=len(units), resumed=len(units)))
         return pl.read_parquet(table)
-    parts = folder / f"{name}.parts" / digest[:16]
-    _remove_others(parts)
-    frames: list[pl.DataFrame] = []
-    for start in range(0, len(items), CHUNK):
-        part = parts / f"{start:08d}.parquet"
-        if not part.is_file():
-            rows = [
-                {"class": label, "image": image, **compute(label, image)}
-                for label, image in items[start : start + CHUNK]
-            ]
-            write_table(pl.DataFrame(rows, schema={**_KEYS, **columns}), part)
-        frames.append(pl.read_parquet(part))
-        on_progress(name, min(start + CHUNK, len(items)), len(items))
-    whole = pl.concat(frames) if frames else pl.DataFrame(schema={**_KEYS, **columns})
+    finished = folder / f"{name}.{digest[:16]}.jsonl"
+    _remove_others(finished, name)
+    with Ledger(finished, {"stage": name, "digest": digest}) as ledger:
+        failures = work_through(job, units, ledger, executor, stage=name, on_progress=on_progress)
+    for image, error in failures.items():
+        raise type(error)(f"{image}: {error} ({len(failures)} of {len(units)} images fail; the others are done)")
+    values = {item: row for image, rows in ledger.done.items() for item, row in zip(units[image], rows, strict=True)}
+    rows = [{"class": item[0], "image": item[1], **values[item]} for item in items]
+    whole = pl.DataFrame(rows, schema={**_KEYS, **columns})
     write_table(whole, table)
-    write_text(json.dumps({"digest": digest, "parameters": parameters, "items": len(items)}, indent=1) + "\n", facts)
-    shutil.rmtree(parts.parent, ignore_errors=True)
+    write_whole(facts, json.dumps({"digest": digest, "parameters": parameters, "items": len(items)}, indent=1) + "\n")
+    finished.unlink()
     return whole
 
 
 def write_table(table: pl.DataFrame, file: Path) -> None:
-    """Write a table so that the file is whole or absent."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
-    table.write_parquet(part)
-    part.replace(file)
+    """Write a table as Parquet, whole or not at all."""
+    with whole_file(file) as stream:
+        table.write_parquet(stream)
 
 
-def write_text(text: str, file: Path) -> None:
-    """Write a text so that the file is whole or absent."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
+def _of_images(build: Callable[[], Measure]) -> Callable[[Sequence[Item]], list[Row]]:
+    measure = build()
+    return lambda items: [measure(label, image) for label, image in items]
 
 
-def _remove_others(parts: Path) -> None:
-    for other in parts.parent.glob("*"):
-        if other != parts:
-            shutil.rmtree(other, ignore_errors=True)
+def _remove_others(finished: Path, name: str) -> None:
+    """Remove what was done for other parameters, and the parts that earlier versions kept."""
+    for other in finished.parent.glob(f"{name}.*.jsonl"):
+        if other != finished:
+            other.unlink()
+    shutil.rmtree(finished.parent / f"{name}.parts", ignore_errors=True)

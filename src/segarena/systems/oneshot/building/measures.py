@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import cv2
 import numpy as np
@@ -21,12 +21,9 @@ from segarena.errors import DatasetError, InvalidInput, PluginInvalid, SegarenaE
 from segarena.files.images import read_values
 from segarena.registry import build, find
 from segarena.samples import ImageSample, Mask, Support
-from segarena.systems.oneshot.building.cache import Row
+from segarena.systems.oneshot.building.cache import Measure, Row
 from segarena.systems.oneshot.pairs.sources import ClassMask, Source, binary
 from segarena.systems.oneshot.saliency import saliency_from
-
-Measure: TypeAlias = Callable[[str, str], Row]
-"""From class and image to values."""
 
 INDEX: dict[str, Any] = {
     "height": pl.Int64,

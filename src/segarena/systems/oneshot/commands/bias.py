@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from segarena.systems.oneshot.commands.build import StageBars, open_source
+from segarena.systems.oneshot.commands.build import WorkersOption, open_source
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exits import FAILURES, one_line_errors
 
@@ -153,6 +153,7 @@ def sgtss(
     soft: Annotated[bool, typer.Option("--soft", help="Weigh by the map instead of cutting it at 0.5.")] = False,
     train: Annotated[Path | None, typer.Option(help="File of the images that are trained on, one per line.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables and lists.")] = Path("sgtss"),
+    workers: WorkersOption = 0,
 ) -> None:
     """Select training images by saliency (SGTSS): those of which the salient part is mostly of training classes.
 
@@ -160,12 +161,17 @@ def sgtss(
 
     Images below the median of their fold are dropped. Interrupted, it goes on where it was.
     """
+    from rich.console import Console
+
     from segarena.errors import InvalidInput
     from segarena.systems.oneshot.bias.selection import measure_training, select_training
     from segarena.systems.oneshot.saliency import saliency_from
+    from segarena.terminal.progress import ProgressBar
 
-    with one_line_errors("stopped; the same command goes on"), StageBars() as bars:
-        source, salient = open_source(images), saliency_from(saliency)
+    bar = ProgressBar("measure", Console(stderr=True), unit="images", workers=workers)
+    with one_line_errors("stopped; the same command goes on"), bar:
+        source = open_source(images)
+        saliency_from(saliency)  # an unknown one is refused before anything is measured
         parted = read_folds(folds, {label for label, _ in source.items()})
         if not parted:
             raise InvalidInput(
@@ -173,8 +179,8 @@ def sgtss(
             )
         for fold in range(len(parted)):
             shares = measure_training(
-                source, _fold_of(parted), fold, salient, out / "stages", images=_names(train), is_soft=soft,
-                called=saliency, on_progress=bars.show,
+                source, _fold_of(parted), fold, saliency, out / "stages", images=_names(train), is_soft=soft,
+                workers=workers, on_progress=bar.update,
             )  # fmt: skip
             table = select_training(shares)
             table.write_csv(out / f"fold{fold}.csv")
@@ -198,7 +204,9 @@ def _names(file: Path | None) -> list[str] | None:
 
 
 def _write_names(file: Path, names: Iterable[str]) -> None:
-    file.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    from segarena.files.whole import write_whole
+
+    write_whole(file, "".join(f"{name}\n" for name in names))
 
 
 def _show_groups(title: str, found: Sequence[tuple[str, pl.DataFrame]]) -> None:

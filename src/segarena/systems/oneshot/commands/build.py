@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exits import FAILURES, one_line_errors
@@ -18,6 +17,10 @@ if TYPE_CHECKING:
     from segarena.systems.oneshot.building.build import Built
     from segarena.systems.oneshot.building.plan import Plan
     from segarena.systems.oneshot.pairs.sources import Source
+
+WorkersOption = Annotated[
+    int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one, without any.")
+]
 
 DATASET = "dataset.txt"
 _SHOWN = 5
@@ -54,6 +57,7 @@ def build(
     drop: Annotated[Path | None, typer.Option(help="Classes that it drops: an edited drop.txt.")] = None,
     name: Annotated[str | None, typer.Option(help="Of the data set. [default: of the folder]")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
+    workers: WorkersOption = 0,
 ) -> None:
     """Build tiers from images and masks: measure, split, pair. Needs no weights and no download.
 
@@ -70,7 +74,9 @@ def build(
     Interrupted, it goes on where it was. Exit code 0: built (what fell short is in manifest.json); 1: built, but some
     images could not be used; 2: nothing can be built.
     """
+    from segarena.files.whole import write_whole
     from segarena.systems.oneshot.building.build import build_tiers
+    from segarena.terminal.progress import ProgressBar
 
     with one_line_errors("stopped; the same command goes on"):
         source, called, dataset = _opened(images, out)
@@ -81,9 +87,9 @@ def build(
             min_area_px=min_area, seed=seed, lists={"training": training, "keep": keep, "drop": drop},
             quotas={"partition": per_partition, "level": per_level},
         )  # fmt: skip
-        with StageBars() as bars:
-            built = build_tiers(source, out, plan, on_progress=bars.show)
-        (out / DATASET).write_text(f"{dataset}\n", encoding="utf-8")
+        with ProgressBar("measure", Console(stderr=True), unit="images", workers=workers) as bar:
+            built = build_tiers(source, out, plan, workers=workers, on_progress=bar.update)
+        write_whole(out / DATASET, f"{dataset}\n")
         _show(built, out, str(dataset))
     if built.manifest["left_out"]:
         raise typer.Exit(FAILURES)
@@ -213,30 +219,3 @@ def _show(built: Built, out: Path, dataset: str) -> None:
         typer.secho(f"{len(manifest['left_out'])} items could not be used", fg="yellow", err=True)
     typer.echo(f"judge on them: segarena toss judge {out} --segmenter superpixel-prototypes")
     typer.echo(f'or:            segarena run toss --dataset "{dataset}" --segmenter NAME')
-
-
-class StageBars:
-    """A bar for each stage on a terminal; elsewhere a line when a stage is done."""
-
-    def __init__(self) -> None:
-        self._console = Console(stderr=True)
-        self._bars = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            console=self._console, disable=not self._console.is_terminal,
-        )  # fmt: skip
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> StageBars:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def show(self, stage: str, done: int, total: int) -> None:
-        """Take how far a stage is."""
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, total=total)
-        self._bars.update(self._tasks[stage], completed=done, total=total)
-        if done == total and not self._console.is_terminal:
-            self._console.print(f"{stage}: {total} items")

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Labels, Sample
 from segarena.segmenters.videos.tracking.colours import colour_bins, colour_table
-from segarena.segmenters.videos.tracking.frames import WorkingVideo, watch
-from segarena.segmenters.videos.tracking.rounds import Page, Rounds, Stretch, answer_round
+from segarena.segmenters.videos.tracking.frames import Field, WorkingVideo, watch
+from segarena.segmenters.videos.tracking.rounds import Stretch, StrokeRound
 from segarena.segmenters.videos.tracking.seeds import sure_labels
-from segarena.segmenters.videos.tracking.smoothing import GuidedFilter
-from segarena.segmenters.videos.tracking.strokes import PROMPT_KINDS, Marks
-
-Field = NDArray[np.float32]
+from segarena.segmenters.videos.tracking.segmenter import StrokeSegmenter
+from segarena.segmenters.videos.tracking.strokes import Marks
 
 _UNCOVERED_PX = 4.0
 """How far around a pixel is looked for what may have been uncovered there."""
@@ -35,7 +31,8 @@ class EncodedFlow:
 
 
 @segmenter("colour-flow")
-class ColourFlowSegmenter:
+@dataclass(kw_only=True, eq=False)
+class ColourFlowSegmenter(StrokeSegmenter):
     """Frames with strokes are cut by colour and distance, and what was found is carried on by optical flow.
 
     In a frame with strokes a label costs the more, the farther the next sure pixel of it is, counted over edges and
@@ -45,46 +42,20 @@ class ColourFlowSegmenter:
     Strokes change their own frame, and others up to the next frame that has strokes; the rest stays as it was.
 
     Args:
-        work_px: frames are shrunk to at most so many pixels.
-        stroke_px: width of a stroke, in working pixels.
-        reach: how far around a stroke a previous label may be in doubt, as a share of the frame's longer side.
         distance_weight: of the distance to sure pixels, in a frame with strokes.
         colour_weight: of the colours there.
         carried_weight: of the colours where labels were carried to.
         floor: the least probability a carried label keeps, shared by all labels: so an object may come back.
-        radius_px: of the windows that smooth along edges.
-        edge: the step in lightness, of 0 to 255, that is an edge.
 
     Source: Criminisi, Sharp, Blake, GeoS, ECCV 2008, and Price, Morse, Cohen, Geodesic Graph Cut, CVPR 2010 (distances
     over colours and edges); Hosni et al., TPAMI 35(2), 2013 (smoothing of label costs); Kroeger et al., ECCV 2016
     (flow). Their combination is ours.
     """
 
-    prompt_kinds = PROMPT_KINDS
-    sample_kinds = frozenset({"video"})
-
-    def __init__(
-        self,
-        *,
-        work_px: int = 100_000,
-        stroke_px: int = 2,
-        reach: float = 0.12,
-        distance_weight: float = 2.0,
-        colour_weight: float = 1.0,
-        carried_weight: float = 0.6,
-        floor: float = 0.02,
-        radius_px: int = 3,
-        edge: float = 8.0,
-    ) -> None:
-        self.work_px = work_px
-        self.stroke_px = stroke_px
-        self.reach = reach
-        self.distance_weight = distance_weight
-        self.colour_weight = colour_weight
-        self.carried_weight = carried_weight
-        self.floor = floor
-        self.radius_px = radius_px
-        self.edge = edge
+    distance_weight: float = 2.0
+    colour_weight: float = 1.0
+    carried_weight: float = 0.6
+    floor: float = 0.02
 
     def encode(self, sample: Sample) -> EncodedFlow:
         """Shrink the frames and compute the optical flow between neighbours, in both directions.
@@ -97,44 +68,26 @@ class ColourFlowSegmenter:
         video = watch(sample, "colour-flow", self.work_px)
         return EncodedFlow(video, colour_bins(video.lab))
 
-    def predict(self, encoded: EncodedFlow, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue with masks of all frames; no object marked, nothing segmented.
-
-        Raises:
-            SegmenterError: no prompt in this round, one of another kind, or a scribble over several frames.
-            InvalidPrompt: a prompt outside of the video.
-        """
-
-        def advance(previous: Labels | None, rounds: Rounds) -> Labels:
-            page = Page.of(encoded.video, previous, rounds, stroke_px=self.stroke_px, reach=self.reach)
-            return self._advance(encoded, page)
-
-        return [answer_round(dialogue, encoded.video.shape, advance) for dialogue in dialogues]
-
-    def _advance(self, encoded: EncodedFlow, page: Page) -> Labels:
-        if not page.has_object:
-            return page.empty()
-        found = {frame: page.layers(frame) for frame in page.marks if frame not in page.fresh}
+    def _advance(self, encoded: EncodedFlow, drawn: StrokeRound) -> Labels:
+        found = {frame: drawn.layers(frame) for frame in drawn.marks if frame not in drawn.fresh}
         # Twice: what is found by the colours of the strokes alone has more colours.
         for _ in range(2):
-            table = colour_table(encoded.bins, page.ids, page.marks, found)
-            found |= {frame: self._cut(encoded, page, frame, table) for frame in page.fresh}
-        table = colour_table(encoded.bins, page.ids, page.marks, found)
-        carried = {
-            frame: layers
-            for stretch in page.stretches()
-            for frame, layers in self._carry(encoded, stretch, found, table)
-        }
-        return page.turn({**{frame: found[frame] for frame in page.fresh}, **carried})
+            table = colour_table(encoded.bins, drawn.ids, drawn.marks, found)
+            found |= {frame: self._cut(encoded, drawn, frame, table) for frame in drawn.fresh}
+        table = colour_table(encoded.bins, drawn.ids, drawn.marks, found)
+        changed = {frame: found[frame] for frame in drawn.fresh}
+        for stretch in drawn.stretches():
+            changed.update(self._carry(encoded, stretch, found, table))
+        return drawn.turn(changed)
 
-    def _cut(self, encoded: EncodedFlow, page: Page, frame: int, table: Field) -> Field:
+    def _cut(self, encoded: EncodedFlow, drawn: StrokeRound, frame: int, table: Field) -> Field:
         """Return the labels of a frame with strokes as probabilities (labels, h, w)."""
-        sure = sure_labels(page.marks[frame], page.fresh[frame], page.previous_at(frame), reach=self.reach)
+        sure = sure_labels(drawn.marks[frame], drawn.fresh[frame], drawn.previous_at(frame), reach=self.reach)
         colour = table[:, encoded.bins[frame]]
-        away = _distances(encoded.video.lab[frame], colour, [sure == label for label in page.ids])
+        away = _distances(encoded.video.lab[frame], colour, [sure == label for label in drawn.ids])
         worth = self.colour_weight * colour - self.distance_weight * np.log(away + np.float32(0.5))
-        probabilities = _softmax(self._smooth(encoded.video, frame, worth))
-        _impose(probabilities, page.marks[frame], page.ids)
+        probabilities = _softmax(self.smooth(encoded.video, frame, worth.astype(np.float32)))
+        _impose(probabilities, drawn.marks[frame], drawn.ids)
         return probabilities
 
     def _carry(
@@ -165,12 +118,8 @@ class ColourFlowSegmenter:
                 + np.float32(self.carried_weight) * table[:, encoded.bins[frame]]
             )
             # A little sharper each time, or borders would wash out on the way.
-            carried.append(_softmax(np.float32(1.3) * self._smooth(encoded.video, frame, worth)))
+            carried.append(_softmax(np.float32(1.3) * self.smooth(encoded.video, frame, worth.astype(np.float32))))
         return carried
-
-    def _smooth(self, video: WorkingVideo, frame: int, worth: NDArray[Any]) -> Field:
-        lightness = video.lab[frame, :, :, 0]
-        return GuidedFilter(lightness, radius_px=self.radius_px, edge=self.edge)(worth.astype(np.float32))
 
 
 def _distances(lab: NDArray[np.uint8], colour: Field, seeds: Sequence[NDArray[np.bool_]]) -> Field:

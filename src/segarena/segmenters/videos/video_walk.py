@@ -10,17 +10,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Labels, Sample
 from segarena.segmenters.drawing.superpixels import SuperpixelGraph, cut_into_superpixels
 from segarena.segmenters.videos.tracking.colours import colour_bins, colour_table
 from segarena.segmenters.videos.tracking.connections import connect, mean_of
 from segarena.segmenters.videos.tracking.frames import Field, WorkingVideo, watch
-from segarena.segmenters.videos.tracking.rounds import Page, Rounds, answer_round
+from segarena.segmenters.videos.tracking.rounds import StrokeRound
 from segarena.segmenters.videos.tracking.seeds import sure_labels
-from segarena.segmenters.videos.tracking.smoothing import GuidedFilter
-from segarena.segmenters.videos.tracking.strokes import PROMPT_KINDS
+from segarena.segmenters.videos.tracking.segmenter import StrokeSegmenter
 
 _PULL = 1e3
 """The conductance by which a superpixel hangs on what is sure of it: large, so that it takes that value."""
@@ -50,7 +48,8 @@ class EncodedWalk:
 
 
 @segmenter("video-walk")
-class VideoWalkSegmenter:
+@dataclass(kw_only=True, eq=False)
+class VideoWalkSegmenter(StrokeSegmenter):
     """Random walks with restart over the superpixels of all frames; one linear system per round.
 
     A walker steps to superpixels that touch in its frame, rarely across contrast, and along the optical flow to those
@@ -62,48 +61,21 @@ class VideoWalkSegmenter:
     they were. Between, all frames are decided together.
 
     Args:
-        work_px: frames are shrunk to at most so many pixels.
-        stroke_px: width of a stroke, in working pixels.
-        reach: how far around a stroke a previous label may be in doubt, as a share of the frame's longer side.
         superpixels: per frame, about.
         beta: how fast conductance falls with contrast, within a frame and between frames.
         through_time: weight of steps to other frames.
         restart: weight of giving up.
         memory: how much the label that a superpixel had before counts for who gives up there, of 0 to 1.
-        radius_px: of the windows that move borders to edges.
-        edge: the step in lightness, of 0 to 255, that is an edge.
 
     Source: L. Grady, Random Walks for Image Segmentation, TPAMI 28(11), 2006; T. H. Kim et al., Generative Image
     Segmentation Using Random Walks with Restart, ECCV 2008. Through time, along optical flow, is ours.
     """
 
-    prompt_kinds = PROMPT_KINDS
-    sample_kinds = frozenset({"video"})
-
-    def __init__(
-        self,
-        *,
-        work_px: int = 100_000,
-        stroke_px: int = 2,
-        reach: float = 0.12,
-        superpixels: int = 500,
-        beta: float = 1.5,
-        through_time: float = 5.0,
-        restart: float = 0.1,
-        memory: float = 0.8,
-        radius_px: int = 3,
-        edge: float = 8.0,
-    ) -> None:
-        self.work_px = work_px
-        self.stroke_px = stroke_px
-        self.reach = reach
-        self.superpixels = superpixels
-        self.beta = beta
-        self.through_time = through_time
-        self.restart = restart
-        self.memory = memory
-        self.radius_px = radius_px
-        self.edge = edge
+    superpixels: int = 500
+    beta: float = 1.5
+    through_time: float = 5.0
+    restart: float = 0.1
+    memory: float = 0.8
 
     def encode(self, sample: Sample) -> EncodedWalk:
         """Cut every frame into superpixels, and connect those that touch or follow one another.
@@ -132,37 +104,22 @@ class VideoWalkSegmenter:
             conductances=connect(video, graphs, starts, beta=self.beta, through_time=self.through_time),
         )
 
-    def predict(self, encoded: EncodedWalk, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue with masks of all frames; no object marked, nothing segmented.
-
-        Raises:
-            SegmenterError: no prompt in this round, one of another kind, or a scribble over several frames.
-            InvalidPrompt: a prompt outside of the video.
-        """
-
-        def advance(previous: Labels | None, rounds: Rounds) -> Labels:
-            page = Page.of(encoded.video, previous, rounds, stroke_px=self.stroke_px, reach=self.reach)
-            return self._advance(encoded, page)
-
-        return [answer_round(dialogue, encoded.video.shape, advance) for dialogue in dialogues]
-
-    def _advance(self, encoded: EncodedWalk, page: Page) -> Labels:
-        if not page.has_object:
-            return page.empty()
-        old = {frame: page.layers(frame) for frame in page.marks if frame not in page.fresh}
+    def _advance(self, encoded: EncodedWalk, drawn: StrokeRound) -> Labels:
+        old = {frame: drawn.layers(frame) for frame in drawn.marks if frame not in drawn.fresh}
         found: dict[int, Field] = {}
         # Twice: what is found by the colours of the strokes alone has more colours.
         for _ in range(2):
-            drawn = {frame: found[frame] for frame in page.fresh if frame in found}
-            table = colour_table(encoded.bins, page.ids, page.marks, old | drawn)
-            for first, last in _reaches(page):
-                for frame, shares in self._solve(encoded, page, table, first, last):
+            solved = {frame: found[frame] for frame in drawn.fresh if frame in found}
+            table = colour_table(encoded.bins, drawn.ids, drawn.marks, old | solved)
+            for first, last in _reaches(drawn):
+                for frame, shares in self._solve(encoded, drawn, table, first, last):
                     if frame not in old:
-                        found[frame] = self._to_pixels(encoded, frame, shares)
-        return page.turn(found)
+                        layers = shares[:, encoded.graphs[frame].labels]
+                        found[frame] = self.smooth(encoded.video, frame, layers)
+        return drawn.turn(found)
 
     def _solve(
-        self, encoded: EncodedWalk, page: Page, table: Field, first: int, last: int
+        self, encoded: EncodedWalk, drawn: StrokeRound, table: Field, first: int, last: int
     ) -> Iterator[tuple[int, Field]]:
         """Yield the frames `first` to `last` with the share of each label in each superpixel, (labels, superpixels)."""
         from scipy import sparse
@@ -170,12 +127,12 @@ class VideoWalkSegmenter:
         frames = range(first, last + 1)
         nodes = slice(int(encoded.starts[first]), int(encoded.starts[last + 1]))
         inner = encoded.conductances[nodes, nodes]
-        colours = np.concatenate([self._expected(encoded, page, frame, table) for frame in frames], axis=1)
+        colours = np.concatenate([self._expected(encoded, drawn, frame, table) for frame in frames], axis=1)
         pulls = np.zeros(colours.shape)
         for frame in frames:
-            if frame in page.marks:
+            if frame in drawn.marks:
                 own = slice(encoded.nodes(frame).start - nodes.start, encoded.nodes(frame).stop - nodes.start)
-                pulls[:, own] = self._sure(encoded, page, frame)
+                pulls[:, own] = self._sure(encoded, drawn, frame)
         weight = self.restart * colours.max(axis=0)
         diagonal = inner.sum(axis=1) + weight + _PULL * pulls.sum(axis=0)
         system = (sparse.diags_array(diagonal) - inner).tocsr()
@@ -184,37 +141,32 @@ class VideoWalkSegmenter:
             own = encoded.nodes(frame)
             yield frame, shares[:, own.start - nodes.start : own.stop - nodes.start]
 
-    def _expected(self, encoded: EncodedWalk, page: Page, frame: int, table: Field) -> NDArray[np.float64]:
+    def _expected(self, encoded: EncodedWalk, drawn: StrokeRound, frame: int, table: Field) -> NDArray[np.float64]:
         """Return what colours say, and the labels before: probabilities (labels, superpixels)."""
         graph = encoded.graphs[frame]
         mean = np.stack([mean_of(graph, layer) for layer in table[:, encoded.bins[frame]]])
         shares = np.exp(mean - mean.max(axis=0))
-        if page.previous is not None and frame not in page.marks:
-            before = np.stack([mean_of(graph, layer) for layer in page.layers(frame)])
+        if drawn.previous is not None and frame not in drawn.marks:
+            before = np.stack([mean_of(graph, layer) for layer in drawn.layers(frame)])
             shares *= 1 - self.memory + self.memory * before
         return shares / shares.sum(axis=0)
 
-    def _sure(self, encoded: EncodedWalk, page: Page, frame: int) -> NDArray[np.float64]:
+    def _sure(self, encoded: EncodedWalk, drawn: StrokeRound, frame: int) -> NDArray[np.float64]:
         """Return which part of each superpixel is sure to have which label, (labels, superpixels)."""
         graph = encoded.graphs[frame]
-        if frame not in page.fresh:
-            return np.stack([mean_of(graph, layer) for layer in page.layers(frame)])
-        sure = sure_labels(page.marks[frame], page.fresh[frame], page.previous_at(frame), reach=self.reach)
-        return np.stack([mean_of(graph, sure == label) for label in page.ids])
-
-    def _to_pixels(self, encoded: EncodedWalk, frame: int, shares: Field) -> Field:
-        layers = shares[:, encoded.graphs[frame].labels]
-        lightness = encoded.video.lab[frame, :, :, 0]
-        return GuidedFilter(lightness, radius_px=self.radius_px, edge=self.edge)(layers)
+        if frame not in drawn.fresh:
+            return np.stack([mean_of(graph, layer) for layer in drawn.layers(frame)])
+        sure = sure_labels(drawn.marks[frame], drawn.fresh[frame], drawn.previous_at(frame), reach=self.reach)
+        return np.stack([mean_of(graph, sure == label) for label in drawn.ids])
 
 
-def _reaches(page: Page) -> list[tuple[int, int]]:
+def _reaches(drawn: StrokeRound) -> list[tuple[int, int]]:
     """Return which frames are decided together: fresh ones and all up to, and with, old ones with strokes."""
     reaches: list[tuple[int, int]] = []
-    old = sorted(set(page.marks) - set(page.fresh))
-    for frame in page.fresh:
+    old = sorted(set(drawn.marks) - set(drawn.fresh))
+    for frame in drawn.fresh:
         first = max((other for other in old if other < frame), default=0)
-        last = min((other for other in old if other > frame), default=page.video.shape[0] - 1)
+        last = min((other for other in old if other > frame), default=drawn.video.shape[0] - 1)
         if (first, last) not in reaches:
             reaches.append((first, last))
     return reaches

@@ -32,7 +32,7 @@ Advance: TypeAlias = Callable[[Labels | None, Rounds], Labels]
 
 
 class Stretch(NamedTuple):
-    """Frames to be decided anew, `first` to `last`, and the frames with strokes they lie between; None: no such."""
+    """Frames to solve again, `first` to `last`, and the frames with strokes before and after them, if any."""
 
     first: int
     last: int
@@ -41,7 +41,7 @@ class Stretch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Page:
+class StrokeRound:
     """What a round is answered from.
 
     Attributes:
@@ -61,15 +61,17 @@ class Page:
     ids: tuple[int, ...]
 
     @classmethod
-    def of(cls, video: WorkingVideo, previous: Labels | None, rounds: Rounds, *, stroke_px: int, reach: float) -> Page:
+    def of(
+        cls, video: WorkingVideo, previous: Labels | None, rounds: Rounds, *, stroke_px: int, reach: float
+    ) -> StrokeRound:
         """Draw the strokes of all rounds."""
         strokes = [stroke for said in rounds for stroke in said]
 
         def draw(frames: Mapping[int, Sequence[Stroke]]) -> dict[int, Marks]:
-            return {
-                frame: draw_strokes(said, video.size, scale=video.scale, width_px=stroke_px)
-                for frame, said in frames.items()
-            }
+            drawn: dict[int, Marks] = {}
+            for frame, said in frames.items():
+                drawn[frame] = draw_strokes(said, video.size, scale=video.scale, width_px=stroke_px)
+            return drawn
 
         frames = by_frame(strokes)
         marks, fresh = draw(frames), draw(by_frame(rounds[-1]))
@@ -97,12 +99,10 @@ class Page:
         """Return the labels of the round before in one frame as layers, float32 (labels, h, w)."""
         labels = self.empty()[frame] if self.previous is None else self.previous[frame]
         size = self.video.size[::-1]
-        return np.stack(
-            [
-                np.asarray(cv2.resize((labels == label).astype(np.float32), size, interpolation=cv2.INTER_AREA))
-                for label in self.ids
-            ]
-        ).astype(np.float32)
+        stack = [
+            cv2.resize((labels == label).astype(np.float32), size, interpolation=cv2.INTER_AREA) for label in self.ids
+        ]
+        return np.stack(stack).astype(np.float32)
 
     def stretches(self) -> Iterator[Stretch]:
         """Yield the stretches between neighbouring frames with strokes, of which at least one has fresh ones."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from segarena.errors import InvalidInput
-from segarena.reports.renderers import sheet_csv, sheet_tex
-from segarena.reports.sheets import Cell, Link, Sheet, Value
+from segarena.reports.renderers import sheet_csv, sheet_rows, sheet_tex
+from segarena.reports.sheets import Sheet
 
 SUFFIXES = (".csv", ".tex")
 
@@ -30,19 +28,10 @@ def check_table_path(path: Path | None) -> None:
 
 def show_sheet(sheet: Sheet, out: Path | None = None) -> None:
     """Print a table with its caption above and its notes below; write it to `out` as well, if there is one."""
-    table = Table(box=None, pad_edge=False)
-    for place, column in enumerate(sheet.columns):
-        is_text = any(isinstance(row[place], str) and str(row[place])[:1].isalpha() for row in sheet.rows)
-        table.add_column(column.heading, justify="left" if is_text else "right", overflow="fold")
-    for row in sheet.rows:
-        table.add_row(*map(_cell, row))
     console = Console()
     # What is piped or kept in a file has no width to keep to; words cut in two help nobody there.
     console = console if console.is_terminal else Console(width=PIPED_WIDTH)
-    console.print(Text(sheet.caption.removesuffix("."), style="bold"))
-    console.print(table)
-    for note in sheet.notes:
-        console.print(Text(note, style="dim"))
+    console.print(sheet_rows(sheet))
     if out is not None:
         write_sheet(sheet, out)
 
@@ -60,9 +49,3 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _cell(cell: Cell) -> Text:
-    if not isinstance(cell, Value):
-        return Text(cell.text if isinstance(cell, Link) else str(cell))
-    return Text.assemble((cell.text, "bold" if cell.is_best else ""), (f" {cell.bounds}" if cell.bounds else "", "dim"))

@@ -1,4 +1,4 @@
-"""Tables for the terminal: rows stand side by side as columns, so that many statistics fit."""
+"""Tables for the terminal: row by row, or with rows side by side as columns, so that many statistics fit."""
 
 from __future__ import annotations
 
@@ -14,6 +14,18 @@ COLUMNS = 4
 """So many rows of a sheet stand side by side; more go below."""
 
 STYLES = {"best": "bold", "better": "green", "worse": "red", "alarm": "bold red"}
+
+
+def sheet_rows(sheet: Sheet) -> Group:
+    """Return a sheet as it stands, with its caption above and its notes below."""
+    table = Table(box=None, pad_edge=False)
+    for column in sheet.columns:
+        is_text = column.kind in ("text", "words")
+        table.add_column(column.heading, justify="left" if is_text else "right", overflow="fold")
+    for row in sheet.rows:
+        table.add_row(*(_text(cell, " ") for cell in row))
+    notes = [Text(note, style="dim") for note in sheet.notes]
+    return Group(Text(sheet.caption.removesuffix("."), style="bold"), table, *notes)
 
 
 def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
@@ -32,7 +44,7 @@ def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
 
 def _table(keys: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    lines = zip(map(Text, keys), *([_text(cell) for cell in row] for row in rows), strict=True)
+    lines = zip(map(Text, keys), *([_text(cell, "\n") for cell in row] for row in rows), strict=True)
     for place, title in enumerate(next(lines)):
         table.add_column(title, justify="right" if place else "left")
     for line in lines:
@@ -40,10 +52,11 @@ def _table(keys: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
     return table
 
 
-def _text(cell: Cell) -> Text:
+def _text(cell: Cell, between: str) -> Text:
+    """Return a cell, with what separates a number from its interval."""
     match cell:
         case Value():
-            bounds = [("\n" + cell.bounds, "dim")] if cell.bounds else []
+            bounds = [(between + cell.bounds, "dim")] if cell.bounds else []
             return Text.assemble((cell.text, STYLES.get(cell.mark, "")), *bounds)
         case Link():
             return Text(cell.text)

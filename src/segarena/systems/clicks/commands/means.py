@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from segarena.reports.sheets import Sheet
+from segarena.reports.sheets import Sheet, Value
 from segarena.terminal.tables import show_sheet, write_sheet
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def show_means(
     Files get the ends of the intervals in columns of their own.
     """
     shown = [
-        (*row.names, *(_interval_text(row.means[metric], form) for metric, form in formats.items()), row.instances)
+        (*row.names, *(_value(row.means[metric], form) for metric, form in formats.items()), row.instances)
         for row in rows
     ]
     sheet = Sheet(name="means", caption=title, head=(*names, *map(str.upper, formats), "instances"), rows=tuple(shown))
@@ -43,9 +43,10 @@ def _with_ends(sheet: Sheet, rows: Sequence[MeanRow], formats: dict[str, str]) -
     return replace(sheet, head=(*names, *ends, "instances"), rows=tuple(numbers))
 
 
-def _interval_text(interval: Interval, form: str) -> str:
+def _value(interval: Interval, form: str) -> Value:
     mean, low, high = (format(value, form) for value in _ends(interval))
-    return mean if math.isnan(interval.low) else f"{mean} [{low}, {high}]"
+    bounds = "" if math.isnan(interval.low) else f"[{low}, {high}]"
+    return Value(mean=interval.mean, low=interval.low, high=interval.high, printed=mean, printed_bounds=bounds)
 
 
 def _ends(interval: Interval) -> tuple[float, float, float]:

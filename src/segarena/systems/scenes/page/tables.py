@@ -67,7 +67,7 @@ def _layers(summary: StatisticsSummary) -> Sheet:
     if math.isfinite(growth.slope):
         trend = f"Each doubling of a component adds {growth.slope:.2f} layers; Spearman {growth.spearman:.2f}."
     note = "A component is a set of regions joined by occlusion; its layers are the length of its longest chain."
-    rows = tuple((str(size), Value(mean=mean, decimals=2), count) for size, mean, count in growth.sizes)
+    rows = tuple((size, Value(mean=mean, decimals=2), count) for size, mean, count in growth.sizes)
     return Sheet(
         name="layers",
         caption="Depth layers.",

@@ -23,7 +23,7 @@ def test_a_run_ends_with_its_summary_and_where_it_lies(segarena, tmp_path):
     answer = segarena(*QUICK)
     assert answer.exit_code == 0
     assert "NoC@90" in answer.stdout
-    assert "run: r   look at it: segarena report r" in answer.stderr
+    assert "run: r   report: segarena report r" in answer.stderr
     assert package.RunFolder.open(tmp_path / "r").is_complete
 
 

@@ -9,7 +9,7 @@ import typer
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 app = typer.Typer(
-    help="Prepare datasets, and look at them before judging anything on them.",
+    help="Prepare datasets, and check them before evaluating on them.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -17,7 +17,7 @@ app = typer.Typer(
 
 @app.callback()
 def _data() -> None:
-    """Prepare datasets, and look at them before judging anything on them."""
+    """Prepare datasets, and check them before evaluating on them."""
 
 
 @app.command("check")
@@ -25,7 +25,7 @@ def check(
     name: Annotated[str, typer.Argument(help="A dataset from `segarena list datasets`, or file.py:Class.")],
     path: Annotated[str | None, typer.Argument(help="Its folder, if it needs one.")] = None,
 ) -> None:
-    """Read every file of a dataset; say what is found, what is odd, and exactly what is missing.
+    """Read every file of a dataset; report what is there, what is odd, and exactly what is missing.
 
         segarena data check demo
 

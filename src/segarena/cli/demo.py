@@ -17,17 +17,17 @@ def demo(
     rounds: Annotated[int, typer.Option(help="Clicks per target.")] = 20,
     workers: Annotated[int, typer.Option("--workers", "-w", help="Processes to use.")] = 2,
 ) -> None:
-    """Judge two segmenters by clicks on ten photographs, and write a report. Needs no download."""
+    """Evaluate two segmenters by clicks on ten photographs, and write a report. Needs no download."""
     from segarena.reports import write_report
     from segarena.terminal.running import run_and_show
 
-    with one_line_errors("stopped; the same command goes on where it was"):
+    with one_line_errors("stopped; the same command resumes where it stopped"):
         runs = [out / name for name in SEGMENTERS]
         failures = sum(
             run_and_show("clicks", segmenter=name, dataset="demo", rounds=rounds, workers=workers, out=folder)
             for name, folder in zip(SEGMENTERS, runs, strict=True)
         )
         files = write_report(runs, out / "report")
-        typer.echo(f"\nThe report lies at {files.html.resolve()}\nOpen it in a browser; it works offline.")
+        typer.echo(f"\nThe report is at {files.html.resolve()}\nOpen it in a browser; it works offline.")
     if failures:
         raise typer.Exit(FAILURES)

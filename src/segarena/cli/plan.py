@@ -35,7 +35,7 @@ def plan(
     config: what.Config = None,
     samples: Annotated[int, typer.Option(help="How many samples to time, spread over the dataset.")] = 3,
 ) -> None:
-    """Say what a run will cost: passes, hours, memory and disk, from a few of its samples.
+    """Estimate what a run will cost: passes, hours, memory and disk, from a few of its samples.
 
     Takes the options of `segarena run`. The trial leaves nothing behind, except in the folder of --cache.
 
@@ -83,11 +83,9 @@ def _show(cost: Forecast, asked: dict[str, Any]) -> None:
     for name, text in rows(cost):
         typer.echo(f"{name:<16}{text}")
     if cost.predictions < cost.predictions_at_most:
-        typer.echo("Some dialogues of the timed samples ended early; if none does, it comes to what is said as most.")
+        typer.echo('Some dialogues of the timed samples ended early; if none does, the "at most" figures apply.')
     else:
-        typer.echo(
-            "None of the timed samples' dialogues ended early: an upper estimate, for those that do make it less."
-        )
+        typer.echo("No dialogue of the timed samples ended early, so this is an upper estimate.")
     if cost.failures:
         typer.secho(
             f"failures among the samples tried: {cost.failures}; a run would record them", fg="yellow", err=True

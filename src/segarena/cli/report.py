@@ -18,7 +18,7 @@ def report(
     ] = None,
     threshold: Annotated[
         list[float] | None,
-        typer.Option(help="A further IoU, like 0.8, at which NoC and NoF are told; repeat for several."),
+        typer.Option(help="A further IoU, like 0.8, at which to report NoC and NoF; repeat for several."),
     ] = None,
 ) -> None:
     """Print the summary of runs and write the page, CSV and LaTeX tables.

@@ -52,9 +52,7 @@ def segment(
             help="NAME or NAME(option=value, ...) that answers supports: `segarena list segmenters`.",
         ),
     ] = "superpixel-prototypes",
-    workers: Annotated[
-        int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one, without any.")
-    ] = 0,
+    workers: Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")] = 0,
 ) -> None:
     """Segment your own images by example: one image with a mask in, a mask for each image out.
 
@@ -71,14 +69,14 @@ def segment(
 
         segarena segment --support a.jpg a.png --query photos -s "dino(weights='facebook/dinov2-base')" --out masks
 
-    Stop it and run it again: it goes on. Exit code 0: a mask for every image; 1: some failed and are named;
+    Stop it and run it again: it resumes. Exit code 0: a mask for every image; 1: some failed and are named;
     2: refused, with one line why.
     """
     from segarena.engine.segmenting import segment_folder
     from segarena.terminal.progress import ProgressBar
 
     console = Console(stderr=True)
-    with one_line_errors("stopped; the same command goes on"):
+    with one_line_errors("stopped; the same command resumes"):
         pairs = [_pair(text) for text in support]
         with ProgressBar("segment", console, unit="images", workers=workers) as bar:
             found = segment_folder(segmenter, pairs, query, out, workers=workers, on_progress=bar.update)

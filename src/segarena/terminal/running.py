@@ -25,8 +25,8 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
     if counts is None:  # finished runs have them
         raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
     for user, count in counts.targets_without.items():
-        console.print(f"user {user} had nothing to say about {count} of {counts.targets} targets")
+        console.print(f"user {user} had no dialogue about {count} of {counts.targets} targets")
     if counts.failures:
         console.print(f"[yellow]failures among the records: {counts.failures}; `segarena report` lists them[/yellow]")
-    console.print(f"run: {folder.path}   look at it: segarena report {folder.path}")
+    console.print(f"run: {folder.path}   report: segarena report {folder.path}")
     return counts.failures

@@ -259,4 +259,4 @@ def test_a_run_says_which_users_had_nothing_to_say(segarena, clicks):
         "--clicks", clicks,
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
-    assert "user real had nothing to say about 3 of 4 targets" in answer.stderr
+    assert "user real had no dialogue about 3 of 4 targets" in answer.stderr

@@ -39,10 +39,10 @@ def judge(
     rows_of: RowsOption = None,
     draws: Annotated[int, typer.Option(help="Sets of clicks drawn from each map.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
-    limit: Annotated[int | None, typer.Option(help="Only the first so many instances.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N instances.")] = None,
     protocol: Annotated[str, typer.Option(help="careful or published.")] = "careful",
     against: Annotated[
-        str | None, typer.Option(help="Show too how each other model differs from this one, paired by instance.")
+        str | None, typer.Option(help="Also show how each other model differs from this one, paired by instance.")
     ] = None,
     out: OutOption = None,
     instances_out: Annotated[
@@ -163,7 +163,7 @@ def compare_devices(
 def train(
     table: TableOption,
     dataset: DatasetOption,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the checkpoints; goes on if it has some.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the checkpoints; resumes from those there.")],
     previous_masks: PreviousOption = None,
     rows_of: RowsOption = None,
     size: Annotated[str, typer.Option(help="b (the paper's), s, t, or tiny, which trains on a CPU in minutes.")] = "b",
@@ -223,7 +223,7 @@ def train(
             results = {out / f"sigma_{value:g}": result for value, result in found.items()}
         for folder, result in results.items():
             _write_history(folder, result.history)
-            typer.echo(f"best epoch: {result.best}   curves: {folder / 'curves.svg'}\nhold it against clicks on other "
+            typer.echo(f"best epoch: {result.best}   curves: {folder / 'curves.svg'}\ncompare it with clicks on other "
                        f"images: segarena clicks judge ... -m \"network(path='{result.best}')\"")  # fmt: skip
 
 

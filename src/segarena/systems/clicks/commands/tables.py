@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def check(
     table: TableOption,
     dataset: Annotated[
-        str | None, typer.Option("--dataset", "-d", help="Say too how the table goes with these images.")
+        str | None, typer.Option("--dataset", "-d", help="Also check the table against these images.")
     ] = None,
     rows_of: RowsOption = None,
 ) -> None:
@@ -131,9 +131,9 @@ def maps(
     radius: Annotated[str, typer.Option(help="Smoothing of the error: paper or published.")] = "paper",
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="Picture this click model's map too; or NAME=MODEL, repeat for several."),
+        typer.Option("--model", "-m", help="Also picture this click model's map; or NAME=MODEL, repeat for several."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first so many instances.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N instances.")] = None,
 ) -> None:
     """Make a map of each instance's clicks, and a picture of it over the photograph.
 
@@ -180,9 +180,9 @@ def crowd(
     clicks: Annotated[int, typer.Option(help="Clicks per instance.")] = 48,
     seed: Annotated[int, typer.Option(help="Of all randomness.")] = 0,
     previous_masks: Annotated[
-        Path | None, typer.Option("--previous-masks", help="Make later rounds too; their masks go into this folder.")
+        Path | None, typer.Option("--previous-masks", help="Also make later rounds; their masks go into this folder.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first so many images.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N images.")] = None,
 ) -> None:
     """Let a synthetic crowd click on a dataset: a raw collection to try everything on. Not real behaviour.
 

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from segarena.systems.oneshot.building.plan import Plan
     from segarena.systems.oneshot.pairs.sources import Source
 
-WorkersOption = Annotated[
-    int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one, without any.")
-]
+WorkersOption = Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")]
 
 DATASET = "dataset.txt"
 _SHOWN = 5
@@ -217,5 +215,5 @@ def _show(built: Built, out: Path, dataset: str) -> None:
         typer.secho(f"left out: {item}: {why}", fg="yellow", err=True)
     if manifest["left_out"]:
         typer.secho(f"{len(manifest['left_out'])} items could not be used", fg="yellow", err=True)
-    typer.echo(f"judge on them: segarena toss judge {out} --segmenter superpixel-prototypes")
-    typer.echo(f'or:            segarena run toss --dataset "{dataset}" --segmenter NAME')
+    typer.echo(f"evaluate on them: segarena toss judge {out} --segmenter superpixel-prototypes")
+    typer.echo(f'or:               segarena run toss --dataset "{dataset}" --segmenter NAME')

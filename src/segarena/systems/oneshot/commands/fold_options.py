@@ -1,4 +1,4 @@
-"""Which classes each fold tests, as one says it on the command line."""
+"""Which classes each fold tests, as written on the command line."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": None}
 InArgument = Annotated[Path, typer.Argument(metavar="IN", help="A file of annotations, or a folder of them.")]
 FromOption = Annotated[
     str | None,
-    typer.Option("--from", help="Format of IN: coco-amodal, coco, ann, labelme, cvat or rle. [default: look at it]"),
+    typer.Option("--from", help="Format of IN: coco-amodal, coco, ann, labelme, cvat or rle. [default: detected]"),
 ]
 ImagesOption = Annotated[
     Path | None, typer.Option("--images", help="Folder of the photographs. [default: that of the annotations]")
 ]
 AnnotatorOption = Annotated[str | None, typer.Option(help="Only what this annotator drew.")]
-RepairOption = Annotated[bool, typer.Option("--repair", help="Mend what can be mended without guessing.")]
+RepairOption = Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without guessing.")]
 
 
 def read(

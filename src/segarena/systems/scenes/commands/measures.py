@@ -23,10 +23,8 @@ SplitOption = Annotated[list[str] | None, typer.Option("--split", help="Only thi
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results, page and pictures; one line per finished image.")
 ]
-WorkersOption = Annotated[
-    int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one, without any.")
-]
-LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first so many images.")]
+WorkersOption = Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first N images.")]
 
 
 def statistics(
@@ -168,7 +166,7 @@ def edges(
 def quality(
     detections: Annotated[list[Path], typer.Argument(metavar="SEGMENTS...", help="COCO results files (JSON).")],
     truth: Annotated[Path, typer.Option("--truth", "-t", help="Amodal scenes; the first annotation of an image.")],
-    against: Annotated[str, typer.Option(help="Which masks are to be found: amodal or visible.")] = "amodal",
+    against: Annotated[str, typer.Option(help="Which masks to find: amodal or visible.")] = "amodal",
     given: Annotated[
         str, typer.Option(help="Which masks of the segments count: segmentation or amodal.")
     ] = "segmentation",

@@ -32,4 +32,4 @@ def review(
         scenes = read(path, file_format, images, annotator=annotator)
         folder = images or (path if path.is_dir() else path.parent)
         write_bytes(review_page(scenes, images=folder, title=path.name, most=most).encode(), out)
-        typer.echo(f"The page lies at {out.resolve()}\nOpen it in a browser; it works offline.")
+        typer.echo(f"The page is at {out.resolve()}\nOpen it in a browser; it works offline.")

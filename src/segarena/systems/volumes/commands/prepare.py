@@ -26,14 +26,12 @@ def prepare(
         Path | None, typer.Option("--from", help="Folder with what was downloaded. [default: downloads/NAME]")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to fill. [default: prepared/NAME]")] = None,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Download first what is not there yet.")] = False,
+    fetch: Annotated[bool, typer.Option("--fetch", help="First download what is missing.")] = False,
     password: Annotated[
         str | None,
-        typer.Option(
-            help="Of encrypted archives; you get it from their providers.", envvar="SEGARENA_ARCHIVE_PASSWORD"
-        ),
+        typer.Option(help="Of encrypted archives; the providers give it to you.", envvar="SEGARENA_ARCHIVE_PASSWORD"),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many cases, to try it.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N cases, to try it.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="Show the ten sets and what each needs.")] = False,
 ) -> None:
     """Prepare a radiology set of RadioActive: fetch, unpack, convert, count. What is skipped is named.
@@ -104,7 +102,7 @@ def _report(published: PublishedSet, prepared: Prepared) -> None:
             options["labels"] = "instance"
         if output.tissue:
             options["kind"] = output.tissue
-        typer.echo(f'judge on it with --dataset "{PluginSpec("nifti-folder", options)}"')
+        typer.echo(f'use it with --dataset "{PluginSpec("nifti-folder", options)}"')
 
 
 class _Bars:

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, is_empty
+from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
 from segarena.samples import Mask
 
 # OpenCV's fast 5 x 5 distance (steps 1, 1.4 and 2.1969) divided by the true one lies between 0.98249, reached along
@@ -39,12 +39,21 @@ class DeepestPixel(NamedTuple):
     squared_distance: int
 
 
-def squared_distance(mask: Mask) -> NDArray[np.int64]:
+def squared_distance(mask: Mask, *, frame_is_edge: bool = True) -> NDArray[np.int64]:
     """Return the squared distance of every pixel to the nearest pixel that is not in `mask`.
 
+    >>> wide = np.ones((3, 4), bool)
+    >>> wide[:, 3] = False
+    >>> squared_distance(wide)[1].tolist()
+    [1, 4, 1, 0]
+    >>> squared_distance(wide, frame_is_edge=False)[1].tolist()
+    [9, 4, 1, 0]
+
     Args:
-        mask: bool, any number of axes. The frame's border counts as an edge: a mask that is True everywhere
-            has 1 along the border.
+        mask: bool, any number of axes.
+        frame_is_edge: whether pixels beyond the frame count as not in the mask, so that a mask that is True
+            everywhere has 1 along the border. If not, they are not looked at, and such a mask is 1 everywhere: no
+            pixel of it is nearer to an edge than another.
 
     Returns:
         int64, same shape, exact; 0 where `mask` is False.
@@ -53,16 +62,27 @@ def squared_distance(mask: Mask) -> NDArray[np.int64]:
     window = bounding_window(mask)
     if is_empty(window):
         return squared
-    squared[window] = _squares_in(np.pad(mask[window], 1))
+    if frame_is_edge:
+        squared[window] = _squares_in(np.pad(mask[window], 1))
+    elif mask.all():
+        squared[...] = 1
+    else:
+        # The nearest pixel outside the mask lies beside the window, if not in it.
+        near = grow_window(window, 1, mask.shape)
+        squared[near] = _squares(np.ascontiguousarray(mask[near]))
     return squared
 
 
 def _squares_in(padded: Mask) -> NDArray[Any]:
     """Return whole squared distances in a mask with a border that is False, without the border."""
-    inner = (slice(1, -1),) * padded.ndim
+    return _squares(padded)[(slice(1, -1),) * padded.ndim]
+
+
+def _squares(padded: Mask) -> NDArray[Any]:
+    """Return whole squared distances to the nearest pixel of the array that is False; there is one."""
     if padded.ndim == 2 and max(padded.shape) <= _PRECISE_MAX_SIDE:
         distance = cv2.distanceTransform(padded.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-        return np.rint(np.square(distance[inner], dtype=np.float64))
+        return np.rint(np.square(distance, dtype=np.float64))
     from scipy.ndimage import distance_transform_edt
 
     nearest: Any = distance_transform_edt(padded, return_distances=False, return_indices=True)
@@ -70,7 +90,7 @@ def _squares_in(padded: Mask) -> NDArray[Any]:
     for axis, size in enumerate(padded.shape):
         own = np.arange(size).reshape([-1 if other == axis else 1 for other in range(padded.ndim)])
         squared += np.square(nearest[axis] - own, dtype=np.int64)
-    return squared[inner]
+    return squared
 
 
 def deepest_pixel(mask: Mask, *, forbidden: Iterable[tuple[int, ...]] = (), at_least: int = 1) -> DeepestPixel | None:

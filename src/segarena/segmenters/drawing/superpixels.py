@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.colours import as_lab
+
 TINY_PX = 256
 """An image of no more pixels is not cut: every pixel is a node."""
 
@@ -65,7 +67,7 @@ def cut_into_superpixels(
     (scikit-image's implementation).
     """
     labels = label_superpixels(image, superpixels, compactness)
-    lab = np.asarray(cv2.cvtColor(image.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB), dtype=np.float32)
+    lab = as_lab(image)
     areas = np.bincount(labels.ravel())
     means = np.stack([np.bincount(labels.ravel(), lab[..., k].ravel()) / areas for k in range(3)], axis=1)
     edges, border, gradient = _edges(labels, _gradient(lab))

@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.colours import as_lab
 from segarena.comparison import Memory
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid
@@ -163,7 +164,7 @@ def _describe(image: NDArray[np.uint8], labels: NDArray[np.intp]) -> NDArray[np.
     from skimage.feature import local_binary_pattern
 
     areas = np.bincount(labels.ravel())
-    lab = np.asarray(cv2.cvtColor(image.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB), np.float32)
+    lab = as_lab(image)
     planes = [lab[..., channel] for channel in range(3)] + [_gradient(lab, sigma) for sigma in _SCALES_PX]
     means = [np.bincount(labels.ravel(), plane.ravel()) / areas for plane in planes]
     grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8)

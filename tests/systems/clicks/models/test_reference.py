@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from segarena.errors import InvalidInput, InvalidMask
-from segarena.systems.clicks.models.reference import REFERENCE_MODELS, ByDepth, BySaliency, uniform
+from segarena.systems.clicks.models.reference import ByDepth, BySaliency, uniform
+
+REFERENCE_MODELS = {"UD": uniform, "DT": ByDepth(), "SI": BySaliency(), "SM": BySaliency(background="grey")}
 
 
 def scene():

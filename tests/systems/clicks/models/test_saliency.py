@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
-from segarena.systems.clicks.models.saliency import OnCanvas, SavedSaliency, contrast
+from segarena.errors import InvalidInput
+from segarena.systems.clicks.models.saliency import OnCanvas, contrast
 
 WHOLE = (slice(0, 40), slice(0, 60))
 
@@ -17,21 +17,6 @@ def test_the_odd_colour_stands_out_and_one_colour_does_not():
     found = contrast(crop, WHOLE)
     assert np.unravel_index(found.argmax(), found.shape)[0] in range(9, 15)
     assert found[12, 22] > 10 * found[30, 50]
-
-
-def test_a_saved_map_is_cut_like_the_crop(tmp_path):
-    saved = np.arange(40 * 60, dtype=np.uint16).reshape(40, 60)
-    cv2.imwrite(str(tmp_path / "a.png"), saved)
-    saliency = SavedSaliency(tmp_path / "a.png")
-    window = (slice(5, 9), slice(50, 60))
-    np.testing.assert_array_equal(saliency(np.zeros((4, 10, 3), np.uint8), window), saved[window])
-    with pytest.raises(InvalidInput, match="smaller than its image"):
-        saliency(np.zeros((4, 10, 3), np.uint8), (slice(38, 42), slice(0, 10)))
-    with pytest.raises(DatasetMissing, match=r"b\.png"):
-        SavedSaliency(tmp_path / "b.png")
-    (tmp_path / "c.png").write_text("x")
-    with pytest.raises(SampleInvalid, match="not an image"):
-        SavedSaliency(tmp_path / "c.png")
 
 
 def published_canvas(crop):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape
+from segarena.arrays.colours import as_lab
 from segarena.arrays.components import component_labels
 from segarena.samples import Mask
 
@@ -135,7 +136,7 @@ def _unit(values: NDArray[np.float64], mask: Mask) -> NDArray[np.float64]:
 
 
 def _lab(crop: NDArray[np.uint8]) -> NDArray[np.float64]:
-    return np.asarray(cv2.cvtColor(crop.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), dtype=np.float64)
+    return as_lab(crop).astype(np.float64)
 
 
 def _blur(values: NDArray[np.float64], sigma_px: float) -> NDArray[np.float64]:

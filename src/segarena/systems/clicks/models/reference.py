@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
+from segarena.arrays.boxes import Window, bounding_window
+from segarena.arrays.distance import squared_distance
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.samples import Mask, as_image
-from segarena.systems.clicks.models.maps import ClickMap
 from segarena.systems.clicks.models.saliency import Saliency, contrast
 
 Border = Literal["background", "published"]
@@ -40,28 +39,12 @@ class ByDepth:
     """
 
     def __init__(self, *, border: Border = "background") -> None:
-        self._pad = int(border == "background")
+        self._frame_is_edge = border == "background"
 
     def __call__(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
         """Return distances divided by the largest; an error pixel counts from 1 / 255 on."""
-        inside = _counted(error)
-        depth = np.zeros(inside.shape, dtype=np.float32)
-        box = bounding_window(inside)
-        if is_empty(box):
-            return depth
-        if not self._pad and inside.all():
-            return np.ones_like(depth)
-        near = grow_window(box, 1, inside.shape)
-        cut = (slice(self._pad, -self._pad),) * 2 if self._pad else (slice(None),) * 2
-        padded = np.zeros([s.stop - s.start + 2 * self._pad for s in near], dtype=np.uint8)
-        padded[cut] = inside[near]
-        distances = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-        # The transform's last digit varies between runs; whole squares do not, and equal depths stay equal.
-        whole = np.square(distances[cut])
-        np.rint(whole, out=whole)
-        whole /= whole.max()
-        np.sqrt(whole, out=depth[near])
-        return depth
+        squared = squared_distance(_counted(error), frame_is_edge=self._frame_is_edge).astype(np.float32)
+        return np.sqrt(squared / max(squared.max(), np.float32(1)))
 
 
 class BySaliency:
@@ -109,15 +92,6 @@ class BySaliency:
         total = float(weights.sum())
         result[window] = weights / total if total > 0 else inside
         return result
-
-
-REFERENCE_MODELS: dict[str, ClickMap] = {
-    "UD": uniform,
-    "DT": ByDepth(),
-    "SI": BySaliency(),
-    "SM": BySaliency(background="grey"),
-}
-"""The paper's names, with our defaults."""
 
 
 def _counted(error: NDArray[Any]) -> Mask:

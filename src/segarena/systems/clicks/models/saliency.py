@@ -1,13 +1,11 @@
 """What stands out in an image: saliency as a plug-in of the saliency reference models.
 
 A saliency is any callable from a crop, uint8 (h, w, 3) RGB, and the window it was cut from, to numbers of at least 0,
-(h, w). Here are one that needs no weights, one that reads precomputed maps, and the canvas that published networks
-want their crops on.
+(h, w). Here are one that needs no weights, and the canvas that published networks want their crops on.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Protocol
 
 import cv2
@@ -15,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window
-from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
+from segarena.arrays.saliency import mean_contrast
+from segarena.errors import InvalidInput
 
 PADDING = 1
 
@@ -29,51 +28,15 @@ class Saliency(Protocol):
 
 
 def contrast(crop: NDArray[np.uint8], window: Window) -> NDArray[np.float64]:
-    """Return how far each pixel's colour is from the mean colour of the crop, in CIELAB.
-
-    A crop of one colour is zero everywhere. `window` is not used.
-
-    Source: Achanta et al., Frequency-tuned Salient Region Detection (CVPR 2009).
-    """
-    lab = np.asarray(cv2.cvtColor(crop.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), dtype=np.float64)
-    smooth = np.asarray(cv2.GaussianBlur(lab, (5, 5), 0))
-    away = np.linalg.norm(smooth - lab.mean(axis=(0, 1)), axis=-1)
-    # Rounding makes differences of about 1e-5 in a crop of one colour.
-    return np.where(away < 1e-3, 0.0, away)
-
-
-class SavedSaliency:
-    """Reads a map of the whole image, computed elsewhere, and cuts the window out of it.
-
-    Args:
-        path: an image file, one channel, of the image's size.
-
-    Raises:
-        DatasetMissing: there is no such file.
-        SampleInvalid: it is not an image.
-    """
-
-    def __init__(self, path: Path | str) -> None:
-        if not Path(path).is_file():
-            raise DatasetMissing(f"there is no saliency map {path}")
-        pixels = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH)
-        if pixels is None:
-            raise SampleInvalid(f"the saliency map {path} is not an image")
-        self._path = path
-        self._map = np.asarray(pixels)
-
-    def __call__(self, crop: NDArray[np.uint8], window: Window) -> NDArray[Any]:
-        """Return the part of the map in `window`."""
-        part = self._map[window]
-        if part.shape != crop.shape[:2]:
-            raise InvalidInput(f"the saliency map {self._path} of {self._map.shape} is smaller than its image")
-        return part
+    """Return `segarena.arrays.saliency.mean_contrast` of the crop; `window` is not used."""
+    return mean_contrast(crop)
 
 
 class OnCanvas:
     """Gives a network its crop on a canvas of fixed size, and brings the answer back to the crop.
 
-    The answer is rounded down to 8 bits on the way, as in the published code.
+    Wrap a network of your own in it, in the file that `saliency-crop(saliency='file.py:Name')` reads. The answer is
+    rounded down to 8 bits on the way, as in the published code.
 
     Args:
         network: crop on the canvas, uint8 (*shape, 3), to saliency in [0, 1], `shape`.

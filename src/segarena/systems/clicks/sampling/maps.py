@@ -10,7 +10,6 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import bounding_window, grow_window
 from segarena.arrays.distance import squared_distance
 from segarena.samples import Mask, Sample
 
@@ -53,19 +52,4 @@ class DepthMap:
 
     def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
         """Return distances in pixels, 0 outside the error."""
-        if self._border == "background":
-            return np.sqrt(squared_distance(error))
-        if error.all():
-            return error
-        return _open_distance(error)
-
-
-def _open_distance(error: Mask) -> NDArray[np.float64]:
-    """Return distances to the nearest pixel of the frame that is no error."""
-    from scipy.ndimage import distance_transform_edt
-
-    distance = np.zeros(error.shape)
-    # The nearest pixel outside a window lies beside it, so one more row and column on each side are enough.
-    window = grow_window(bounding_window(error), 1, error.shape)
-    distance[window] = distance_transform_edt(error[window])
-    return distance
+        return np.sqrt(squared_distance(error, frame_is_edge=self._border == "background"))

@@ -18,9 +18,6 @@ from segarena.errors import DatasetError, DatasetMissing, InvalidInput
 from segarena.systems.oneshot.pairs.sources import Item
 from segarena.systems.oneshot.published.recovery import read_statistics
 
-PAPER_CLASSES = ("2", "4", "9", "11", "15", "16", "18", "20")
-"""Of PASCAL-5i: where the paper finds the largest drops."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlation:

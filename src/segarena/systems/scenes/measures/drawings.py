@@ -47,11 +47,6 @@ class Drawing:
     scene: Scene | None = None
     rasters: Rasters | None = None
 
-    @property
-    def is_disjoint(self) -> bool:
-        """Whether no two regions share a pixel by construction."""
-        return self.extents is None
-
 
 def drawing_of_labels(
     labels: NDArray[Any], edges: Mask | None = None, *, image: str = "", annotator: str = ""

@@ -1,0 +1,25 @@
+"""Colours as people see them: CIELAB, in which equal distances look about equally different."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+
+def as_lab(image: NDArray[Any]) -> NDArray[np.float32]:
+    """Return an RGB image in CIELAB: lightness 0 to 100, then green to red and blue to yellow around 0.
+
+    >>> as_lab(np.full((1, 1, 3), 255, np.uint8)).round(2).tolist()
+    [[[100.0, 0.0, 0.0]]]
+
+    Args:
+        image: (H, W, 3), 0 to 255, whole or not.
+
+    Returns:
+        float32 (H, W, 3), D65 white.
+    """
+    shares = image.astype(np.float32) / np.float32(255)
+    return np.asarray(cv2.cvtColor(shares, cv2.COLOR_RGB2LAB), dtype=np.float32)

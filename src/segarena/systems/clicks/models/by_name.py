@@ -71,7 +71,7 @@ def shared_map(text: str) -> SharedMap:
         MissingExtra: it needs torch, which is not installed.
     """
     file = file_of(text)
-    return _shared_map(text.strip(), 0 if file is None else file.stat().st_mtime_ns)
+    return _shared_map(str(PluginSpec.parse(text)), 0 if file is None else file.stat().st_mtime_ns)
 
 
 @cache

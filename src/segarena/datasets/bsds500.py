@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.encodings import Objects, to_targets
+from segarena.datasets.encodings import DecodedMask, to_targets
 from segarena.datasets.listing import Files, ListedDataset, existing_folder
 from segarena.errors import DatasetMissing, InvalidMask, PluginInvalid
 from segarena.files.images import check_same_shape, read_image
@@ -91,7 +91,7 @@ class Bsds500(ListedDataset[ImageSample]):
         for labels in segmentations:
             check_same_shape(labels, human_path, image, image_path)
         regions = self._choose(segmentations[median_annotator(segmentations)])
-        return ImageSample(id=sample_id, image=image, targets=to_targets(Objects(regions, None)))
+        return ImageSample(id=sample_id, image=image, targets=to_targets(DecodedMask(regions, None)))
 
     def _choose(self, labels: NDArray[np.int32]) -> dict[str, Mask]:
         areas = np.bincount(labels.ravel())

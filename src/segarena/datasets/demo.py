@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from segarena.datasets.listing import Files, ListedDataset, Tally
+from segarena.datasets.listing import CheckTally, Files, ListedDataset
 from segarena.errors import DatasetMissing, InvalidImage, InvalidMask, SampleInvalid
 from segarena.files.images import LOSSY_SUFFIXES, check_same_shape, read_image, read_values
 from segarena.registry import dataset
@@ -86,7 +86,7 @@ class Demo(ListedDataset[ImageSample]):
             attributes={"size": entry["size"], "shape": "thin" if entry["is_thin"] else "compact"},
         )
 
-    def _verdict(self, tally: Tally) -> Iterable[Finding]:
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         del tally
         for name, photograph in self._photographs.items():
             try:

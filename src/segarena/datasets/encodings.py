@@ -23,7 +23,7 @@ MEDIUM_SHARE = 0.01
 LARGE_SHARE = 0.10
 
 
-class Objects(NamedTuple):
+class DecodedMask(NamedTuple):
     """What a mask file holds: bool (H, W) masks by name, and where nobody is judged."""
 
     masks: dict[str, Mask]
@@ -31,7 +31,7 @@ class Objects(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Encoding:
+class MaskEncoding:
     """A declared meaning of mask pixels.
 
     Attributes:
@@ -57,7 +57,7 @@ class Encoding:
         if self._ignored == 0:
             raise PluginInvalid("ignore_value=0: 0 is the background in every encoding; expected another value")
 
-    def read(self, path: Path) -> Objects:
+    def read(self, path: Path) -> DecodedMask:
         """Return the objects in a mask file: named "" (binary), "3" (index) or "#ff0000" (colour), ascending.
 
         Raises:
@@ -71,7 +71,7 @@ class Encoding:
         masks = {"": self._binary(values, path)} if self.kind == "binary" else self._split(values, path)
         if not any(mask.any() for mask in masks.values()):
             raise InvalidMask(f"{path}: expected at least one object pixel, got none; fix the mask or remove the pair")
-        return Objects(masks, ignore if ignore is not None and ignore.any() else None)
+        return DecodedMask(masks, ignore if ignore is not None and ignore.any() else None)
 
     @property
     def _ignored(self) -> int | None:
@@ -117,7 +117,7 @@ class Encoding:
         return f"#{code:06x}" if self.kind == "colour" else str(code)
 
 
-def to_targets(objects: Objects, *, labels: Mapping[str, str] | None = None) -> tuple[Target, ...]:
+def to_targets(objects: DecodedMask, *, labels: Mapping[str, str] | None = None) -> tuple[Target, ...]:
     """Return one target per object; an object without a name is called "object".
 
     Each carries the attribute "size": see `size_of`.

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.encodings import Colour, Encoding, Kind, Objects, to_targets
-from segarena.datasets.listing import Files, ListedDataset, Tally, existing_folder, some
+from segarena.datasets.encodings import Colour, DecodedMask, Kind, MaskEncoding, to_targets
+from segarena.datasets.listing import CheckTally, Files, ListedDataset, existing_folder, some
 from segarena.errors import DatasetError, DatasetMissing, InvalidImage, InvalidMask
 from segarena.files.images import check_same_shape, list_files, read_image
 from segarena.registry import dataset
@@ -74,7 +74,7 @@ class Folder(ListedDataset[ImageSample]):
         unpaired: Literal["error", "skip"] = "error",
         name: str | None = None,
     ) -> None:
-        self._encoding = Encoding(kind=encoding, ignore_value=ignore_value, threshold=threshold)
+        self._encoding = MaskEncoding(kind=encoding, ignore_value=ignore_value, threshold=threshold)
         self._min_area_px = min_area_px
         root = Path(path).expanduser()
         self._masks_folder = (
@@ -99,7 +99,7 @@ class Folder(ListedDataset[ImageSample]):
         objects = self._objects(pair, pair.image, image)
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects))
 
-    def _objects(self, pair: _Pair, image_path: Path, image: NDArray[np.uint8]) -> Objects:
+    def _objects(self, pair: _Pair, image_path: Path, image: NDArray[np.uint8]) -> DecodedMask:
         masks: dict[str, Mask] = {}
         ignores: list[Mask] = []
         for name, path in pair.masks:
@@ -112,7 +112,7 @@ class Folder(ListedDataset[ImageSample]):
                 masks[key] = mask
             ignores.extend([] if found.ignore is None else [found.ignore])
         large = {key: mask for key, mask in masks.items() if np.count_nonzero(mask) >= self._min_area_px}
-        return Objects(large, np.logical_or.reduce(ignores) if ignores else None)
+        return DecodedMask(large, np.logical_or.reduce(ignores) if ignores else None)
 
     def _what_lacks(self, pair: _Pair) -> str:
         if pair.image is None:
@@ -125,7 +125,7 @@ class Folder(ListedDataset[ImageSample]):
             message = f"{len(self._unpaired)} files have no partner and are skipped: {names}"
             yield Finding(is_error=False, message=message)
 
-    def _verdict(self, tally: Tally) -> Iterable[Finding]:
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         if not tally.targets:
             yield Finding(
                 is_error=True, message=f"{self.name}: no target at all; expected at least one object to segment"

@@ -20,7 +20,7 @@ Files: TypeAlias = tuple[Path, ...]
 AnySample = TypeVar("AnySample", ImageSample, VolumeSample, VideoSample)
 
 
-class Tally:
+class CheckTally:
     """What a check counts while it goes through the samples."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class ListedDataset(ABC, Generic[AnySample]):
         """Return what the listing alone shows to be odd."""
         return ()
 
-    def _verdict(self, tally: Tally) -> Iterable[Finding]:
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         """Return what is odd about the counts of the whole dataset."""
         del tally
         return ()
@@ -108,7 +108,7 @@ class ListedDataset(ABC, Generic[AnySample]):
     def check(self) -> Sequence[Finding]:
         """Load every sample once, one after the other, and return what is wrong, what is odd and the counts."""
         findings = list(self._oddities())
-        tally = Tally()
+        tally = CheckTally()
         for sample_id in self._files:
             try:
                 tally.add(self.load(sample_id))

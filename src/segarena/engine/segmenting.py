@@ -12,7 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from segarena.datasets.encodings import Encoding
+from segarena.datasets.encodings import MaskEncoding
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid
 from segarena.files.hashes import sha256_of_file
@@ -119,7 +119,7 @@ def _images_of(queries: Path) -> dict[str, Path]:
 
 def _read_support(image: Path, mask: Path) -> Support:
     pixels = read_image(image)
-    shown = Encoding().read(mask).masks[""]
+    shown = MaskEncoding().read(mask).masks[""]
     check_same_shape(shown, mask, pixels, image)
     return Support(ImageSample(id=image.stem, image=pixels), shown)
 

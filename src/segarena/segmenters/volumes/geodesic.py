@@ -12,7 +12,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Sample, VolumeSample
 from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE
-from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, Layout, Reach, answer, volume_of
+from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, Reach, SeededBlocks, answer, volume_of
 from segarena.segmenters.volumes.seeding.likelihood import hold_seeds, inside_likelihood
 
 
@@ -61,7 +61,7 @@ class GeodesicSegmenter:
         """Answer each dialogue; see `segarena.segmenters.seeding.layout.answer`."""
         return [answer(encoded, dialogue, self.reach, self._solve) for dialogue in dialogues]
 
-    def _solve(self, layout: Layout) -> NDArray[np.floating]:
+    def _solve(self, layout: SeededBlocks) -> NDArray[np.floating]:
         from scipy import ndimage
 
         marks = layout.marks
@@ -72,7 +72,7 @@ class GeodesicSegmenter:
         # A share, so that levels between blocks can be interpolated.
         return hold_seeds((to_outside - to_inside) / np.maximum(to_outside + to_inside, 1e-9), marks)
 
-    def _distances(self, costs: NDArray[np.float64], seeds: NDArray[np.bool_], layout: Layout) -> NDArray[Any]:
+    def _distances(self, costs: NDArray[np.float64], seeds: NDArray[np.bool_], layout: SeededBlocks) -> NDArray[Any]:
         from skimage.graph import MCP_Geometric
 
         if not seeds.any():

@@ -12,7 +12,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
 from segarena.samples import Sample, VolumeSample
 from segarena.segmenters.drawing.marks import INSIDE, UNKNOWN
-from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, Layout, Reach, answer, volume_of
+from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, Reach, SeededBlocks, answer, volume_of
 from segarena.segmenters.volumes.seeding.likelihood import hold_seeds, inside_likelihood
 
 
@@ -66,7 +66,7 @@ class RandomWalkerSegmenter:
         """Answer each dialogue; see `segarena.segmenters.seeding.layout.answer`."""
         return [answer(encoded, dialogue, self.reach, self._solve) for dialogue in dialogues]
 
-    def _solve(self, layout: Layout) -> NDArray[np.floating]:
+    def _solve(self, layout: SeededBlocks) -> NDArray[np.floating]:
         grey, marks = layout.blocks.intensities(), layout.marks
         inside = meeting_probability(
             grey,

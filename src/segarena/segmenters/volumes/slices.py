@@ -15,7 +15,7 @@ from segarena.roles import Segmenter
 from segarena.samples import Sample, VolumeSample
 from segarena.segmenters.drawing.marks import check_kinds
 from segarena.segmenters.volumes.lifting.drawing import UNDERSTOOD_IF_SILENT, kinds_in_volume
-from segarena.segmenters.volumes.lifting.pictures import INTENSITIES, Pictures, SliceEncodings
+from segarena.segmenters.volumes.lifting.pictures import INTENSITIES, SliceEncodings, SlicePictures
 from segarena.segmenters.volumes.lifting.propagation import Answers, Asked
 from segarena.segmenters.volumes.lifting.rounds import converse
 
@@ -90,7 +90,7 @@ class Slices:
             raise SegmenterError(
                 f"slices takes volumes only, got a {type(sample).__name__}; give it to the image segmenter itself"
             )
-        return SliceEncodings(Pictures(sample, self.intensity, self.percentiles), self.segmenter, self.keep_bytes)
+        return SliceEncodings(SlicePictures(sample, self.intensity, self.percentiles), self.segmenter, self.keep_bytes)
 
     def predict(self, encoded: SliceEncodings, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from its prompts and its previous prediction.

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from segarena.datasets.encodings import Objects
+from segarena.datasets.encodings import DecodedMask
 from segarena.errors import DatasetError, DatasetMissing, SampleInvalid
 from segarena.registry import build
 from segarena.roles import Dataset
@@ -190,7 +190,7 @@ def test_large_images_are_scaled_as_published(rows, columns, limit, seed):
     code_mask = np.repeat(np.repeat(rng.choice([0, 3, 9, 400], (rows, columns)), 3, 0), 3, 1)[:rows, :columns]
     if int(min(rows, columns) / max(rows, columns) * min(limit, max(rows, columns)) + 0.5) == 0:
         return
-    objects = Objects({str(code): code_mask == code for code in (3, 9, 400) if (code_mask == code).any()}, None)
+    objects = DecodedMask({str(code): code_mask == code for code in (3, 9, 400) if (code_mask == code).any()}, None)
     small, scaled = scale_down(image, objects, limit)
     expected_image, expected_codes = published_scaling(image, code_mask, limit)
     np.testing.assert_array_equal(small, expected_image)

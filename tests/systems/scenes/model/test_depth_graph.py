@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segarena.systems.scenes.model.depth_graph import Component, components, depth_layers, layer_growth, occlusions
+from segarena.systems.scenes.model.depth_graph import OcclusionGroup, components, depth_layers, layer_growth, occlusions
 
 
 def graph_of(count, pairs):
@@ -32,14 +32,14 @@ def test_who_shares_a_pixel_occludes_who_is_behind():
 
 
 def test_a_region_alone_is_a_component_of_one_layer():
-    assert components(graph_of(2, [])) == [Component(1, 1)] * 2
+    assert components(graph_of(2, [])) == [OcclusionGroup(1, 1)] * 2
     assert components(graph_of(0, [])) == []
 
 
 def test_layers_are_counted_in_each_component():
     # 0 - 1 - 3 is a chain, 2 hides 4, 5 is alone.
     graph = graph_of(6, [(0, 1), (1, 3), (0, 3), (2, 4)])
-    assert components(graph) == [Component(3, 3), Component(2, 2), Component(1, 1)]
+    assert components(graph) == [OcclusionGroup(3, 3), OcclusionGroup(2, 2), OcclusionGroup(1, 1)]
     assert depth_layers(graph).tolist() == [1, 2, 1, 3, 2, 1]
 
 
@@ -51,7 +51,7 @@ def test_layers_are_the_longest_path(seed, count):
 
 
 def test_layers_that_grow_with_the_logarithm_have_their_slope():
-    growth = layer_growth([Component(2**k, k + 1) for k in range(5)])
+    growth = layer_growth([OcclusionGroup(2**k, k + 1) for k in range(5)])
     assert growth.slope == pytest.approx(1.0)
     assert growth.pearson == pytest.approx(1.0)
     assert growth.spearman == pytest.approx(1.0)
@@ -59,8 +59,8 @@ def test_layers_that_grow_with_the_logarithm_have_their_slope():
 
 
 def test_growth_of_one_size_is_not_defined():
-    growth = layer_growth([Component(3, 2), Component(3, 1)])
+    growth = layer_growth([OcclusionGroup(3, 2), OcclusionGroup(3, 1)])
     assert growth.sizes == ((3, 1.5, 2),)
     assert all(map(math.isnan, (growth.slope, growth.pearson, growth.spearman)))
     assert layer_growth([]).sizes == ()
-    assert math.isnan(layer_growth([Component(1, 1), Component(2, 1)]).pearson)
+    assert math.isnan(layer_growth([OcclusionGroup(1, 1), OcclusionGroup(2, 1)]).pearson)

@@ -16,8 +16,8 @@ from segarena.segmenters.videos.tracking.frames import Field, WorkingVideo
 from segarena.segmenters.videos.tracking.seeds import mark_border
 from segarena.segmenters.videos.tracking.strokes import (
     BACKGROUND,
+    FrameStroke,
     Marks,
-    Stroke,
     by_frame,
     check_round,
     draw_strokes,
@@ -26,7 +26,7 @@ from segarena.segmenters.videos.tracking.strokes import (
     read_strokes,
 )
 
-Rounds: TypeAlias = Sequence[Sequence[Stroke]]
+Rounds: TypeAlias = Sequence[Sequence[FrameStroke]]
 Advance: TypeAlias = Callable[[Labels | None, Rounds], Labels]
 """Labels (T, H, W) of the round before, None in the first, and the strokes of all rounds, to new labels."""
 
@@ -55,7 +55,7 @@ class StrokeRound:
 
     video: WorkingVideo
     previous: Labels | None
-    strokes: Mapping[int, Sequence[Stroke]]
+    strokes: Mapping[int, Sequence[FrameStroke]]
     marks: Mapping[int, Marks]
     fresh: Mapping[int, Marks]
     ids: tuple[int, ...]
@@ -67,7 +67,7 @@ class StrokeRound:
         """Draw the strokes of all rounds."""
         strokes = [stroke for said in rounds for stroke in said]
 
-        def draw(frames: Mapping[int, Sequence[Stroke]]) -> dict[int, Marks]:
+        def draw(frames: Mapping[int, Sequence[FrameStroke]]) -> dict[int, Marks]:
             drawn: dict[int, Marks] = {}
             for frame, said in frames.items():
                 drawn[frame] = draw_strokes(said, video.size, scale=video.scale, width_px=stroke_px)

@@ -25,7 +25,7 @@ Marks: TypeAlias = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
-class Stroke:
+class FrameStroke:
     """A click or scribble.
 
     Attributes:
@@ -41,7 +41,7 @@ class Stroke:
     object_id: int
 
 
-def read_strokes(prompts: Iterable[Prompt], shape: Shape) -> list[Stroke]:
+def read_strokes(prompts: Iterable[Prompt], shape: Shape) -> list[FrameStroke]:
     """Return the prompts as strokes, in the order given.
 
     Raises:
@@ -51,13 +51,17 @@ def read_strokes(prompts: Iterable[Prompt], shape: Shape) -> list[Stroke]:
     return [_stroke(prompt, shape) for prompt in prompts]
 
 
-def object_ids(strokes: Iterable[Stroke]) -> tuple[int, ...]:
+def object_ids(strokes: Iterable[FrameStroke]) -> tuple[int, ...]:
     """Return the ids of the objects that strokes are about, ascending; the background is none."""
     return tuple(sorted({stroke.object_id for stroke in strokes} - {BACKGROUND}))
 
 
 def draw_strokes(
-    strokes: Iterable[Stroke], shape: tuple[int, int], *, scale: tuple[float, float] = (1.0, 1.0), width_px: int = 1
+    strokes: Iterable[FrameStroke],
+    shape: tuple[int, int],
+    *,
+    scale: tuple[float, float] = (1.0, 1.0),
+    width_px: int = 1,
 ) -> Marks:
     """Return what strokes of one frame say of its pixels; where they cross, the later one wins.
 
@@ -93,15 +97,15 @@ def check_round(dialogue: Dialogue) -> None:
         raise SegmenterError(f"round {len(dialogue.rounds)} has no prompts; expected {', '.join(sorted(PROMPT_KINDS))}")
 
 
-def by_frame(strokes: Sequence[Stroke]) -> dict[int, list[Stroke]]:
+def by_frame(strokes: Sequence[FrameStroke]) -> dict[int, list[FrameStroke]]:
     """Return the strokes of each frame that has any; frames ascend, strokes stay in order."""
-    frames: dict[int, list[Stroke]] = {frame: [] for frame in sorted({stroke.frame for stroke in strokes})}
+    frames: dict[int, list[FrameStroke]] = {frame: [] for frame in sorted({stroke.frame for stroke in strokes})}
     for stroke in strokes:
         frames[stroke.frame].append(stroke)
     return frames
 
 
-def _stroke(prompt: Prompt, shape: Shape) -> Stroke:
+def _stroke(prompt: Prompt, shape: Shape) -> FrameStroke:
     if not isinstance(prompt, Click | Scribble):
         raise SegmenterError(f"expected prompts of kind {', '.join(sorted(PROMPT_KINDS))}, got {prompt.kind!r}")
     check_prompt(prompt, shape)
@@ -116,7 +120,7 @@ def _stroke(prompt: Prompt, shape: Shape) -> Stroke:
         raise SegmenterError(
             f"scribble: expected all its points in one frame, got {sorted(frames)}; give one per frame"
         )
-    return Stroke(
+    return FrameStroke(
         frame=int(points[0][0]),
         corners=tuple((float(point[1]), float(point[2])) for point in points),
         label=prompt.object_id if prompt.is_positive else BACKGROUND,

@@ -26,7 +26,7 @@ INTENSITIES = (
 )
 
 
-class Pictures:
+class SlicePictures:
     """The slices of one scan as grey pictures.
 
     Args:
@@ -97,7 +97,7 @@ class SliceEncodings:
 
     def __init__(
         self,
-        pictures: Pictures,
+        pictures: SlicePictures,
         segmenter: Segmenter,
         keep_bytes: int,
         clock: Callable[[], float] = time.perf_counter,

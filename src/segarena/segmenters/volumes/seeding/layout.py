@@ -55,7 +55,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class SeededBlocks:
     """A round to be solved: `marks` of `blocks` are known, the rest is asked; outside of them `before` stays."""
 
     blocks: Blocks
@@ -77,7 +77,7 @@ def volume_of(sample: Sample, segmenter: str) -> VolumeSample:
 
 
 def answer(
-    sample: VolumeSample, dialogue: Dialogue, reach: Reach, solve: Callable[[Layout], NDArray[np.floating]]
+    sample: VolumeSample, dialogue: Dialogue, reach: Reach, solve: Callable[[SeededBlocks], NDArray[np.floating]]
 ) -> Prediction:
     """Answer one dialogue: lay the round out, have it solved, and obey clicks and limits to the voxel.
 
@@ -110,7 +110,7 @@ def answer(
     return Prediction(mask=cut)
 
 
-def _lay_out(sample: VolumeSample, dialogue: Dialogue, previous: Mask, reach: Reach) -> Layout | None:
+def _lay_out(sample: VolumeSample, dialogue: Dialogue, previous: Mask, reach: Reach) -> SeededBlocks | None:
     """Return what this round is about; None when that is nothing."""
     newest = [prompt for said in dialogue.rounds[-1:] for prompt in said if not isinstance(prompt, Limits)]
     if previous.any() and not newest:
@@ -137,7 +137,7 @@ def _says_inside(prompt: Prompt) -> bool:
     return not isinstance(prompt, Limits) and getattr(prompt, "is_positive", True)
 
 
-def _beginning(sample: VolumeSample, prompts: Sequence[Prompt], reach: Reach) -> Layout | None:
+def _beginning(sample: VolumeSample, prompts: Sequence[Prompt], reach: Reach) -> SeededBlocks | None:
     masks = [prompt for prompt in prompts if isinstance(prompt, MaskPrompt) and prompt.mask.any()][-1:]
     boxes = [prompt for prompt in prompts if isinstance(prompt, Box)]
     window: Window = (slice(0, 0),) * 3
@@ -157,7 +157,7 @@ def _beginning(sample: VolumeSample, prompts: Sequence[Prompt], reach: Reach) ->
         seeds.draw_box(box)
     seeds.draw_faces()
     seeds.draw_points(prompts, reach.radius_mm)
-    return Layout(blocks, seeds.marks, np.zeros(sample.shape, dtype=np.bool_))
+    return SeededBlocks(blocks, seeds.marks, np.zeros(sample.shape, dtype=np.bool_))
 
 
 def _reach_of(prompt: Prompt, extent: Window, sample: VolumeSample, reach: Reach) -> Sequence[float]:
@@ -175,7 +175,7 @@ def _reach_of(prompt: Prompt, extent: Window, sample: VolumeSample, reach: Reach
 
 def _correction(
     sample: VolumeSample, dialogue: Dialogue, newest: Sequence[Prompt], previous: Mask, reach: Reach
-) -> Layout:
+) -> SeededBlocks:
     """Return the window around the newest prompts; what is too far from them is marked as the previous mask has it."""
     from scipy import ndimage
 
@@ -198,7 +198,7 @@ def _correction(
     seeds.marks[is_far] = np.where(was_inside, INSIDE, OUTSIDE)[is_far]
     seeds.draw_points(dialogue.prompts, reach.radius_mm)
     seeds.draw_points(newest, max(reach.radius_mm, _SURE_SHARE * depth_mm))
-    return Layout(blocks, seeds.marks, previous)
+    return SeededBlocks(blocks, seeds.marks, previous)
 
 
 def _depth_mm(points: NDArray[np.float64], previous: Mask, sample: VolumeSample, most_mm: float) -> float:

@@ -14,8 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.encodings import Objects, to_targets
-from segarena.datasets.listing import Files, ListedDataset, Tally, existing_folder, some
+from segarena.datasets.encodings import DecodedMask, to_targets
+from segarena.datasets.listing import CheckTally, Files, ListedDataset, existing_folder, some
 from segarena.errors import DatasetError, DatasetMissing, InvalidMask
 from segarena.files.images import IMAGE_SUFFIXES, check_same_shape, read_colours, read_image
 from segarena.registry import dataset
@@ -43,7 +43,7 @@ class Layout:
     images: str
     masks: str
     stem_of: Callable[[str], str]
-    objects: Callable[[NDArray[np.uint8]], Objects]
+    objects: Callable[[NDArray[np.uint8]], DecodedMask]
     expected: tuple[int, int]
     long_side_px: int | None = None
 
@@ -102,7 +102,7 @@ class ClickSet(ListedDataset[ImageSample]):
             message = f"{len(self._idle_masks)} masks have no image and are not used: {some(self._idle_masks, 20)}"
             yield Finding(is_error=False, message=message)
 
-    def _verdict(self, tally: Tally) -> Iterable[Finding]:
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         came = (len(self.sample_ids), tally.targets)
         if self._is_whole and came != self._layout.expected:
             images, targets = self._layout.expected
@@ -110,7 +110,7 @@ class ClickSet(ListedDataset[ImageSample]):
             yield Finding(is_error=False, message=f"{self.name}: {published}, here are {came[0]} and {came[1]}")
 
 
-def trimap_objects(pixels: NDArray[np.uint8]) -> Objects:
+def trimap_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
     """Return the object and the undecided band of a GrabCut or Berkeley mask.
 
     The published code looks at channel 0 in OpenCV's order, which is blue: 128 is ignored, more is the object, and
@@ -118,15 +118,15 @@ def trimap_objects(pixels: NDArray[np.uint8]) -> Objects:
     """
     values = pixels[:, :, 2]
     ignore = values == 128
-    return Objects({"": np.asarray((values > 128) | (values == 1))}, ignore if ignore.any() else None)
+    return DecodedMask({"": np.asarray((values > 128) | (values == 1))}, ignore if ignore.any() else None)
 
 
-def any_channel_objects(pixels: NDArray[np.uint8]) -> Objects:
+def any_channel_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
     """Return the one object of a DAVIS-345 or COCO-MVal mask: every pixel that is not black."""
-    return Objects({"": np.asarray(pixels.any(axis=2))}, None)
+    return DecodedMask({"": np.asarray(pixels.any(axis=2))}, None)
 
 
-def colour_code_objects(pixels: NDArray[np.uint8]) -> Objects:
+def colour_code_objects(pixels: NDArray[np.uint8]) -> DecodedMask:
     """Return the objects of a TETRIS mask by their code, blue x 65536 + green x 256 + red, ascending.
 
     The code is the name, as in the published click files; an object that is alone has none there and here.
@@ -134,10 +134,12 @@ def colour_code_objects(pixels: NDArray[np.uint8]) -> Objects:
     wide = pixels.astype(np.int32)
     codes = (wide[:, :, 2] << 16) | (wide[:, :, 1] << 8) | wide[:, :, 0]
     found = [int(code) for code in np.unique(codes) if code]
-    return Objects({"" if len(found) == 1 else str(code): codes == code for code in found}, None)
+    return DecodedMask({"" if len(found) == 1 else str(code): codes == code for code in found}, None)
 
 
-def scale_down(image: NDArray[np.uint8], objects: Objects, long_side_px: int) -> tuple[NDArray[np.uint8], Objects]:
+def scale_down(
+    image: NDArray[np.uint8], objects: DecodedMask, long_side_px: int
+) -> tuple[NDArray[np.uint8], DecodedMask]:
     """Return image and objects with the longer side limited as the published TETRIS reader does it; never enlarged.
 
     Bilinear, the masks too: whatever is not zero after it is the object, and where two objects meet the later one
@@ -153,7 +155,7 @@ def scale_down(image: NDArray[np.uint8], objects: Objects, long_side_px: int) ->
     for label, mask in enumerate(objects.masks.values(), start=1):
         labels[cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_LINEAR) != 0] = label
     masks = {name: labels == label for label, name in enumerate(objects.masks, start=1)}
-    return small, Objects({name: mask for name, mask in masks.items() if mask.any()}, objects.ignore)
+    return small, DecodedMask({name: mask for name, mask in masks.items() if mask.any()}, objects.ignore)
 
 
 def _before_first_dot(name: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.encodings import Objects, to_targets
-from segarena.datasets.listing import Files, ListedDataset, Tally, existing_folder
+from segarena.datasets.encodings import DecodedMask, to_targets
+from segarena.datasets.listing import CheckTally, Files, ListedDataset, existing_folder
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import check_same_shape, read_image
 from segarena.files.matlab import read_matlab
@@ -69,11 +69,11 @@ class Sbd(ListedDataset[ImageSample]):
         if not found:
             raise InvalidMask(f"{instance_path}: expected at least one instance, got none; download it again")
         ignore = numbers == VOID
-        objects = Objects({str(number): numbers == number for number in found}, ignore if ignore.any() else None)
+        objects = DecodedMask({str(number): numbers == number for number in found}, ignore if ignore.any() else None)
         labels = {str(n): CATEGORIES[c - 1] for n, c in enumerate(categories, start=1) if 1 <= c <= len(CATEGORIES)}
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects, labels=labels))
 
-    def _verdict(self, tally: Tally) -> Iterable[Finding]:
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         came, expected = (len(self.sample_ids), tally.targets), EXPECTED[self._split]
         if came != expected:
             published = f"the published split has {expected[0]} images and {expected[1]} instances"

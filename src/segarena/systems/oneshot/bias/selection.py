@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from segarena.samples import ImageSample, Mask
 from segarena.systems.oneshot.building.cache import Measure, run_stage, stage_job
-from segarena.systems.oneshot.pairs.sources import Item, Source
+from segarena.systems.oneshot.pairs.sources import ImageSource, Item
 from segarena.systems.oneshot.saliency import SaliencyMap, saliency_from
 from segarena.work.executors import executor_of
 from segarena.work.progress import OnProgress, say_nothing
@@ -49,7 +49,7 @@ def select_training(shares: pl.DataFrame) -> pl.DataFrame:
 
 
 def measure_training(
-    source: Source,
+    source: ImageSource,
     fold_of: Callable[[str], int | None],
     fold: int,
     saliency: str,
@@ -96,7 +96,7 @@ def measure_training(
 
 
 def share_of(
-    source: Source, saliency: str, classes: Mapping[str, Sequence[str]], threshold: float, *, is_soft: bool
+    source: ImageSource, saliency: str, classes: Mapping[str, Sequence[str]], threshold: float, *, is_soft: bool
 ) -> Measure:
     """Return the stage `sgtss-foldN`: `training_share` of an image, of which `classes` says what is trained on."""
     salient = saliency_from(saliency)
@@ -109,7 +109,7 @@ def share_of(
     return measure
 
 
-def _union(source: Source, labels: Sequence[str], image: str, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _union(source: ImageSource, labels: Sequence[str], image: str, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     union = np.zeros(shape, np.bool_)
     for label in labels:
         union |= source.mask(label, image).mask

@@ -27,7 +27,7 @@ from segarena.systems.oneshot.building.sampling import (
     similarity_cuts,
 )
 from segarena.systems.oneshot.pairs.published import write_published
-from segarena.systems.oneshot.pairs.sources import Item, Source
+from segarena.systems.oneshot.pairs.sources import ImageSource, Item
 from segarena.systems.oneshot.pairs.table import pairs_table, write_pairs
 from segarena.version import __version__
 from segarena.work.executors import executor_of
@@ -51,7 +51,7 @@ class Built:
 
 
 def build_tiers(
-    source: Source, out: Path, plan: Plan, *, workers: int = 0, on_progress: OnProgress = say_nothing
+    source: ImageSource, out: Path, plan: Plan, *, workers: int = 0, on_progress: OnProgress = say_nothing
 ) -> Built:
     """Build tiers of a source of images and masks; the same source, plan and version give the same bytes.
 
@@ -99,7 +99,7 @@ def build_tiers(
 
 
 def _measured(
-    source: Source, wanted: Sequence[Item], folder: Path, plan: Plan, executor: Executor, on_progress: OnProgress
+    source: ImageSource, wanted: Sequence[Item], folder: Path, plan: Plan, executor: Executor, on_progress: OnProgress
 ) -> tuple[pl.DataFrame, np.ndarray[Any, np.dtype[np.float64]], dict[str, str]]:
     """Return what was measured of items that can be used, their looks, and why others cannot."""
     version = {
@@ -156,7 +156,7 @@ def _measured(
 
 
 def _drawn(
-    items: pl.DataFrame, looks: np.ndarray[Any, np.dtype[np.float64]], source: Source, plan: Plan
+    items: pl.DataFrame, looks: np.ndarray[Any, np.dtype[np.float64]], source: ImageSource, plan: Plan
 ) -> tuple[pl.DataFrame, list[dict[str, Any]], dict[str, float], list[semantics.Verdict]]:
     is_tested = (items["fold"].is_not_null() if plan.folds else items["class"].is_not_null()).to_numpy()
     tested = Items(items.filter(is_tested), looks[is_tested], plan.seed)

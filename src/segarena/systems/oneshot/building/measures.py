@@ -22,7 +22,7 @@ from segarena.files.images import read_values
 from segarena.registry import build, find
 from segarena.samples import ImageSample, Mask, Support
 from segarena.systems.oneshot.building.cache import Measure, Row
-from segarena.systems.oneshot.pairs.sources import ClassMask, Source, binary
+from segarena.systems.oneshot.pairs.sources import ClassMask, ImageSource, binary
 from segarena.systems.oneshot.saliency import saliency_from
 
 INDEX: dict[str, Any] = {
@@ -39,7 +39,7 @@ INDEX: dict[str, Any] = {
 _CROP_MARGIN = 0.1
 
 
-def index_of(source: Source, *, min_area_px: int) -> Measure:
+def index_of(source: ImageSource, *, min_area_px: int) -> Measure:
     """Return the stage `index`: size, place, number of parts and hash of what is there.
 
     `box_share` is the share of the image that the mask's bounding box takes; `centredness` is 1 where the box lies in
@@ -61,7 +61,7 @@ def index_of(source: Source, *, min_area_px: int) -> Measure:
     return measure
 
 
-def salience_of(source: Source, written: str, *, threshold: float) -> Measure:
+def salience_of(source: ImageSource, written: str, *, threshold: float) -> Measure:
     """Return the stage `salience`: the IoU of the target with what stands out in its image."""
     saliency = saliency_from(written)
 
@@ -75,7 +75,7 @@ def salience_of(source: Source, written: str, *, threshold: float) -> Measure:
     return measure
 
 
-def difficulty_of(source: Source, written: str) -> Measure:
+def difficulty_of(source: ImageSource, written: str) -> Measure:
     """Return the stage `difficulty`: the IoU that a reference method reaches on the item; high is easy.
 
     The method is a table made elsewhere (`.csv` with columns class, image, iou), a folder of predicted masks
@@ -98,7 +98,7 @@ def difficulty_of(source: Source, written: str) -> Measure:
     return _from_segmenter(written, source)
 
 
-def looks_of(source: Source, written: str) -> Measure:
+def looks_of(source: ImageSource, written: str) -> Measure:
     """Return the stage `looks`: a vector of unit length that says what the item looks like.
 
     "colour-texture" is a histogram of colours and local binary patterns of the object's pixels. `file.py:function` gets
@@ -145,7 +145,7 @@ def iou(prediction: Mask, target: ClassMask) -> float:
     return found.intersection / max(1, found.union)
 
 
-def _read(source: Source, label: str, image: str) -> tuple[NDArray[np.uint8], ClassMask]:
+def _read(source: ImageSource, label: str, image: str) -> tuple[NDArray[np.uint8], ClassMask]:
     pixels, found = source.image(image), source.mask(label, image)
     if found.mask.shape != pixels.shape[:2]:
         raise DatasetError(f"mask of {label} in {image}: expected {pixels.shape[:2]}, got {found.mask.shape}")
@@ -184,7 +184,7 @@ def _from_table(file: Path) -> Measure:
     return lambda label, image: {"difficulty": known.get((label, image))}
 
 
-def _from_folder(folder: Path, source: Source) -> Measure:
+def _from_folder(folder: Path, source: ImageSource) -> Measure:
     def measure(label: str, image: str) -> Row:
         target = source.mask(label, image)
         for name in (image, image.rpartition("/")[2]):
@@ -196,7 +196,7 @@ def _from_folder(folder: Path, source: Source) -> Measure:
     return measure
 
 
-def _from_segmenter(written: str, source: Source) -> Measure:
+def _from_segmenter(written: str, source: ImageSource) -> Measure:
     segmenter = build("segmenter", written)
     if "support" not in getattr(segmenter, "prompt_kinds", {"support"}):
         raise PluginInvalid(f"difficulty {written!r}: expected a segmenter that answers supports")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from segarena.specs import PluginSpec
     from segarena.systems.oneshot.building.build import Built
     from segarena.systems.oneshot.building.plan import Plan
-    from segarena.systems.oneshot.pairs.sources import Source
+    from segarena.systems.oneshot.pairs.sources import ImageSource
 
 WorkersOption = Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")]
 
@@ -129,7 +129,7 @@ def judge(
         raise typer.Exit(FAILURES)
 
 
-def _opened(images: str, out: Path) -> tuple[Source, str, PluginSpec]:
+def _opened(images: str, out: Path) -> tuple[ImageSource, str, PluginSpec]:
     """Return where images and masks are, what the data set is called, and how it is written with the new pairs."""
     from segarena.specs import PluginSpec
 
@@ -143,7 +143,7 @@ def _opened(images: str, out: Path) -> tuple[Source, str, PluginSpec]:
     return source, spec.reference, replace(spec, options={**spec.options, "pairs": pairs})
 
 
-def open_source(images: str) -> Source:
+def open_source(images: str) -> ImageSource:
     """Return where images and masks are: of a folder as `oneshot-folder` has it, or of a one-shot dataset as written.
 
     Raises:

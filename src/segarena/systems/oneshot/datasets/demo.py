@@ -17,7 +17,7 @@ from segarena.registry import dataset
 from segarena.samples import ImageSample
 from segarena.systems.oneshot.pairs.paired import PairedImages
 from segarena.systems.oneshot.pairs.published import read_lists
-from segarena.systems.oneshot.pairs.scenes import CLASSES, Scene, draw_scene
+from segarena.systems.oneshot.pairs.scenes import CLASSES, ClassifiedImage, draw_scene
 from segarena.systems.oneshot.pairs.sources import ClassMask, Item
 from segarena.systems.oneshot.pairs.table import PARTITIONS, pairs_table
 from segarena.systems.oneshot.pairs.transforms import Similarity
@@ -112,7 +112,7 @@ def _largest(sample: ImageSample) -> Any:
 
 
 @lru_cache(maxsize=128)
-def _scene(image: str) -> Scene:
+def _scene(image: str) -> ClassifiedImage:
     label, partition, number = image.split("/")
     if label not in CLASSES or partition not in PARTITIONS:
         raise DatasetError(f"scene {image!r}: expected CLASS/PARTITION/NUMBER")

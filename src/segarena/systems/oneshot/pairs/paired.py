@@ -15,7 +15,7 @@ from segarena.datasets.listing import Files, ListedDataset
 from segarena.errors import DatasetError, InvalidMask
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Support, Target
-from segarena.systems.oneshot.pairs.sources import ClassMask, Source
+from segarena.systems.oneshot.pairs.sources import ClassMask, ImageSource
 from segarena.systems.oneshot.pairs.table import COLUMNS, KEY, drop_cross_class, self_pairs
 from segarena.systems.oneshot.pairs.transforms import transform_of
 
@@ -53,7 +53,7 @@ class PairedImages(ListedDataset[ImageSample]):
     def __init__(
         self,
         name: str,
-        source: Source,
+        source: ImageSource,
         pairs: pl.DataFrame,
         *,
         cross_class: CrossClass = "keep",

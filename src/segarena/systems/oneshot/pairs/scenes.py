@@ -29,7 +29,7 @@ _GREY = np.asarray((128.0, 128.0, 128.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scene:
+class ClassifiedImage:
     """An image and its classes.
 
     Attributes:
@@ -41,7 +41,7 @@ class Scene:
     masks: Mapping[str, Mask]
 
 
-def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> Scene:
+def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> ClassifiedImage:
     """Return scene `number` of a class, always the same.
 
     Easy: large, clean, one other object. Hard: small, noisy, three others, which share shape or texture with it where
@@ -72,7 +72,9 @@ def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> S
         masks[name] = masks.get(name, np.zeros_like(mask)) | mask
     if not is_easy:
         image += rng.normal(0, 18, image.shape)
-    return Scene(np.clip(image, 0, 255).astype(np.uint8), {name: mask for name, mask in masks.items() if mask.any()})
+    return ClassifiedImage(
+        np.clip(image, 0, 255).astype(np.uint8), {name: mask for name, mask in masks.items() if mask.any()}
+    )
 
 
 def _others(label: str, count: int, rng: np.random.Generator) -> list[str]:

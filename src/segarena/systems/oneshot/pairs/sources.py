@@ -29,7 +29,7 @@ class ClassMask:
     ignore: Mask | None = None
 
 
-class Source(Protocol):
+class ImageSource(Protocol):
     """Images, and for each class the mask of all of it in an image."""
 
     def items(self) -> Sequence[Item]:

@@ -14,7 +14,7 @@ from segarena.samples import ImageSample, Mask, Sample
 from segarena.systems.oneshot.saliency import Saliency, saliency_from
 
 
-class EncodedImage:
+class SalientImage:
     """An image, and what stands out in it when that is first asked for."""
 
     def __init__(self, sample: ImageSample, saliency: Saliency, threshold: float) -> None:
@@ -47,7 +47,7 @@ class SaliencyOnly:
             raise PluginInvalid(f"threshold={threshold!r}: expected a number above 0 and up to 1")
         self.saliency, self.threshold = saliency_from(saliency), threshold
 
-    def encode(self, sample: Sample) -> EncodedImage:
+    def encode(self, sample: Sample) -> SalientImage:
         """Return the image; its map is made when it is asked about, since supports need none.
 
         Raises:
@@ -55,9 +55,9 @@ class SaliencyOnly:
         """
         if not isinstance(sample, ImageSample):
             raise SegmenterError(f"saliency-only takes images only, got a {type(sample).__name__}")
-        return EncodedImage(sample, self.saliency, self.threshold)
+        return SalientImage(sample, self.saliency, self.threshold)
 
-    def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(self, encoded: SalientImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Return the same for each dialogue.
 
         Raises:

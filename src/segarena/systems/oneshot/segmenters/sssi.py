@@ -51,7 +51,7 @@ class Blur:
         return np.rint(image + share * (blurred - image)).clip(0, 255).astype(np.uint8)
 
 
-class EncodedImage:
+class BlurrableImage:
     """An image encoded as it is, and blurred when first asked for.
 
     Attributes:
@@ -142,7 +142,7 @@ class Sssi:
         """Where the segmenter works."""
         return str(getattr(self.segmenter, "device", "cpu"))
 
-    def encode(self, sample: Sample) -> EncodedImage:
+    def encode(self, sample: Sample) -> BlurrableImage:
         """Return the image encoded as it is; blurred only when that is asked for.
 
         Raises:
@@ -150,11 +150,11 @@ class Sssi:
         """
         if not isinstance(sample, ImageSample):
             raise SegmenterError(f"sssi takes images only, got a {type(sample).__name__}")
-        return EncodedImage(
+        return BlurrableImage(
             sample, self.segmenter.encode, lambda shown: self.saliency(shown) >= self.threshold, self.blur
         )
 
-    def predict(self, encoded: EncodedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+    def predict(self, encoded: BlurrableImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from the image or from the blurred one.
 
         Raises:
@@ -173,7 +173,7 @@ class Sssi:
                 answers[place] = answer if isinstance(answer, Prediction) else Prediction(mask=np.asarray(answer))
         return answers
 
-    def _blurs(self, encoded: EncodedImage, dialogue: Dialogue) -> bool:
+    def _blurs(self, encoded: BlurrableImage, dialogue: Dialogue) -> bool:
         if self.mode == "feedback":
             return len(dialogue.rounds) > 1
         if self.mode == "always":
@@ -207,7 +207,7 @@ def _unwrapped(dialogue: Dialogue) -> Dialogue:
     """Return the dialogue with what the wrapped segmenter itself made of the supports."""
 
     def unwrap(prompt: Prompt) -> Prompt:
-        if isinstance(prompt, Support) and isinstance(prompt.encoded, EncodedImage):
+        if isinstance(prompt, Support) and isinstance(prompt.encoded, BlurrableImage):
             return replace(prompt, encoded=prompt.encoded.plain)
         return prompt
 

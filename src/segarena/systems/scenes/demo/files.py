@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image
 
-from segarena.systems.scenes.demo.scenes import DemoScene, Drawing, TrueScene
+from segarena.systems.scenes.demo.scenes import DemoDrawing, DemoScene, TrueScene
 from segarena.systems.scenes.files.cocoa import write_cocoa
 from segarena.systems.scenes.files.writing import write_bytes, write_json
 from segarena.systems.scenes.model.scene import SceneSet
@@ -58,7 +58,7 @@ def _truth(scene: DemoScene) -> dict[str, Any]:
     }
 
 
-def _errors(drawing: Drawing) -> dict[str, Any]:
+def _errors(drawing: DemoDrawing) -> dict[str, Any]:
     how = drawing.sloppiness
     return {
         "author": how.annotator,

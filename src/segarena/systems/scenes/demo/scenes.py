@@ -28,7 +28,7 @@ _ELLIPSE_VERTICES = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class TrueShape:
     """What a region truly is: a box of whole corners, half-open, or the largest ellipse in it."""
 
     name: str
@@ -70,7 +70,7 @@ class TrueScene:
         scene: what somebody without fault would draw; region ids are "1" for the front, "2", ...
     """
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[TrueShape, ...]
     photo: NDArray[np.uint8]
     scene: Scene
 
@@ -152,7 +152,7 @@ ANNOTATORS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class DemoDrawing:
     """What an annotator made of a scene, and where it went wrong: ids of regions, as in the true scene."""
 
     scene: Scene
@@ -167,7 +167,7 @@ class DemoScene:
     """A true scene and what everyone drew of it."""
 
     truth: TrueScene
-    drawings: tuple[Drawing, ...]
+    drawings: tuple[DemoDrawing, ...]
 
 
 def demo_scenes(*, images: int = 6, seed: int = 0, shape: tuple[int, int] = SHAPE) -> tuple[DemoScene, ...]:
@@ -193,7 +193,7 @@ def demo_scenes(*, images: int = 6, seed: int = 0, shape: tuple[int, int] = SHAP
     )
 
 
-def draw(truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator) -> Drawing:
+def draw(truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator) -> DemoDrawing:
     """Return what an annotator of this sloppiness draws of a scene; at least one thing is always drawn."""
     scene = replace(_with_noise(truth.scene, sloppiness.vertex_noise_px, rng), annotator=sloppiness.annotator)
     things = [region.id for region in scene.regions if not region.is_stuff]
@@ -210,15 +210,15 @@ def draw(truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator) -> 
     renamed = tuple(i for i in things if i not in missing and rng.random() < sloppiness.renamed)
     for region_id in renamed:
         scene = scene.renamed(region_id, _OTHER_NAMES[scene.region(region_id).name])
-    return Drawing(scene=scene, sloppiness=sloppiness, missing=missing, swapped=tuple(swapped), renamed=renamed)
+    return DemoDrawing(scene=scene, sloppiness=sloppiness, missing=missing, swapped=tuple(swapped), renamed=renamed)
 
 
 def _true_scene(number: int, shape: tuple[int, int], rng: np.random.Generator) -> TrueScene:
     height, width = shape
     horizon = int(rng.integers(height // 3, height // 2))
     stuff = (
-        Shape(name="sky", kind="box", top=0, left=0, bottom=horizon, right=width, is_stuff=True),
-        Shape(name="ground", kind="box", top=horizon, left=0, bottom=height, right=width, is_stuff=True),
+        TrueShape(name="sky", kind="box", top=0, left=0, bottom=horizon, right=width, is_stuff=True),
+        TrueShape(name="ground", kind="box", top=horizon, left=0, bottom=height, right=width, is_stuff=True),
     )
     shapes = (*_things(shape, rng), *(stuff if number % 2 == 0 else ()))
     image = ImageRecord(id=str(number + 1), shape=shape, file_name=f"scene-{number + 1}.png")
@@ -231,7 +231,7 @@ def _true_scene(number: int, shape: tuple[int, int], rng: np.random.Generator) -
     return replace(truth, photo=_photo(truth, rng))
 
 
-def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[Shape, ...]:
+def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[TrueShape, ...]:
     """Return four to eight things, drawn again until a quarter of each is seen."""
     height, width = shape
     wanted = int(rng.integers(4, 9))
@@ -243,12 +243,12 @@ def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[Shape, ..
             return things
 
 
-def _thing(height: int, width: int, rng: np.random.Generator) -> Shape:
+def _thing(height: int, width: int, rng: np.random.Generator) -> TrueShape:
     tall, wide = int(rng.integers(36, height // 2)), int(rng.integers(36, height // 2))
     top, left = int(rng.integers(1, height - tall)), int(rng.integers(1, width - wide))
     kind: Literal["box", "ellipse"] = "box" if rng.random() < 0.5 else "ellipse"
     name = str(rng.choice(_THINGS))
-    return Shape(name=name, kind=kind, top=top, left=left, bottom=top + tall, right=left + wide)
+    return TrueShape(name=name, kind=kind, top=top, left=left, bottom=top + tall, right=left + wide)
 
 
 def _box_outline(top: int, left: int, bottom: int, right: int) -> Points:

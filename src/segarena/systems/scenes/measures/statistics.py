@@ -19,7 +19,7 @@ import numpy as np
 from segarena.arrays.boxes import bounding_window
 from segarena.systems.scenes.measures.drawings import Drawing
 from segarena.systems.scenes.measures.reductions import hidden_edges, plain_name
-from segarena.systems.scenes.model.depth_graph import Component, LayerGrowth, components, layer_growth, occlusions
+from segarena.systems.scenes.model.depth_graph import LayerGrowth, OcclusionGroup, components, layer_growth, occlusions
 from segarena.systems.scenes.model.rasters import Rasters
 from segarena.systems.scenes.model.scene import Scene
 from segarena.systems.scenes.model.shapes import Estimator, ShapeMeasures, mask_shape, polygon_shape
@@ -72,7 +72,7 @@ class AnnotationRecord:
     edge_px: int
     hidden_edge_px: int
     regions: tuple[RegionRecord, ...]
-    components: tuple[Component, ...]
+    components: tuple[OcclusionGroup, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as plain values."""
@@ -83,7 +83,7 @@ class AnnotationRecord:
         """Return the record that `as_json` gave."""
         read = dict(values)
         read["regions"] = tuple(_region(region) for region in values["regions"])
-        read["components"] = tuple(Component(*component) for component in values["components"])
+        read["components"] = tuple(OcclusionGroup(*component) for component in values["components"])
         return cls(**read)
 
 
@@ -165,7 +165,7 @@ class StatisticsSummary:
     modal: Shape
     amodal: Shape
     polygon: Shape
-    components: tuple[Component, ...]
+    components: tuple[OcclusionGroup, ...]
     growth: LayerGrowth
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Component(NamedTuple):
+class OcclusionGroup(NamedTuple):
     """Regions joined by occlusion: how many, and how many lie behind one another at most."""
 
     regions: int
@@ -30,7 +30,7 @@ def occlusions(overlap_px: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.triu(overlap_px > 0, 1)
 
 
-def components(graph: NDArray[np.bool_]) -> list[Component]:
+def components(graph: NDArray[np.bool_]) -> list[OcclusionGroup]:
     """Return the weakly connected components, in the order of their front regions; a region alone is one of one layer.
 
     Layers are the regions on the longest path from front to back.
@@ -43,7 +43,7 @@ def components(graph: NDArray[np.bool_]) -> list[Component]:
     belongs = connected_components(csr_array(graph.astype(np.int8)), directed=False)[1]
     layers = depth_layers(graph)
     order = dict.fromkeys(belongs.tolist())
-    return [Component(int((belongs == k).sum()), int(layers[belongs == k].max())) for k in order]
+    return [OcclusionGroup(int((belongs == k).sum()), int(layers[belongs == k].max())) for k in order]
 
 
 def depth_layers(graph: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -71,7 +71,7 @@ class LayerGrowth:
     spearman: float
 
 
-def layer_growth(found: Sequence[Component]) -> LayerGrowth:
+def layer_growth(found: Sequence[OcclusionGroup]) -> LayerGrowth:
     """Return how layers grow with size over all components of a set."""
     regions = np.array([component.regions for component in found], dtype=np.float64)
     layers = np.array([component.layers for component in found], dtype=np.float64)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.datasets.listing import Files, ListedDataset, Tally, some
+from segarena.datasets.listing import CheckTally, Files, ListedDataset, some
 from segarena.errors import DatasetMissing, InvalidInput, InvalidMask, SampleInvalid
 from segarena.roles import Finding
 from segarena.samples import Labels, Target, VideoSample
@@ -35,7 +35,7 @@ class VideoFiles:
         return (*self.frames, *self.masks, *self.scribbles)
 
 
-class Objects(NamedTuple):
+class VideoObjects(NamedTuple):
     """The target of a video, the highest object id in its files, and the number that each id has become."""
 
     target: Target
@@ -59,7 +59,7 @@ class ObjectRules:
     renumber: bool = False
     max_objects: int | None = None
 
-    def objects(self, labels: Labels) -> Objects:
+    def objects(self, labels: Labels) -> VideoObjects:
         """Return the one target of a video, "objects", which takes `labels` and changes them.
 
         Raises:
@@ -75,7 +75,7 @@ class ObjectRules:
         if numbers[-1] != VOID:
             labels[...] = numbers[labels]
         target = Target(id="objects", mask=labels, ignore=ignore if ignore is not None and ignore.any() else None)
-        return Objects(target, highest, numbers)
+        return VideoObjects(target, highest, numbers)
 
     def _numbers(self, labels: Labels) -> NDArray[np.uint8]:
         ids = np.flatnonzero(np.bincount(labels.ravel(), minlength=VOID + 1)[1:]) + 1
@@ -136,7 +136,7 @@ class VideoDataset(ListedDataset[VideoSample]):
             scribbles=tuple(self._read_scribbles(path, sample_id, video, objects) for path in video.scribbles),
         )
 
-    def _read_objects(self, sample_id: str, video: VideoFiles, shape: tuple[int, int]) -> Objects | None:
+    def _read_objects(self, sample_id: str, video: VideoFiles, shape: tuple[int, int]) -> VideoObjects | None:
         if not self._needs_masks and len(video.masks) < len(video.frames):
             return None
         masks = match_masks(video.frames, video.masks, self._folders[sample_id])
@@ -146,7 +146,7 @@ class VideoDataset(ListedDataset[VideoSample]):
             where = "" if str(error).startswith(str(self._folders[sample_id])) else f"{self._folders[sample_id]}: "
             raise InvalidMask(f"{where}{error}") from error
 
-    def _read_scribbles(self, path: Path, sample_id: str, video: VideoFiles, objects: Objects | None) -> Scribbles:
+    def _read_scribbles(self, path: Path, sample_id: str, video: VideoFiles, objects: VideoObjects | None) -> Scribbles:
         highest = None if objects is None or self._objects.single else objects.highest
         name = sample_id.rpartition("/")[2]
         try:
@@ -155,7 +155,7 @@ class VideoDataset(ListedDataset[VideoSample]):
             raise InvalidInput(str(error)) from error
         return drawn if objects is None else _renumbered(drawn, objects.numbers)
 
-    def _verdict(self, tally: Tally) -> Iterable[Finding]:
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         del tally
         frames = objects = scribbles = 0
         drawn: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from segarena.arrays.components import Connectivity
 from segarena.arrays.orientation import Grid
-from segarena.datasets.listing import Files, ListedDataset, Tally, some
+from segarena.datasets.listing import CheckTally, Files, ListedDataset, some
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, PluginInvalid, SampleInvalid
 from segarena.registry import dataset
 from segarena.roles import Finding
@@ -178,7 +178,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         if self._others:
             yield _odd(f"{len(self._others)} volumes fit no pattern and are left out", self._others)
 
-    def _verdict(self, tally: Tally) -> Iterable[Finding]:
+    def _verdict(self, tally: CheckTally) -> Iterable[Finding]:
         codes: Counter[str] = Counter()
         spacings: set[tuple[float, ...]] = set()
         guessed: list[Path] = []

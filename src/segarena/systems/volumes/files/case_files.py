@@ -39,7 +39,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class CaseLayout:
     """Where images and labels lie, and how their names without ending tell the case."""
 
     images: Path
@@ -89,7 +89,7 @@ class Description:
 
 def find_layout(
     root: Path, images: str | None, labels: str | None, image_pattern: str | None, label_pattern: str
-) -> Layout:
+) -> CaseLayout:
     """Return where images and labels lie: as told, else `images`, `imagesTr`, or the folder itself.
 
     Raises:
@@ -105,7 +105,7 @@ def find_layout(
         if not folder.is_dir():
             raise DatasetMissing(f"{folder}: expected a folder with {what}, found none; the layout is {LAYOUT}")
     has_channels = is_nnunet and any((root / images).glob("*_0000.*"))
-    layout = Layout(
+    layout = CaseLayout(
         images=root / images,
         labels=root / labels,
         image_pattern=image_pattern or ("{case}_0000" if has_channels else _CASE),
@@ -116,7 +116,7 @@ def find_layout(
     return layout
 
 
-def collect_cases(layout: Layout) -> Collected:
+def collect_cases(layout: CaseLayout) -> Collected:
     """Return the cases of a folder, by path; a case lacks what is not there.
 
     Raises:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segarena.errors import SampleInvalid
 from segarena.systems.volumes.preparation.dicom_ct import read_ct
 from segarena.systems.volumes.preparation.dicom_seg import Segmentation, read_segmentation
-from segarena.systems.volumes.preparation.dicom_series import Series
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries
 from segarena.systems.volumes.preparation.published import Converted, LabelArray, Skipped
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Wanted = Callable[[tuple[str, ...]], Iterable[int]]
 
 
 def read_pair(
-    ct: Series, seg: Series, *, wanted: Wanted | None = None
+    ct: DicomSeries, seg: DicomSeries, *, wanted: Wanted | None = None
 ) -> tuple[sitk.Image, Segmentation, tuple[str, ...]]:
     """Return the CT, its segmentation, and notes: from which series they are, and what lies outside.
 
@@ -45,8 +45,8 @@ def own_shape_differs(found: Segmentation, image: sitk.Image) -> str:
 
 
 def convert_lesions(
-    ct: Series,
-    seg: Series,
+    ct: DicomSeries,
+    seg: DicomSeries,
     *,
     label: Callable[[NDArray[np.bool_]], LabelArray],
     wanted: Wanted | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import SampleInvalid
-from segarena.systems.volumes.preparation.dicom_series import Series, read_header
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries, read_header
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.radiology import sitk
@@ -56,7 +56,7 @@ class SliceGrid:
         return float(heights[-1] - heights[0]) / (len(heights) - 1) if len(heights) > 1 else 1.0
 
 
-def read_ct(series: Series) -> tuple[sitk.Image, SliceGrid]:
+def read_ct(series: DicomSeries) -> tuple[sitk.Image, SliceGrid]:
     """Return a CT series as a volume and its grid; rescale slope and intercept are applied.
 
     Raises:
@@ -79,7 +79,7 @@ def read_ct(series: Series) -> tuple[sitk.Image, SliceGrid]:
     return image, grid
 
 
-def _sorted(series: Series) -> tuple[list[Path], SliceGrid]:
+def _sorted(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
     headers = [_placed(path) for path in series.files]
     first = headers[0]
     for header in headers[1:]:

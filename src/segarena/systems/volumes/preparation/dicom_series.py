@@ -20,7 +20,7 @@ _TAGS = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class DicomSeries:
     """One series.
 
     Attributes:
@@ -38,7 +38,7 @@ class Series:
     files: tuple[Path, ...]
 
 
-def find_series(folder: Path) -> list[Series]:
+def find_series(folder: Path) -> list[DicomSeries]:
     """Return every series below a folder, sorted by patient, study and series UID.
 
     Files that are not DICOM are passed over; headers only are read.
@@ -74,15 +74,15 @@ def read_header(path: Path, tags: list[str]) -> Any:
         raise SampleInvalid(f"{path}: expected a DICOM file, got: {error}; fetch it again") from error
 
 
-def grouped(series: Iterable[Series], by: Callable[[Series], str]) -> dict[str, list[Series]]:
+def grouped(series: Iterable[DicomSeries], by: Callable[[DicomSeries], str]) -> dict[str, list[DicomSeries]]:
     """Return series by patient or study, in sorted order of that."""
-    groups: dict[str, list[Series]] = {}
+    groups: dict[str, list[DicomSeries]] = {}
     for one in series:
         groups.setdefault(by(one), []).append(one)
     return dict(sorted(groups.items()))
 
 
-def of_modality(series: Iterable[Series], modality: str) -> list[Series]:
+def of_modality(series: Iterable[DicomSeries], modality: str) -> list[DicomSeries]:
     """Return the series of a modality."""
     return [one for one in series if one.modality == modality]
 
@@ -96,9 +96,9 @@ def _is_dicom(path: Path, folder: Path) -> bool:
         return file.read(132)[128:] == b"DICM"
 
 
-def _series(uid: str, header: Any, files: list[Path]) -> Series:
+def _series(uid: str, header: Any, files: list[Path]) -> DicomSeries:
     referenced = header.get("ReferencedSeriesSequence") or []
-    return Series(
+    return DicomSeries(
         uid=uid,
         study=str(header.get("StudyInstanceUID", "")),
         patient=str(header.get("PatientID", "")),

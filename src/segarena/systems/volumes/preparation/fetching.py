@@ -7,12 +7,12 @@ from pathlib import Path
 
 from segarena.errors import DatasetError
 from segarena.systems.volumes.preparation.remote_file import RemoteFile
-from segarena.systems.volumes.preparation.sources import Source
+from segarena.systems.volumes.preparation.sources import DownloadSource
 from segarena.systems.volumes.preparation.transfer import Web
 from segarena.systems.volumes.preparation.unpacking import unpack
 
 
-def fetch(source: Source, folder: Path, *, web: Web | None = None) -> int:
+def fetch(source: DownloadSource, folder: Path, *, web: Web | None = None) -> int:
     """Return how many files are in `folder` now; those that were there already are not fetched again.
 
     Raises:

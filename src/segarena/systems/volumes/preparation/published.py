@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.systems.volumes.preparation.sources import Source
+from segarena.systems.volumes.preparation.sources import DownloadSource
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.radiology import sitk
@@ -107,7 +107,7 @@ class PublishedSet:
     cases: int
     size_gb: float
     licence: str
-    source: Source
+    source: DownloadSource
     outputs: tuple[Output, ...]
     find: Callable[[Path], Iterable[RawCase | Skipped]]
     rule: str

@@ -24,7 +24,7 @@ TCIA = "https://services.cancerimagingarchive.net/nbia-api/services/v1"
 _S3_LINE = re.compile(r"s3://(?P<bucket>[\w.-]+)/(?P<prefix>[\w./-]+?)/?\*?(?=\s|$)", re.MULTILINE)
 
 
-class Source(Protocol):
+class DownloadSource(Protocol):
     """Something that knows which files to fetch."""
 
     @property

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from segarena.systems.volumes.preparation.components import instances
 from segarena.systems.volumes.preparation.dicom_cases import convert_lesions
-from segarena.systems.volumes.preparation.dicom_series import Series, find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.rules.rider_lung import second_or_only
 from segarena.systems.volumes.preparation.sources import IdcManifest
@@ -28,11 +28,11 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
             yield Skipped(id=patient, reason=reason, by_rule=False)
 
 
-def _case(patient: str, ct: Series, seg: Series) -> RawCase:
+def _case(patient: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
     return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=lambda: _convert(patient, ct, seg))
 
 
-def _convert(patient: str, ct: Series, seg: Series) -> Converted | Skipped:
+def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:
     label = partial(instances, dilation=1, least_voxels=LEAST_VOXELS)
     return convert_lesions(ct, seg, wanted=second_or_only, label=label, same_shape_or=patient)
 

@@ -10,7 +10,7 @@ import numpy as np
 from segarena.errors import SampleInvalid
 from segarena.systems.volumes.preparation.components import renumbered
 from segarena.systems.volumes.preparation.dicom_cases import read_pair
-from segarena.systems.volumes.preparation.dicom_series import Series, find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import IdcManifest
 
@@ -42,11 +42,11 @@ _EXCLUDED = {
 }
 
 
-def _case(patient: str, ct: Series, seg: Series) -> RawCase:
+def _case(patient: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
     return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=lambda: _convert(ct, seg))
 
 
-def _convert(ct: Series, seg: Series) -> Converted:
+def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted:
     image, found, notes = read_pair(ct, seg, wanted=_tumours)
     if not found.masks:
         raise SampleInvalid(f"SEG {seg.uid}: no segment's name starts with 'Tumor'; it has {', '.join(found.names)}")

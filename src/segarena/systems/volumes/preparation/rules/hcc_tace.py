@@ -9,7 +9,7 @@ import numpy as np
 
 from segarena.systems.volumes.preparation.components import instances
 from segarena.systems.volumes.preparation.dicom_cases import own_shape_differs, read_pair
-from segarena.systems.volumes.preparation.dicom_series import Series, find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import IdcManifest
 
@@ -34,17 +34,17 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
             yield Skipped(id=patient, reason=reason, by_rule=True)
 
 
-def _pair(study: list[Series]) -> tuple[Series, Series] | None:
+def _pair(study: list[DicomSeries]) -> tuple[DicomSeries, DicomSeries] | None:
     cts = [one for one in of_modality(study, "CT") if "Recon 3" in one.description]
     segs = [one for one in of_modality(study, "SEG") if one.description == "Segmentation"]
     return (cts[0], segs[0]) if len(cts) == len(segs) == 1 else None
 
 
-def _case(patient: str, ct: Series, seg: Series) -> RawCase:
+def _case(patient: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
     return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=lambda: _convert(patient, ct, seg))
 
 
-def _convert(patient: str, ct: Series, seg: Series) -> Converted | Skipped:
+def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:
     image, found, notes = read_pair(ct, seg, wanted=_liver)
     if reason := own_shape_differs(found, image):
         return Skipped(id=patient, reason=reason, by_rule=True)

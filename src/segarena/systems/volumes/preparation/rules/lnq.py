@@ -7,7 +7,7 @@ from pathlib import Path
 
 from segarena.systems.volumes.preparation.components import instances
 from segarena.systems.volumes.preparation.dicom_cases import convert_lesions
-from segarena.systems.volumes.preparation.dicom_series import Series, find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import TciaCollection
 
@@ -25,11 +25,11 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
             yield Skipped(id=case, reason=reason, by_rule=False)
 
 
-def _case(case: str, ct: Series, seg: Series) -> RawCase:
+def _case(case: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
     return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=lambda: _convert(ct, seg))
 
 
-def _convert(ct: Series, seg: Series) -> Converted | Skipped:
+def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:
     return convert_lesions(ct, seg, label=instances)
 
 

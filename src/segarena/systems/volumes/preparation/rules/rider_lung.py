@@ -7,7 +7,7 @@ from pathlib import Path
 
 from segarena.systems.volumes.preparation.components import instances
 from segarena.systems.volumes.preparation.dicom_cases import convert_lesions
-from segarena.systems.volumes.preparation.dicom_series import Series, find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import TciaManifests
 
@@ -24,7 +24,7 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
             yield Skipped(id=ct.uid, reason="a CT series without a segmentation of its own", by_rule=True)
 
 
-def _pairs(study: list[Series]) -> list[tuple[Series, Series]]:
+def _pairs(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
     cts, segs = of_modality(study, "CT"), of_modality(study, "SEG")
     if len(cts) == len(segs) == 1:
         return [(cts[0], segs[0])]
@@ -32,11 +32,11 @@ def _pairs(study: list[Series]) -> list[tuple[Series, Series]]:
     return [(ct, drawn_on[ct.uid]) for ct in cts if ct.uid in drawn_on]
 
 
-def _case(case: str, ct: Series, seg: Series) -> RawCase:
+def _case(case: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
     return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=lambda: _convert(ct, seg))
 
 
-def _convert(ct: Series, seg: Series) -> Converted | Skipped:
+def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:
     return convert_lesions(ct, seg, wanted=second_or_only, label=instances)
 
 

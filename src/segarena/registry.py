@@ -39,6 +39,7 @@ BUILT_IN = (
     "segarena.users",
     "segarena.metrics",
     "segarena.datasets",
+    "segarena.statistics.over_rounds",
 )
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])

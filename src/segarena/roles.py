@@ -114,6 +114,7 @@ class Metric(Protocol):
 
     Attributes:
         columns: the names of the values it gives, as they appear in the records.
+        titles: optional; what reports call the columns that are not called by their name: {"iou": "IoU"}.
         parts: optional; `parts(comparison) -> {column: array (objects, frames)}`, kept in a table of their own.
     """
 

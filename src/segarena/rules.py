@@ -11,7 +11,7 @@ class Statistic:
 
     Attributes:
         name: as printed.
-        kind: which statistic of `segarena.statistics.curves.statistic_values`: "noc", "auc", "at_round", ...
+        kind: a registered kind of `segarena.statistics.over_rounds`: "noc", "auc", "at_round", ...
         metric: the column it reads.
         threshold: for "noc" and "nof".
         round: for "at_round".

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segarena.errors import InvalidInput
-from segarena.roles import Statistic
 from segarena.statistics.curves import (
     area_over_all,
     area_over_last_five,
@@ -18,7 +17,6 @@ from segarena.statistics.curves import (
     hold_last,
     number_of_clicks,
     number_of_failures,
-    statistic_values,
 )
 
 curves = hnp.arrays(
@@ -141,27 +139,3 @@ def test_what_is_not_a_table_of_numbers_is_refused(values):
 def test_an_unknown_word_for_solved_at_last_is_refused():
     with pytest.raises(InvalidInput, match="solved_at_last"):
         number_of_failures(VALUES, 0.9, solved_at_last="maybe")
-
-
-@pytest.mark.parametrize(
-    ("statistic", "expected"),
-    [
-        (Statistic(name="NoC@90", kind="noc", threshold=0.9), [2, 4, 4, 1]),
-        (Statistic(name="NoF@90", kind="nof", threshold=0.9), [0, 0, 1, 0]),
-        (Statistic(name="IoU@2", kind="at_round", round=2), [0.9, 0.2, 0.2, 0.9]),
-        (Statistic(name="AUC", kind="auc_all"), [2.325, 1.0, 0.75, 2.7]),
-        (Statistic(name="AuC", kind="auc"), area_under_curve(VALUES).tolist()),
-    ],
-)
-def test_statistics_are_found_by_kind(statistic, expected):
-    assert statistic_values(statistic, VALUES).tolist() == expected
-
-
-def test_the_published_failures_are_an_option_of_the_dispatch():
-    nof = Statistic(name="NoF@90", kind="nof", threshold=0.9)
-    assert statistic_values(nof, VALUES, solved_at_last="failure").tolist() == [0, 1, 1, 0]
-
-
-def test_an_unknown_kind_is_refused():
-    with pytest.raises(InvalidInput, match="median"):
-        statistic_values(Statistic(name="M", kind="median"), VALUES)

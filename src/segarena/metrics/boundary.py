@@ -6,6 +6,7 @@ Source: Cheng et al., "Boundary IoU", CVPR 2021; with ignored pixels as in the p
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ class BoundaryIou:
     """
 
     columns = ("boundary_iou", "boundary_intersection", "boundary_union")
+    titles = MappingProxyType({"boundary_iou": "boundary IoU"})
 
     def __init__(self, *, dilation_ratio: float = 0.02, empty: float | str = 1.0) -> None:
         self._dilation_ratio = dilation_ratio

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from segarena.comparison import Comparison
@@ -42,6 +43,7 @@ class Iou:
     """
 
     columns = ("iou", "intersection", "union", "prediction_area", "target_area")
+    titles = MappingProxyType({"iou": "IoU"})
 
     def __init__(self, *, empty: float | str = 1.0) -> None:
         self._empty = float(empty)
@@ -66,6 +68,7 @@ class Dice:
     """
 
     columns = ("dice",)
+    titles = MappingProxyType({"dice": "Dice"})
 
     def __init__(self, *, empty: float | str = 1.0) -> None:
         self._empty = float(empty)

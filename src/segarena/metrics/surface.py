@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,7 @@ class Nsd:
     """
 
     columns = ("nsd",)
+    titles = MappingProxyType({"nsd": "NSD"})
 
     def __init__(
         self, *, tolerance_mm: float = 2.0, empty: float | str = 1.0, convention: Convention = "marching-cubes"
@@ -114,6 +116,7 @@ class SurfaceDistance:
     """
 
     columns = ("hd95_mm", "assd_mm")
+    titles = MappingProxyType({"hd95_mm": "HD95 (mm)"})
 
     def __init__(
         self,

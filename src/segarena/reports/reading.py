@@ -26,6 +26,7 @@ from segarena.records.configuration import RunConfiguration, plain_configuration
 from segarena.reports.naming import data_names, run_labels, told_apart
 from segarena.roles import Statistic
 from segarena.samples import Mask
+from segarena.statistics.over_rounds import over_rounds
 
 _KEYS = {"benchmark", "dataset", "sample", "target", "label", "attributes", "user", "repeat", "round"}
 _NOT_METRICS = _KEYS | {"effort", "prompts", "failure"}
@@ -125,7 +126,7 @@ class Run:
         every = self.config.benchmark.summary
         known = {s.name for s in every}
         more = [s for threshold in self.thresholds for s in _at_threshold(threshold) if s.name not in known]
-        return tuple(s for s in [*more, *every] if s.kind != "at_round" or s.round <= self.rounds)
+        return tuple(s for s in [*more, *every] if over_rounds(s.kind).needs_rounds(s) <= self.rounds)
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:

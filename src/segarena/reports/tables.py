@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.roles import Statistic
-from segarena.statistics.curves import SolvedAtLast, hold_last, statistic_values
+from segarena.statistics.curves import hold_last
 from segarena.statistics.intervals import Interval, PairedDifference, bootstrap_mean, paired_difference
+from segarena.statistics.over_rounds import over_rounds, statistic_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ def target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, 
     if not dialogues:
         return {}
     curves = hold_last([d.values[statistic.metric] for d in dialogues], run.rounds)
-    values = statistic_values(statistic, curves, solved_at_last=_solved_at_last(run))
+    values = statistic_values(statistic, curves, run.config.benchmark.options)
     groups: defaultdict[TargetKey, list[float]] = defaultdict(list)
     for dialogue, value in zip(dialogues, values.tolist(), strict=True):
         groups[(dialogue.sample, dialogue.target)].append(value)
@@ -168,7 +169,7 @@ def metrics_of(run: Run) -> tuple[str, ...]:
 
 def thresholds_of(run: Run, metric: str) -> tuple[float, ...]:
     """Return the thresholds of the summary for `metric`, ascending."""
-    found = {s.threshold for s in run.summary if s.kind in ("noc", "nof") and s.metric == metric}
+    found = {s.threshold for s in run.summary if over_rounds(s.kind).has_threshold and s.metric == metric}
     return tuple(sorted(found))
 
 
@@ -235,8 +236,3 @@ def _quantile(values: NDArray[np.float64], share: float) -> float:
 def _is_defined(dialogue: DialogueRecord, metric: str) -> bool:
     values = dialogue.values.get(metric, ())
     return bool(values) and all(map(math.isfinite, values))
-
-
-def _solved_at_last(run: Run) -> SolvedAtLast:
-    """Return what the benchmark's options say of targets solved in the very last round."""
-    return "failure" if run.config.benchmark.options.get("solved_at_last") == "failure" else "solved"

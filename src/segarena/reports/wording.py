@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
+from segarena.registry import names
 from segarena.reports.reading import Run
 from segarena.roles import Statistic
-from segarena.statistics.intervals import Interval, PairedDifference
-
-PRINTED = {
-    "iou": "IoU",
-    "dice": "Dice",
-    "boundary_iou": "boundary IoU",
-    "nsd": "NSD",
-    "hd95_mm": "HD95 (mm)",
-    "jaccard": "J",
-    "contour": "F",
-    "j_and_f": "J&F",
-}
-"""Metric columns as the papers print them."""
+from segarena.statistics.intervals import PairedDifference
+from segarena.statistics.over_rounds import definition_of, over_rounds
 
 INTERVALS = (
     "Brackets hold 95 % intervals of the mean over targets: percentile bootstrap, 2000 draws of whole images, so that "
@@ -41,20 +32,21 @@ HELD = "A dialogue that ended early holds its last value in the rounds it did no
 
 def metric_name(column: str) -> str:
     """Return a metric column as printed."""
-    return PRINTED.get(column, column.replace("_", " "))
+    return _titles().get(column, column.replace("_", " "))
+
+
+@cache
+def _titles() -> dict[str, str]:
+    """Return the titles that metrics give their columns."""
+    found: dict[str, str] = {}
+    for metric in names("metric").values():
+        found |= getattr(metric, "titles", {})
+    return found
 
 
 def value_text(statistic: Statistic, value: float) -> str:
-    """Return a value: rounds to 2 decimals, shares in per cent, the rest to 3 decimals; "–" for NaN."""
-    if math.isnan(value):
-        return "–"
-    match statistic.kind:
-        case "noc":
-            return f"{value:.2f}"
-        case "nof":
-            return f"{100 * value:.1f} %"
-        case _:
-            return f"{value:.3f}"
+    """Return a value as its kind prints it: rounds to 2 decimals, shares in per cent, most to 3 decimals."""
+    return over_rounds(statistic.kind).text(value)
 
 
 def bounds_text(statistic: Statistic, low: float, high: float) -> str:
@@ -63,11 +55,6 @@ def bounds_text(statistic: Statistic, low: float, high: float) -> str:
         return ""
     ends = [value_text(statistic, end).removesuffix(" %") for end in (low, high)]
     return f"[{ends[0]}, {ends[1]}]"
-
-
-def interval_text(statistic: Statistic, interval: Interval) -> str:
-    """Return the mean with its interval."""
-    return f"{value_text(statistic, interval.mean)} {bounds_text(statistic, interval.low, interval.high)}".rstrip()
 
 
 def difference_text(statistic: Statistic, difference: PairedDifference) -> str:
@@ -142,26 +129,5 @@ def baseline_text(runs: Sequence[Run]) -> str:
 
 
 def definition(statistic: Statistic, run: Run) -> str:
-    """Say what a statistic of the summary is, in one sentence."""
-    name, metric, rounds = statistic.name, metric_name(statistic.metric), run.rounds
-    match statistic.kind:
-        case "noc":
-            return (
-                f"{name}: number of rounds until {metric} is at least {statistic.threshold:g}; {rounds} when it never "
-                f"is. Lower is better."
-            )
-        case "nof":
-            last = run.config.benchmark.options.get("solved_at_last") == "failure"
-            also = " (one that gets there only in the last round counts as a failure, as published)" if last else ""
-            return (
-                f"{name}: share of targets whose {metric} does not reach {statistic.threshold:g} within {rounds} "
-                f"rounds{also}; times the number of targets it is the count that papers print. Lower is better."
-            )
-        case "auc":
-            return (
-                f"{name}: area under the curve of {metric} over rounds 1 to {rounds} by trapezoids, divided by "
-                f"{max(1, rounds - 1)}. Higher is better."
-            )
-        case _:
-            better = "Higher" if statistic.higher_is_better else "Lower"
-            return f"{name}: {metric} after round {statistic.round}. {better} is better."
+    """Say what a statistic of the summary is, in one sentence, and which way is good."""
+    return definition_of(statistic, metric_name(statistic.metric), run.rounds, run.config.benchmark.options)

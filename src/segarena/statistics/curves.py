@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
-from segarena.roles import Statistic
 
 Values: TypeAlias = NDArray[np.float64]
 SolvedAtLast: TypeAlias = Literal["solved", "failure"]
@@ -136,35 +135,6 @@ def at_round(values: ArrayLike, k: int) -> Values:
         InvalidInput: not an array (dialogues, rounds), NaN, or `k` not within 1..rounds.
     """
     return _up_to(values, k)[:, -1].copy()
-
-
-def statistic_values(statistic: Statistic, values: ArrayLike, *, solved_at_last: SolvedAtLast = "solved") -> Values:
-    """Return `statistic` of each dialogue.
-
-    Args:
-        statistic: which one; its `kind` is "noc", "nof", "auc", "auc_all", "auc_last_five" or "at_round".
-        values: (dialogues, rounds) of the column that the statistic reads.
-        solved_at_last: for "nof", see `number_of_failures`.
-
-    Raises:
-        InvalidInput: another kind, or as the function of that kind.
-    """
-    match statistic.kind:
-        case "noc":
-            return number_of_clicks(values, statistic.threshold)
-        case "nof":
-            return number_of_failures(values, statistic.threshold, solved_at_last=solved_at_last)
-        case "auc":
-            return area_under_curve(values)
-        case "auc_all":
-            return area_over_all(values)
-        case "auc_last_five":
-            return area_over_last_five(values)
-        case "at_round":
-            return at_round(values, statistic.round)
-        case other:
-            kinds = "noc, nof, auc, auc_all, auc_last_five or at_round"
-            raise InvalidInput(f"statistic {statistic.name!r}: expected {kinds}, got {other!r}")
 
 
 def _up_to(values: ArrayLike, limit: int | None) -> Values:

@@ -7,7 +7,7 @@ import segarena
 from segarena.errors import InvalidInput
 from segarena.registry import build
 from segarena.specs import PluginSpec
-from segarena.statistics.curves import statistic_values
+from segarena.statistics.over_rounds import statistic_values
 
 
 class Perfect:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -84,6 +85,7 @@ class JaccardContourMetric:
     """
 
     columns = ("jaccard", "contour", "j_and_f")
+    titles = MappingProxyType({"jaccard": "J", "contour": "F", "j_and_f": "J&F"})
     judges_objects = True
 
     def __init__(self, *, bound_share: float = 0.008, void: Void = "ignore") -> None:

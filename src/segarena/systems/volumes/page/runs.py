@@ -13,7 +13,8 @@ from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.sheets import Value
 from segarena.reports.wording import count_text
 from segarena.roles import Statistic
-from segarena.statistics.curves import hold_last, statistic_values
+from segarena.statistics.curves import hold_last
+from segarena.statistics.over_rounds import statistic_values
 from segarena.systems.volumes.measures.averaging import Averages, average
 
 WHO = ("user", "segmenter")

@@ -48,7 +48,7 @@ class Folder(ListedDataset[ImageSample]):
         images: folder of the images in `path`.
         masks: folder of the masks in `path`.
         encoding: "binary", "index" or "colour"; see `segarena.datasets.encodings.Encoding`.
-        ignore_value: value, or colour as "#rrggbb", of the pixels that nobody is judged on.
+        ignore_value: value, or colour as "#rrggbb", of pixels excluded from scoring.
         threshold: with "binary", values from here on are the object; by default a third value is an error.
         min_area_px: objects of fewer pixels are no targets.
         unpaired: "error" makes an image without mask, or a mask without image, a sample that fails to load;

@@ -51,7 +51,7 @@ class GraphSegmenter:
         restart: probability weight of giving up, per thousandth of the image.
         threshold: of the first click, in (0, 0.5).
         radius_px: around a click, the disc that goes with it whatever the image looks like.
-        band_px: how near the border a pixel must be to be decided anew by a watershed.
+        band_px: how near the border pixels are refined by a watershed; 0 leaves the superpixels' edges.
 
     Measured: mean IoU 0.40 at 1 click, 0.72 at 5, 0.81 at 10, 0.89 at 20; 6 ms per click (95 of 100 below 8), 0.1 s to
     encode. Every fifth image of BSDS500 val in order of id (20 images, 201 targets: the first human's regions of at

@@ -30,7 +30,7 @@ class VideoFolder(VideoDataset):
         single: whether all objects of a video are one.
         renumber: number object ids that have gaps anew instead of refusing them.
         max_objects: how many objects a video has at most; more are an error.
-        ignore_value: value of pixels that nobody is judged on; None: there are none.
+        ignore_value: value of pixels excluded from scoring; None: there are none.
         name: as it appears in records; by default the name of the folder at `path`.
 
     Raises:

@@ -47,7 +47,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         dilation_voxels: components that meet when grown by a ball of this radius are one.
         min_voxels: smaller targets are left out.
         min_volume_mm3: smaller targets are left out.
-        ignore_value: number of the voxels that nobody is judged on.
+        ignore_value: number of voxels excluded from scoring.
         kind: "organ" or "pathology" for all, or by class; an attribute of the targets.
         modality: "CT", "MR", ...; an attribute of the targets too.
         slice_axis: "axial", or "largest-spacing" to have the planes lie along that axis.

@@ -6,7 +6,8 @@ report is first made. A benchmark without a page of its own has `Page`, which is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -14,10 +15,13 @@ from rich.console import RenderableType
 
 from segarena.errors import PluginError
 from segarena.registry import import_packages
-from segarena.reports.parts import Part, Section
+from segarena.reports.parts import Fold, Part, Section
 from segarena.reports.pictures import Pictures, pictures_of
 from segarena.reports.reading import Run
+from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.series import round_word
+from segarena.reports.sheets import Sheet
+from segarena.reports.wording import count_text
 
 ENTRY_POINTS = "segarena.pages"
 
@@ -33,10 +37,12 @@ class Page:
         leaves_out: general parts that the report does without, because the page has better ones or they say nothing:
             of the sections "summary", "differences", "figures", "hardest", "gallery" and "failures", of the figures
             "curves", "noc", "seconds" and "groups".
+        folded: names of its tables that are folded away.
     """
 
     benchmarks: ClassVar[tuple[str, ...]] = ()
     leaves_out: ClassVar[frozenset[str]] = frozenset()
+    folded: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self.runs = tuple(runs)
@@ -78,6 +84,20 @@ class Page:
         """Return the options of the benchmark that the header tells."""
         return run.config.benchmark.options
 
+    @cached_property
+    def sheets(self) -> Mapping[str, Sheet]:
+        """The tables that the report has beside the general ones, by name."""
+        return {}
+
+    def shown(self, *names: str) -> list[Part]:
+        """Return the tables of these names that there are, folded away if they are to be."""
+        sheets = [self.sheets[name] for name in names if name in self.sheets]
+        return [Fold(fold_title(sheet), [sheet]) if self.is_folded(sheet) else sheet for sheet in sheets]
+
+    def is_folded(self, sheet: Sheet) -> bool:
+        """Tell whether a table is folded away; by default, whether it is one of `folded`."""
+        return sheet.name in self.folded
+
     def sections(self) -> Sequence[Section]:
         """Return the sections that stand before the general ones."""
         return ()
@@ -93,6 +113,29 @@ class Page:
     def files(self) -> Mapping[str, str]:
         """Return the tables that the report has beside the general ones, as text by file name."""
         return {}
+
+
+def fold_title(sheet: Sheet) -> str:
+    """Return the first words of a table's caption and how many rows it has."""
+    about = re.split(r"[.,]", sheet.caption, maxsplit=1)[0]
+    return f"{about}, {count_text(len(sheet.rows), 'row')}"
+
+
+def sheet_files(
+    prefix: str, sheets: Sequence[Sheet], about: Sequence[str], *, unprinted: Collection[str] = ()
+) -> dict[str, str]:
+    """Return tables as texts by file name: PREFIX-NAME.csv for each, and PREFIX.tex with all of them.
+
+    Args:
+        prefix: of the file names.
+        sheets: the tables.
+        about: comments on top of the LaTeX file.
+        unprinted: names of tables that are not in the LaTeX file.
+    """
+    texts = {f"{prefix}-{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets}
+    comments = "".join(f"% {latex_comment(text)}\n" for text in about)
+    tables = "\n".join(sheet_tex(sheet) for sheet in sheets if sheet.name not in unprinted)
+    return {**texts, f"{prefix}.tex": comments + tables} if sheets else {}
 
 
 PageClass = TypeVar("PageClass", bound=type[Page])

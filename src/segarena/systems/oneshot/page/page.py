@@ -9,10 +9,10 @@ from functools import cached_property
 from rich.console import RenderableType
 from rich.text import Text
 
-from segarena.reports.pages import Page, page
-from segarena.reports.parts import Fold, Html, Note, Part, Section
+from segarena.reports.pages import Page, page, sheet_files
+from segarena.reports.parts import Html, Note, Section
 from segarena.reports.reading import Run
-from segarena.reports.renderers import latex_comment, sheet_csv, sheet_terminal, sheet_tex
+from segarena.reports.renderers import sheet_csv, sheet_terminal
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.page.figures import toss_figures
@@ -28,7 +28,6 @@ from segarena.systems.oneshot.page.runs import (
 )
 from segarena.systems.oneshot.page.tables import toss_sheets
 
-FOLDED = frozenset({"classes", "folds", "parts-folds"})
 MOST_TINY = 12
 """A longer table of tiny cells is folded away."""
 
@@ -38,6 +37,7 @@ class TossPage(Page):
     """Scores, tiers, bias and pairs; its own pictures take the place of gallery and hardest targets."""
 
     leaves_out = frozenset({"hardest", "gallery", "groups"})
+    folded = frozenset({"classes", "folds", "parts-folds"})
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
@@ -60,22 +60,27 @@ class TossPage(Page):
     def sections(self) -> list[Section]:
         """Return scores, tiers, bias and pictures of pairs."""
         base = base_entries(self.runs)
-        tiers = [name for name in self.sheets if name.startswith("parts-") and name not in FOLDED]
+        tiers = [name for name in self.sheets if name.startswith("parts-") and name not in self.folded]
         notes = map(Note, [*self.problems, failed_text(base), passes_text(self.runs)])
         made = toss_figures(base, settings_of(self.runs[0])) if base else []
         pictures, missing = toss_pictures(self.runs)
         return [
-            Section("scores", "Scores", [*self._shown("scores", "miou", "folds"), *notes]),
-            Section("tiers", "Tiers", [*self._shown(*tiers), *made, *self._shown("parts-folds", "tiny", "classes")]),
-            Section("bias", "Bias", self._shown("salience", "supports")),
+            Section("scores", "Scores", [*self.shown("scores", "miou", "folds"), *notes]),
+            Section("tiers", "Tiers", [*self.shown(*tiers), *made, *self.shown("parts-folds", "tiny", "classes")]),
+            Section("bias", "Bias", self.shown("salience", "supports")),
             Section("pairs", "Pairs", [*map(Note, missing), Html(pictures)]),
         ]
 
     def files(self) -> dict[str, str]:
         """Return the same tables as files: one CSV each, whose first column is the mode, and all of them for LaTeX."""
-        mode, sheets = mode_text(self.runs), self.sheets.values()
-        texts = {f"toss-{sheet.name}.csv": sheet_csv(_with_mode(sheet, mode)) for sheet in sheets}
-        return {**texts, "toss.tex": f"% {latex_comment(mode)}\n" + "\n".join(map(sheet_tex, sheets))} if sheets else {}
+        mode = mode_text(self.runs)
+        files = sheet_files("toss", list(self.sheets.values()), [mode])
+        # A row of a CSV file is often read without the rest of the report.
+        return files | {f"toss-{name}.csv": sheet_csv(_with_mode(sheet, mode)) for name, sheet in self.sheets.items()}
+
+    def is_folded(self, sheet: Sheet) -> bool:
+        """Tell whether a table is folded away, as a long one of tiny cells is."""
+        return super().is_folded(sheet) or (sheet.name == "tiny" and len(sheet.rows) > MOST_TINY)
 
     def terminal(self) -> list[RenderableType]:
         """Return the scores, and what the summary below them is of."""
@@ -83,9 +88,6 @@ class TossPage(Page):
         texts = self.problems if sheet is None else [mode_text(self.runs), *self.problems]
         shown = [] if sheet is None else [sheet_terminal(without_counts(sheet))]
         return [*(Text(text, style="dim") for text in texts), *shown, Text(PAIRS_ASKED, style="bold")]
-
-    def _shown(self, *names: str) -> list[Part]:
-        return [_folded(self.sheets[name]) for name in names if name in self.sheets]
 
 
 def without_counts(sheet: Sheet) -> Sheet:
@@ -110,9 +112,3 @@ def _with_mode(sheet: Sheet, mode: str) -> Sheet:
     """Return a table as its file has it; the shares there are no percentages."""
     head = ("Mode", *(column.heading.removesuffix(", %") for column in sheet.columns))
     return replace(sheet, head=head, rows=tuple((mode, *row) for row in sheet.rows))
-
-
-def _folded(sheet: Sheet) -> Part:
-    is_folded = sheet.name in FOLDED or (sheet.name == "tiny" and len(sheet.rows) > MOST_TINY)
-    title = f"{sheet.caption.split('.')[0].split(',')[0]}, {count_text(len(sheet.rows), 'row')}"
-    return Fold(title, [sheet]) if is_folded else sheet

@@ -11,10 +11,10 @@ import polars as pl
 from rich.console import RenderableType
 
 from segarena.reports.charts import Curve, line_chart
-from segarena.reports.pages import Page, page
+from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.parts import Note, Section
 from segarena.reports.reading import Run
-from segarena.reports.renderers import latex_comment, sheet_csv, sheet_terminal, sheet_tex
+from segarena.reports.renderers import sheet_terminal
 from segarena.reports.series import Figure, panel_px
 from segarena.reports.series import figure as make_figure
 from segarena.reports.sheets import Sheet, Value
@@ -52,10 +52,9 @@ class DavisPage(Page):
         sheets = [summary_sheet(self.timed), sequence_sheet(self.timed)]
         curve = pl.concat([_curve_frame(one) for one in self.timed])
         return {
-            **{f"{sheet.name}.csv": sheet_csv(sheet) for sheet in sheets},
+            **sheet_files("davis", sheets, [mode_text(self.runs[0])], unprinted=("sequences",)),
             "davis-curve.csv": curve.write_csv(),
             "davis-frames.csv": pl.concat([one.report for one in self.timed]).write_csv(),
-            "davis.tex": f"% {latex_comment(mode_text(self.runs[0]))}\n{sheet_tex(sheets[0])}",
         }
 
     def terminal(self) -> list[RenderableType]:
@@ -98,7 +97,7 @@ def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
     ]
     after = [f"{name}@{number}" for number in dict.fromkeys((1, rounds))]
     return Sheet(
-        name="davis-summary",
+        name="summary",
         caption="The challenge's values. Quality is a mean over objects, time over samples.",
         head=(
             "Segmenter",
@@ -124,7 +123,7 @@ def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
     rows = [_sequence_row(one, sequence) for sequence in sequences for one in timed]
     first, last = (f"{metric_name(timed[0].metric)}@{number}" for number in (1, rounds))
     return Sheet(
-        name="davis-sequences",
+        name="sequences",
         caption="Means over the objects, samples and frames of each sequence.",
         head=(
             "Sequence",

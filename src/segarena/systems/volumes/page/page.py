@@ -9,10 +9,9 @@ from typing import Any
 from segarena.dialogue import Lift
 from segarena.records.configuration import UserUsed
 from segarena.registry import build, find
-from segarena.reports.pages import Page, page
-from segarena.reports.parts import Fold, Note, Part, Section
+from segarena.reports.pages import Page, page, sheet_files
+from segarena.reports.parts import Note, Section
 from segarena.reports.reading import Run
-from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import protocol_text
 from segarena.systems.volumes.page.challenge import challenge_sheets, is_cvpr2025
@@ -21,14 +20,13 @@ from segarena.systems.volumes.page.instances import instances_sheet
 from segarena.systems.volumes.page.runs import is_volumes, values_by_round, who_took_part
 from segarena.systems.volumes.page.tables import volume_sheets
 
-FOLDED = frozenset({"classes", "seconds", "cvpr2025-nsd"})
-
 
 @page("radioactive", "cvpr2025")
 class VolumesPage(Page):
     """Quality against what prompts cost, refinement, kinds of targets, instances; for all runs over volumes."""
 
     leaves_out = frozenset({"curves"})  # with the tables
+    folded = frozenset({"classes", "seconds", "cvpr2025-nsd"})
 
     @classmethod
     def applies(cls, run: Run) -> bool:
@@ -56,27 +54,21 @@ class VolumesPage(Page):
             return [Section("volumes", "Prompts and effort", mode)]
         values = values_by_round(self.runs)
         effort, rounds = effort_figures(self.runs, values), rounds_figures(self.runs, values)
-        challenge = self._shown("cvpr2025", "cvpr2025-dsc", "cvpr2025-nsd")
-        prompts = [*mode, *self._shown("prompts", "classes", "seconds"), *effort]
+        challenge = self.shown("cvpr2025", "cvpr2025-dsc", "cvpr2025-nsd")
+        prompts = [*mode, *self.shown("prompts", "classes", "seconds"), *effort]
         return [
             Section("challenge", "CVPR 2025", challenge),
             Section("volumes", "Prompts and effort", prompts),
-            Section("refinement", "Refinement", [*self._shown("refinement", "areas"), *rounds]),
-            Section("splits", "Kinds of targets", self._shown("splits")),
-            Section("noise", "Inexact boxes", self._shown("noise")),
-            Section("instances", "Instances", self._shown("instances") or [Note(self._made[1])]),
+            Section("refinement", "Refinement", [*self.shown("refinement", "areas"), *rounds]),
+            Section("splits", "Kinds of targets", self.shown("splits")),
+            Section("noise", "Inexact boxes", self.shown("noise")),
+            Section("instances", "Instances", self.shown("instances") or [Note(self._made[1])]),
         ]
 
     def files(self) -> dict[str, str]:
-        """Return the same tables as files: one CSV each, and all of them for LaTeX."""
-        texts = {f"volumes-{name}.csv": sheet_csv(sheet) for name, sheet in self.sheets.items()}
-        about = "".join(f"% {latex_comment(text)}\n" for text in mode_texts(self.runs))
-        lasting = [sheet_tex(sheet) for name, sheet in self.sheets.items() if name != "seconds"]
-        return {**texts, "volumes.tex": about + "\n".join(lasting)} if self.sheets else {}
-
-    def _shown(self, *names: str) -> list[Part]:
-        sheets = [self.sheets[name] for name in names if name in self.sheets]
-        return [Fold(sheet.caption, [sheet]) if sheet.name in FOLDED else sheet for sheet in sheets]
+        """Return the same tables as files: one CSV each, and for LaTeX all that last."""
+        # Seconds differ from run to run; all that is printed is to be the same when a run is repeated.
+        return sheet_files("volumes", list(self.sheets.values()), mode_texts(self.runs), unprinted=("seconds",))
 
 
 def mode_texts(runs: Sequence[Run]) -> list[str]:

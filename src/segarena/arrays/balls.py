@@ -31,5 +31,9 @@ def ball(radius: float, axes: int = 3) -> Mask:
 
 
 def disk(radius_px: float) -> NDArray[np.uint8]:
-    """Return `ball(radius_px, axes=2)` as uint8, the type in which OpenCV takes a structuring element."""
+    """Return `ball(radius_px, axes=2)` as uint8, the type in which OpenCV takes a structuring element.
+
+    >>> disk(1).dtype, disk(2.5).shape
+    (dtype('uint8'), (5, 5))
+    """
     return ball(radius_px, axes=2).view(np.uint8)

@@ -12,6 +12,11 @@ def band_width_px(shape: Shape, dilation_ratio: float = 0.02) -> int:
     """Return the width of the band in a frame of `shape`: a share of its diagonal, 1 pixel at least.
 
     Halves are rounded to the even number, as Python's `round` does and as Boundary IoU was published.
+
+    >>> band_width_px((480, 854))
+    20
+    >>> band_width_px((10, 10))
+    1
     """
     return max(1, round(dilation_ratio * math.hypot(*shape)))
 
@@ -21,6 +26,14 @@ def inner_band(mask: Mask, width_px: int) -> Mask:
 
     That is the mask without its erosion by `width_px` steps of a 3 x 3 (in a volume 3 x 3 x 3) square. Everything
     outside the array counts as not in the mask, so a crop that holds the whole mask gives the same band.
+
+    >>> import numpy as np
+    >>> inner_band(np.ones((5, 5), bool), 1).astype(int)
+    array([[1, 1, 1, 1, 1],
+           [1, 0, 0, 0, 1],
+           [1, 0, 0, 0, 1],
+           [1, 0, 0, 0, 1],
+           [1, 1, 1, 1, 1]])
 
     Args:
         mask: bool, any number of axes.

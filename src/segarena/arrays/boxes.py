@@ -15,6 +15,11 @@ Window: TypeAlias = tuple[slice, ...]
 def bounding_window(mask: Mask) -> Window:
     """Return the smallest window that holds every True pixel; slices 0:0 when there is none.
 
+    >>> mask = np.zeros((6, 9), bool)
+    >>> mask[2:4, 3] = True
+    >>> bounding_window(mask)
+    (slice(2, 4, None), slice(3, 4, None))
+
     Args:
         mask: bool, any number of axes.
     """
@@ -38,7 +43,11 @@ def bounding_window(mask: Mask) -> Window:
 
 
 def join_windows(first: Window, second: Window) -> Window:
-    """Return the smallest window that holds both; an empty one adds nothing."""
+    """Return the smallest window that holds both; an empty one adds nothing.
+
+    >>> join_windows((slice(0, 2),), (slice(5, 6),))
+    (slice(0, 6, None),)
+    """
     if is_empty(first):
         return second
     if is_empty(second):
@@ -48,13 +57,21 @@ def join_windows(first: Window, second: Window) -> Window:
 
 
 def intersect_windows(first: Window, second: Window) -> Window:
-    """Return the window of the pixels in both; an empty one (see `is_empty`) when there are none."""
+    """Return the window of the pixels in both; an empty one (see `is_empty`) when there are none.
+
+    >>> intersect_windows((slice(0, 5),), (slice(3, 9),))
+    (slice(3, 5, None),)
+    """
     pairs = zip(first, second, strict=True)
     return tuple(slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in pairs)
 
 
 def within_window(window: Window, outer: Window) -> Window:
-    """Return `window`, which lies in `outer`, in coordinates of a crop to `outer`."""
+    """Return `window`, which lies in `outer`, in coordinates of a crop to `outer`.
+
+    >>> within_window((slice(11, 13),), (slice(10, 20),))
+    (slice(1, 3, None),)
+    """
     return tuple(slice(w.start - o.start, w.stop - o.start) for w, o in zip(window, outer, strict=True))
 
 
@@ -68,7 +85,11 @@ def from_window(window: Window, outer: Window) -> Window:
 
 
 def window_start(window: Window) -> tuple[int, ...]:
-    """Return where the crop to `window` begins: add it to a position in the crop for that in the whole array."""
+    """Return where the crop to `window` begins: add it to a position in the crop for that in the whole array.
+
+    >>> window_start((slice(2, 5), slice(0, 7)))
+    (2, 0)
+    """
     return tuple(side.start for side in window)
 
 
@@ -82,10 +103,18 @@ def window_shape(window: Window) -> tuple[int, ...]:
 
 
 def grow_window(window: Window, margin: int, shape: tuple[int, ...]) -> Window:
-    """Return `window` with `margin` pixels more on every side, cut at the frame."""
+    """Return `window` with `margin` pixels more on every side, cut at the frame.
+
+    >>> grow_window((slice(2, 5), slice(0, 7)), 3, (10, 8))
+    (slice(0, 8, None), slice(0, 8, None))
+    """
     return tuple(slice(max(0, s.start - margin), min(n, s.stop + margin)) for s, n in zip(window, shape, strict=True))
 
 
 def is_empty(window: Window) -> bool:
-    """Tell whether `window` holds no pixel."""
+    """Tell whether `window` holds no pixel.
+
+    >>> is_empty((slice(4, 4), slice(0, 7)))
+    True
+    """
     return any(s.start >= s.stop for s in window)

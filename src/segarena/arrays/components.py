@@ -55,6 +55,13 @@ def grown_components(
 ) -> NDArray[np.integer[Any]]:
     """Return labels 1..N of a volume's components, parts that lie close together counting as one.
 
+    >>> parts = np.zeros((1, 1, 7), bool)
+    >>> parts[0, 0, [0, 2, 6]] = True
+    >>> grown_components(parts)[0, 0].tolist()
+    [1, 0, 2, 0, 0, 0, 3]
+    >>> grown_components(parts, dilation_voxels=1)[0, 0].tolist()
+    [1, 0, 1, 0, 0, 0, 2]
+
     Args:
         mask: bool (D, H, W).
         connectivity: which voxels are neighbours.

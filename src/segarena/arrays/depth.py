@@ -26,6 +26,10 @@ def deepest_voxels(mask: Mask) -> DeepestVoxels | None:
     A voxel's distance is the least, over all slices, of the distance in that slice at the voxel's row and column and
     the way to the slice. Only voxels that are deep enough within their own slice are looked at.
 
+    >>> deepest_voxels(np.ones((3, 3, 4), bool))
+    DeepestVoxels(positions=array([[1, 1, 1],
+           [1, 1, 2]]), squared_distance=4)
+
     Args:
         mask: bool, (D, H, W).
     """

@@ -99,6 +99,11 @@ def deepest_pixel(mask: Mask, *, forbidden: Iterable[tuple[int, ...]] = (), at_l
     It equals the first maximum of `squared_distance`, and in an image is found much sooner: a fast distance,
     right within 2 %, leaves few candidates, and each of those that is measured exactly rules out most others.
 
+    >>> deepest_pixel(np.ones((5, 9), bool))
+    DeepestPixel(position=(2, 2), squared_distance=9)
+    >>> deepest_pixel(np.ones((5, 9), bool), forbidden=[(2, 2)]).position
+    (2, 3)
+
     Args:
         mask: bool, any number of axes; the frame's border counts as an edge.
         forbidden: positions that must not be returned. They still belong to the mask: distances are as without.

@@ -44,5 +44,11 @@ def label_edges(labels: NDArray[Any]) -> Mask:
 
 
 def thin_label_edges(labels: NDArray[Any]) -> Mask:
-    """Return the edges of a label map (H, W) one pixel wide, as BSDS500 stores the boundaries of a segmentation."""
+    """Return the edges of a label map (H, W) one pixel wide, as BSDS500 stores the boundaries of a segmentation.
+
+    >>> thin_label_edges(np.array([[1, 1, 2, 2], [1, 1, 2, 2], [1, 1, 2, 2]])).astype(int)
+    array([[0, 1, 0, 0],
+           [0, 1, 0, 0],
+           [0, 1, 0, 0]])
+    """
     return thin(label_edges(labels))

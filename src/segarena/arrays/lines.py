@@ -18,6 +18,9 @@ def pixels_between(corners: NDArray[np.int64]) -> NDArray[np.int64]:
     Bresenham's line along the longer axis, along rows when both are equally long; half a pixel goes to the far side.
     Every segment holds both its ends, so inner corners come twice, and a single corner is one pixel.
 
+    >>> pixels_between(np.array([[0, 0], [1, 3]])).tolist()
+    [[0, 0], [0, 1], [1, 2], [1, 3]]
+
     Source: the DAVIS Interactive Challenge's masks of scribbles.
     """
     if len(corners) < 2:
@@ -37,6 +40,9 @@ def bezier(points: Points, samples: int) -> Points:
 
     The curve begins and ends exactly at the first and last point and touches none of the others: the more points, the
     smoother it is. One point gives itself, once.
+
+    >>> bezier(np.array([[0.0, 0.0], [4.0, 2.0], [0.0, 4.0]]), 3).tolist()
+    [[0.0, 0.0], [2.0, 2.0], [0.0, 4.0]]
 
     Args:
         points: (N, 2), N at least 1.

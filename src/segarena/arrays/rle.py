@@ -23,6 +23,9 @@ _LONGEST = 9  # bytes of one length: 63 bits
 def encode_rle(mask: Mask) -> bytes:
     """Return the run lengths of `mask`, row-major.
 
+    >>> list(encode_rle(np.array([[False, True], [True, False]])))
+    [1, 2, 1]
+
     Args:
         mask: bool, any number of axes; a mask without pixels is one run of 0.
 
@@ -37,6 +40,10 @@ def decode_rle(data: bytes, shape: Shape) -> Mask:
 
     Memory is taken only after the lengths were found to fit, so foreign data cannot ask for more than
     `shape` does.
+
+    >>> decode_rle(bytes([1, 2, 1]), (2, 2)).astype(int)
+    array([[0, 1],
+           [1, 0]])
 
     Raises:
         InvalidMask: the data ends inside a length, or the lengths do not add up to the pixels of `shape`.
@@ -53,7 +60,11 @@ def decode_rle(data: bytes, shape: Shape) -> Mask:
 
 
 def run_lengths(mask: Mask) -> NDArray[np.int64]:
-    """Return the lengths of the runs of `mask` in row-major order, the False run first (maybe 0)."""
+    """Return the lengths of the runs of `mask` in row-major order, the False run first (maybe 0).
+
+    >>> run_lengths(np.array([True, True, False])).tolist()
+    [0, 2, 1]
+    """
     flat = mask.ravel()
     changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
     lengths = np.diff(np.concatenate(([0], changes, [flat.size])))

@@ -27,7 +27,11 @@ class Runs(NamedTuple):
 
 
 def runs_of(mask: Mask, most: int) -> Runs | None:
-    """Find the runs plane by plane, so that no temporary is as large as the volume; give up where they are too many."""
+    """Find the runs plane by plane, so that no temporary is as large as the volume; give up where they are too many.
+
+    >>> runs_of(np.array([[[1, 1, 0, 1]]], bool), most=9)
+    Runs(planes=array([0, 0]), rows=array([0, 0]), starts=array([0, 3]), stops=array([2, 4]))
+    """
     _, height, width = mask.shape
     padded = np.zeros((height, width + 1), dtype=np.bool_)
     flat = padded.ravel()
@@ -48,7 +52,12 @@ def runs_of(mask: Mask, most: int) -> Runs | None:
 
 
 def touching(runs: Runs, shape: tuple[int, ...]) -> NDArray[np.int32]:
-    """Return the component of each run: runs are joined that touch in a neighbouring row or plane."""
+    """Return the component of each run: runs are joined that touch in a neighbouring row or plane.
+
+    >>> runs = runs_of(np.array([[[1, 1, 0, 1], [0, 0, 1, 0]]], bool), most=9)
+    >>> touching(runs, (1, 2, 4)).tolist()
+    [0, 0, 0]
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -69,7 +78,12 @@ def touching(runs: Runs, shape: tuple[int, ...]) -> NDArray[np.int32]:
 
 
 def drawn(runs: Runs) -> tuple[Window, Mask]:
-    """Return the voxels of `runs`, in the smallest window that holds them."""
+    """Return the voxels of `runs`, in the smallest window that holds them.
+
+    >>> window, mask = drawn(runs_of(np.array([[[0, 1, 1, 0]]], bool), most=9))
+    >>> window, mask.tolist()
+    ((slice(0, 1, None), slice(0, 1, None), slice(1, 3, None)), [[[True, True]]])
+    """
     planes, rows = (slice(int(axis.min()), int(axis.max()) + 1) for axis in (runs.planes, runs.rows))
     window = (planes, rows, slice(int(runs.starts.min()), int(runs.stops.max())))
     depth, height, width = window_shape(window)

@@ -30,13 +30,20 @@ Corners: TypeAlias = tuple[Pixel, Pixel]
 def spaced_slices(first: int, last: int, count: int) -> list[int]:
     """Return `count` slices at equal distances from `first` to `last`, each rounded down; ends included.
 
+    >>> spaced_slices(3, 10, 4)
+    [3, 5, 7, 10]
+
     Source: `linspace(first, last, count, dtype=int)`, whose floating-point steps are kept.
     """
     return [int(index) for index in np.linspace(first, last, count)]
 
 
 def nearest_slice(wanted: int, slices: Sequence[int]) -> int:
-    """Return the one of `slices`, sorted and not empty, that is nearest to `wanted`; of two, the lower one."""
+    """Return the one of `slices`, sorted and not empty, that is nearest to `wanted`; of two, the lower one.
+
+    >>> nearest_slice(5, [1, 4, 6])
+    4
+    """
     place = bisect_left(slices, wanted)
     around = slices[max(0, place - 1) : place + 1]
     return min(around, key=lambda index: abs(index - wanted))
@@ -47,6 +54,9 @@ def key_slices(slices: Sequence[int], count: int) -> list[int]:
 
     An evenly spaced slice that is not among `slices` is replaced by the nearest one that is; one slice may then
     come more than once.
+
+    >>> key_slices([2, 3, 4, 8, 9, 10], 3)
+    [2, 4, 10]
 
     Args:
         slices: those with foreground, sorted.
@@ -59,7 +69,11 @@ def key_slices(slices: Sequence[int], count: int) -> list[int]:
 
 
 def median_slice(slices: Sequence[int]) -> int:
-    """Return the median of `slices`, sorted and not empty, rounded down, or the nearest to it that is among them."""
+    """Return the median of `slices`, sorted and not empty, rounded down, or the nearest to it that is among them.
+
+    >>> median_slice([1, 2, 9])
+    2
+    """
     middle = len(slices) // 2
     median = slices[middle] if len(slices) % 2 else (slices[middle - 1] + slices[middle]) // 2
     return nearest_slice(median, slices)
@@ -67,6 +81,9 @@ def median_slice(slices: Sequence[int]) -> int:
 
 def interpolate_points(keys: Iterable[Position]) -> dict[int, Pixel]:
     """Return a pixel for every slice from the first key to the last, on straight lines from key to key.
+
+    >>> interpolate_points([(0, 0, 0), (2, 5, 8)])
+    {0: (0, 0), 1: (2, 4), 2: (5, 8)}
 
     Args:
         keys: (plane, row, column), in any order; of several in one plane the last one counts.
@@ -79,6 +96,9 @@ def interpolate_points(keys: Iterable[Position]) -> dict[int, Pixel]:
 
 def interpolate_boxes(keys: Iterable[tuple[Position, Position]]) -> dict[int, Corners]:
     """Return a box for every slice from the first key to the last; its corners move on straight lines.
+
+    >>> interpolate_boxes([((0, 0, 0), (1, 4, 4)), ((2, 2, 4), (3, 8, 8))])
+    {0: ((0, 0), (4, 4)), 1: ((1, 2), (6, 6)), 2: ((2, 4), (8, 8))}
 
     Args:
         keys: (start, stop) of boxes in single planes, both (plane, row, column), stop exclusive; in any order; of
@@ -103,19 +123,32 @@ def _interpolated(keys: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]
 
 
 def divide_half_even(numerators: NDArray[np.int64], denominator: int) -> NDArray[np.int64]:
-    """Return the nearest integers to `numerators / denominator`, halves to the even one, exactly."""
+    """Return the nearest integers to `numerators / denominator`, halves to the even one, exactly.
+
+    >>> divide_half_even(np.array([1, 3, 5, 7]), 2).tolist()
+    [0, 2, 2, 4]
+    """
     quotients, rests = np.divmod(numerators, denominator)
     return quotients + ((2 * rests > denominator) | ((2 * rests == denominator) & (quotients % 2 == 1)))
 
 
 def tight_box(mask: Mask) -> Corners | None:
-    """Return the smallest box that holds all of `mask`, (H, W); None when it is empty."""
+    """Return the smallest box that holds all of `mask`, (H, W); None when it is empty.
+
+    >>> tight_box(np.array([[0, 0, 0], [0, 1, 1]], bool))
+    ((1, 1), (2, 3))
+    """
     window = bounding_window(mask)
     return None if is_empty(window) else ((window[0].start, window[1].start), (window[0].stop, window[1].stop))
 
 
 def snapped_centre(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> Pixel | None:
     """Return the centre of the bounding box of the largest component, moved to the component's nearest pixel.
+
+    >>> ring = np.ones((3, 3), bool)
+    >>> ring[1, 1] = False
+    >>> snapped_centre(ring)
+    (0, 1)
 
     Args:
         mask: bool, (H, W).
@@ -141,6 +174,9 @@ def snapped_centre(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -
 def snapped_mean(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> Pixel | None:
     """Return the mean pixel of the largest component, moved to the component's nearest pixel.
 
+    >>> snapped_mean(np.array([[1, 1, 1, 1], [1, 0, 0, 0]], bool))
+    (0, 1)
+
     Arguments and result as `snapped_centre`.
     """
     component = largest_component(mask, ties=ties)
@@ -156,7 +192,11 @@ def snapped_mean(mask: Mask, *, ties: Ties = "last", origin: Pixel = (0, 0)) -> 
 
 
 def nearest_pixel(mask: Mask, wanted: Pixel) -> Pixel:
-    """Return the pixel of `mask`, (H, W) and not empty, nearest to `wanted`; of equals the first in raster order."""
+    """Return the pixel of `mask`, (H, W) and not empty, nearest to `wanted`; of equals the first in raster order.
+
+    >>> nearest_pixel(np.array([[1, 0, 0], [0, 0, 1]], bool), (1, 1))
+    (1, 2)
+    """
     row, column = wanted
     if 0 <= row < mask.shape[0] and 0 <= column < mask.shape[1] and mask[row, column]:
         return wanted

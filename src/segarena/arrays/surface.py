@@ -46,6 +46,14 @@ def surface(
 ) -> Surface:
     """Return the surface of `mask`; an empty mask has no elements.
 
+    >>> cube = np.zeros((5, 5, 5), bool)
+    >>> cube[1:4, 1:4, 1:4] = True
+    >>> window = (slice(1, 4),) * 3
+    >>> len(surface(cube, window, (1.0, 1.0, 1.0), convention="voxel-border").areas)
+    26
+    >>> round(float(surface(cube, window, (1.0, 1.0, 1.0)).areas.sum()), 2)
+    42.7
+
     Args:
         mask: bool, two or three axes, full frame.
         window: a window outside which the mask is False.
@@ -86,6 +94,9 @@ def element_areas(spacing: tuple[float, ...]) -> NDArray[np.float64]:
 
     A mask and its complement share their surface, so a pattern with more than half of the voxels inside has the area
     of its complement. The first and the last element are 0, all others positive.
+
+    >>> element_areas((1.0, 1.0))[[0, 1, 3, 15]].round(3).tolist()
+    [0.0, 0.707, 1.0, 0.0]
 
     Args:
         spacing: edge lengths along two axes (lengths of marching squares) or three.

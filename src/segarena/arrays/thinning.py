@@ -29,6 +29,11 @@ def thin(mask: Mask) -> Mask:
     looked at again, so a blob takes as long as its area and not its area times its width. What lies outside the array
     counts as False; no pixels give no pixels.
 
+    >>> thin(np.ones((3, 7), bool)).astype(int)
+    array([[0, 0, 0, 0, 0, 0, 0],
+           [0, 1, 1, 1, 1, 1, 0],
+           [0, 0, 0, 0, 0, 0, 0]])
+
     Args:
         mask: bool (H, W).
     """

@@ -26,6 +26,11 @@ def boundary_iou(
     The band of a mask is the mask without its erosion by `max(1, round(dilation_ratio * diagonal))` steps of a
     3 x 3 square; the frame's border counts as an edge.
 
+    >>> square = np.zeros((40, 40), bool)
+    >>> square[10:30, 10:30] = True
+    >>> boundary_iou(np.roll(square, 1, axis=1), square)
+    0.3333333333333333
+
     Args:
         prediction: bool (or 0 and 1), any number of axes.
         target: same shape.

@@ -13,6 +13,11 @@ from segarena.registry import metric
 def iou(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0) -> float:
     """Return intersection over union.
 
+    >>> iou([[1, 1, 0]], [[0, 1, 1]])
+    0.3333333333333333
+    >>> iou([[0]], [[0]])
+    1.0
+
     Args:
         prediction: bool (or 0 and 1), any number of axes.
         target: same shape.
@@ -28,6 +33,9 @@ def iou(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0)
 
 def dice(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0) -> float:
     """Return twice the intersection over the sum of both areas.
+
+    >>> dice([[1, 1, 0]], [[0, 1, 1]])
+    0.5
 
     Arguments, the empty case and errors are those of `iou`; dice = 2 iou / (1 + iou).
     """

@@ -37,6 +37,13 @@ def nsd(
 ) -> float:
     """Return the normalised surface Dice: the share of both surfaces that is at most `tolerance_mm` from the other.
 
+    >>> square = np.zeros((40, 40), bool)
+    >>> square[10:30, 10:30] = True
+    >>> nsd(np.roll(square, 1, axis=1), square, tolerance_mm=1.0)
+    1.0
+    >>> round(nsd(np.roll(square, 1, axis=1), square, tolerance_mm=0.5), 3)
+    0.5
+
     Args:
         prediction: bool (or 0 and 1), two or three axes.
         target: same shape.

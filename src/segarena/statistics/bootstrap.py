@@ -24,6 +24,8 @@ _DRAWS = 100  # at once, where there are few units: they stay in the cache, and 
 def check_bootstrap(repeats: int, level: float) -> None:
     """Refuse a bootstrap that gives no interval.
 
+    >>> check_bootstrap(2000, 0.95)
+
     Raises:
         InvalidInput: `repeats` below 1, or `level` not between 0 and 1.
     """

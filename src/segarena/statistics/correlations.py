@@ -33,6 +33,11 @@ def correlation_table(datasets: Sequence[Mapping[str, ArrayLike]], *, absolute: 
     A pair that has no correlation on a dataset, because one statistic is constant there, is averaged over the other
     datasets; the published code counts it as 0 on its first dataset and as undefined altogether on the others.
 
+    >>> table = correlation_table([{"auc": [0.7, 0.8, 0.9], "noc": [6.0, 5.0, 2.0]}])
+    >>> table.values.round(3)
+    array([[1.   , 0.961],
+           [1.   , 1.   ]])
+
     Args:
         datasets: for each dataset the values of each statistic, one per segmenter in the same order; at least two
             segmenters, the same statistics everywhere.

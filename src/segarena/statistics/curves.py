@@ -25,6 +25,10 @@ def hold_last(values_per_dialogue: Sequence[ArrayLike], rounds: int) -> Values:
 
     Rounds beyond `rounds` are left out. No dialogues give an array of 0 rows.
 
+    >>> hold_last([[0.5, 0.9], [0.4, 0.6, 0.8]], 3)
+    array([[0.5, 0.9, 0.9],
+           [0.4, 0.6, 0.8]])
+
     Args:
         values_per_dialogue: one sequence per dialogue, a value for each of its rounds, at least one.
         rounds: how many columns to return, at least 1.
@@ -46,6 +50,9 @@ def hold_last(values_per_dialogue: Sequence[ArrayLike], rounds: int) -> Values:
 
 def number_of_clicks(values: ArrayLike, threshold: float, *, limit: int | None = None) -> Values:
     """Return NoC: the first round whose value is at least `threshold`, `limit` when none is.
+
+    >>> number_of_clicks([[0.5, 0.9, 0.95], [0.3, 0.4, 0.5]], 0.9).tolist()
+    [2.0, 3.0]
 
     Args:
         values: (dialogues, rounds).
@@ -71,6 +78,11 @@ def number_of_failures(
 
     The sum over dialogues is the NoF of the papers, the mean is the share that failed.
 
+    >>> number_of_failures([[0.5, 0.9], [0.3, 0.4]], 0.9).tolist()
+    [0.0, 1.0]
+    >>> number_of_failures([[0.5, 0.9], [0.3, 0.4]], 0.9, solved_at_last="failure").tolist()
+    [1.0, 1.0]
+
     Args:
         values: (dialogues, rounds).
         threshold: compared with >=, exactly.
@@ -91,6 +103,9 @@ def number_of_failures(
 def area_under_curve(values: ArrayLike) -> Values:
     """Return AuC: trapezoids over rounds 1..n divided by n - 1; with one round, its value.
 
+    >>> area_under_curve([[0.0, 0.5, 1.0], [1.0, 1.0, 1.0]]).tolist()
+    [0.5, 1.0]
+
     Raises:
         InvalidInput: not an array (dialogues, rounds), or NaN.
     """
@@ -104,6 +119,9 @@ def area_under_curve(values: ArrayLike) -> Values:
 def area_over_all(values: ArrayLike) -> Values:
     """Return the sum of the trapezoids over all rounds, at most rounds - 1; 0 with one round.
 
+    >>> area_over_all([[0.0, 0.5, 1.0]]).tolist()
+    [1.0]
+
     Raises:
         InvalidInput: not an array (dialogues, rounds), or NaN.
 
@@ -115,6 +133,9 @@ def area_over_all(values: ArrayLike) -> Values:
 
 def area_over_last_five(values: ArrayLike) -> Values:
     """Return the sum of the trapezoids over the last five rounds, at most 4.
+
+    >>> area_over_last_five([[0.9, 0.0, 0.25, 0.5, 0.75, 1.0]]).tolist()
+    [2.0]
 
     Raises:
         InvalidInput: not an array (dialogues, rounds), fewer than five rounds, or NaN.
@@ -130,6 +151,9 @@ def area_over_last_five(values: ArrayLike) -> Values:
 
 def at_round(values: ArrayLike, k: int) -> Values:
     """Return the value after round `k`, counted from 1.
+
+    >>> at_round([[0.5, 0.9, 0.95]], 2).tolist()
+    [0.9]
 
     Raises:
         InvalidInput: not an array (dialogues, rounds), NaN, or `k` not within 1..rounds.

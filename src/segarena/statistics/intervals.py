@@ -75,6 +75,11 @@ def bootstrap_mean(
     With clusters, clusters are drawn with replacement and the mean is that of all their values. Values that are
     all equal give an interval of width 0; no values give NaN; one cluster gives the mean without an interval.
 
+    >>> bootstrap_mean([0.5, 0.5, 0.5, 0.5])
+    Interval(mean=0.5, low=0.5, high=0.5, n=4)
+    >>> bootstrap_mean([0.5, 0.9], clusters=["photograph", "photograph"])
+    Interval(mean=0.7, low=nan, high=nan, n=2)
+
     Args:
         values: (n,), finite.
         clusters: what each value belongs to, n hashable and sortable ids; None: each value by itself.
@@ -106,6 +111,10 @@ def paired_difference(
     tried when they are no more than `repeats`; otherwise `repeats` random ones, and p is (1 + hits) / (1 + repeats).
     No pairs give NaN everywhere; one cluster has p 1 and no interval.
 
+    >>> found = paired_difference([0.75, 0.5, 1.0], [0.5, 0.25, 0.75])
+    >>> found.difference, found.p_value, found.better
+    (0.25, 0.25, 1.0)
+
     Args:
         first: (n,) values of one segmenter.
         second: (n,) values of the other on the same targets, in the same order.
@@ -133,8 +142,8 @@ def paired_difference(
         high=high,
         p_value=_sign_flip_p(sums, repeats, rng),
         n=n,
-        better=np.count_nonzero(wins) / n if n else math.nan,
-        ties=np.count_nonzero(differences == 0) / n if n else math.nan,
+        better=float(np.mean(wins)) if n else math.nan,
+        ties=float(np.mean(differences == 0)) if n else math.nan,
     )
 
 

@@ -40,6 +40,12 @@ def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTests:
     Symmetric in the two samples and in the two coordinates; not in their direction, for quadrants include the
     lower border and not the upper, and only the lower left one takes the correction of 1 / n.
 
+    >>> square = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> ks2d(square, square).p_values.round(2).tolist()
+    [0.97]
+    >>> ks2d(square, [[8, 8], [8, 9], [9, 8], [9, 9]]).statistics.tolist()
+    [1.0]
+
     Args:
         sets: real (B, n, 2), or (n, 2) for a single set.
         points: real (m, 2).

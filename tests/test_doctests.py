@@ -1,0 +1,27 @@
+"""The examples in the docstrings of the shared arithmetic run, and every public function there has one."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+ROOMS = ("segarena.arrays", "segarena.metrics", "segarena.statistics")
+MODULES = [
+    module.name
+    for room in ROOMS
+    for module in pkgutil.iter_modules(importlib.import_module(room).__path__, prefix=f"{room}.")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_give_what_they_say(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_function_has_an_example(name):
+    functions = inspect.getmembers(importlib.import_module(name), inspect.isfunction)
+    own = {f.__name__: f.__doc__ or "" for _, f in functions if f.__module__ == name and not f.__name__.startswith("_")}
+    assert [name for name, text in own.items() if ">>>" not in text] == []

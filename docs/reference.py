@@ -1,12 +1,14 @@
 """Write what the program says of itself into the pages: `python docs/reference.py`. The tests say when a page is stale.
 
-Two kinds of blocks are written, wherever a page has them: the help of a command, between the fences of
-```text title="segarena NAME --help"```, and the options of plug-ins, between `<!-- options of KIND NAME, NAME -->` and
-`<!-- end of options -->`, each with the sentence that the docstring of the plug-in gives it.
+Three kinds of blocks are written, wherever a page has them: the help of a command, between the fences of
+```text title="segarena NAME --help"```; the plug-ins of a kind, one line each, between `<!-- plug-ins of KIND -->` and
+`<!-- end of plug-ins -->`; and the options of plug-ins, between `<!-- options of KIND NAME, NAME -->` and
+`<!-- end of options -->`. What is said of each comes from the docstrings.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +17,11 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.options import expected, options_of
-from segarena.registry import find
+from segarena.registry import find, names
 
 PAGES = Path(__file__).parent
 HELP = re.compile(r'(```text title="segarena ?(?P<command>[a-z -]*?) --help"\n)(?P<text>.*?)(```)', re.DOTALL)
+PLUGINS = re.compile(r"(<!-- plug-ins of (?P<kind>[a-z-]+) -->\n)(?P<text>.*?)(<!-- end of plug-ins -->)", re.DOTALL)
 OPTIONS = re.compile(
     r"(<!-- options of (?P<kind>[a-z-]+) (?P<names>[\w, -]+?) -->\n)(?P<text>.*?)(<!-- end of options -->)", re.DOTALL
 )
@@ -32,17 +35,27 @@ def help_text(command: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
-def options_table(kind: str, names: str) -> str:
+def plugins_table(kind: str) -> str:
+    """Return our plug-ins of a kind as a table in Markdown: the name, which leads to its section, and what it is."""
+    rows = [f"| {kind} | what it is |", "| --- | --- |"]
+    for name, factory in names(kind).items():
+        if factory.__module__.startswith("segarena."):
+            what = (inspect.getdoc(factory) or "").split("\n\n")[0]
+            rows.append(f"| [`{name}`](#{name}) | {' '.join(what.split())} |")
+    return "\n".join(rows) + "\n"
+
+
+def options_table(kind: str, written: str) -> str:
     """Return the options of plug-ins that have the same ones, as a table in Markdown.
 
     Raises:
         ValueError: they have different options, or a docstring says nothing of one.
     """
-    first, *others = (options_of(find(kind, name)) for name in names.split(", "))
+    first, *others = (options_of(find(kind, name)) for name in written.split(", "))
     if any([str(option) for option in other] != [str(option) for option in first] for other in others):
-        raise ValueError(f"{kind} {names}: expected plug-ins with the same options; give each a block of its own")
+        raise ValueError(f"{kind} {written}: expected plug-ins with the same options; give each a block of its own")
     if unsaid := [option.name for option in first if not option.meaning]:
-        raise ValueError(f"{kind} {names}: the docstring says nothing of {', '.join(unsaid)}; add it under Args")
+        raise ValueError(f"{kind} {written}: the docstring says nothing of {', '.join(unsaid)}; add it under Args")
     rows = ["| option | default | takes | meaning |", "| --- | --- | --- | --- |"]
     for option in first:
         default = "needed" if option.is_required else f"`{option.default!r}`"
@@ -54,6 +67,7 @@ def options_table(kind: str, names: str) -> str:
 def renewed(page: str) -> str:
     """Return a page with every block as the program says it now."""
     page = HELP.sub(lambda block: block[1] + help_text(block["command"]) + block[4], page)
+    page = PLUGINS.sub(lambda block: f"{block[1]}\n{plugins_table(block['kind'])}\n{block[4]}", page)
     return OPTIONS.sub(lambda block: f"{block[1]}\n{options_table(block['kind'], block['names'])}\n{block[5]}", page)
 
 
@@ -61,7 +75,7 @@ def pages() -> Iterator[tuple[Path, str, str]]:
     """Yield each page that has blocks: its file, its text, and its text as it should be."""
     for path in sorted(PAGES.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
-        if HELP.search(text) or OPTIONS.search(text):
+        if any(block.search(text) for block in (HELP, PLUGINS, OPTIONS)):
             yield path, text, renewed(text)
 
 

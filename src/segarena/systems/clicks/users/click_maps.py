@@ -94,7 +94,7 @@ def _without_clicked(error: ErrorWeights, turn: Turn) -> Weights:
 def uniform_clicker(
     *, low: float = 0.0, high: float = 1.0, groups: Groups = "exact", when_solved: WhenSolved = "stop"
 ) -> MapClicker:
-    """Return the user who clicks anywhere in the error (`UniformMap`); options are those of `MapClicker`."""
+    """Clicks anywhere in the error, every pixel being equally likely; options are those of `MapClicker`."""
     return MapClicker(UniformMap(), low=low, high=high, groups=groups, when_solved=when_solved)
 
 
@@ -107,7 +107,7 @@ def depth_clicker(
     groups: Groups = "exact",
     when_solved: WhenSolved = "stop",
 ) -> MapClicker:
-    """Return the user who clicks deep in the error (`DepthMap`).
+    """Clicks deep in the error, with probability proportional to depth.
 
     Args:
         border: what lies beyond the frame. "background": the frame is an edge. "object", as in the published distance

@@ -20,7 +20,7 @@ def group_clicker(
     groups: Groups = "exact",
     when_solved: WhenSolved = "stop",
 ) -> MapClicker:
-    """Return the user who clicks where a click model says that people click, within bounds of likelihood.
+    """Clicks where a click model expects people to click, within bounds of likelihood.
 
     All groups of one click model share it, and its map of the first round.
 

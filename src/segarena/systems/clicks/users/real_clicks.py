@@ -123,7 +123,7 @@ class RealFirst:
 
 @user("sampled-first")
 class SampledFirst:
-    """As many first clicks as real people made, drawn from a click model: what `RealFirst` is compared with.
+    """As many first clicks as real people made, drawn from a click model: what `real-first` is compared with.
 
     Args:
         clicks: path of the clicks table; only the number of clicks on each target is taken from it.

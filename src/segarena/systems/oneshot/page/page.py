@@ -103,8 +103,8 @@ def passes_text(runs: Sequence[Run]) -> str:
     if not queries:
         return ""
     return (
-        f"Encoder passes of all runs: {query_passes} for {count_text(queries, 'query image')}, {support_passes} for "
-        f"{count_text(supports, 'support')}; an image that is shown with another mask, or none, needs no further pass."
+        f"Encoder passes over all runs: {query_passes} for {count_text(queries, 'query image')}, {support_passes} for "
+        f"{count_text(supports, 'support')}; an image shown with another mask, or with none, needs no further pass."
     )
 
 

@@ -26,11 +26,11 @@ LEVEL_NAMES = {
     "L5": "L5 null mask ↓",
     "L6": "L6 empty ↓",
 }
-NEGATIVE_NOTE = "↓: the right answer is nothing, so low is good."
+NEGATIVE_NOTE = "↓: the right answer is an empty mask, so low is good."
 TINY_COLUMN = f"Classes with ≤ {TINY} query images"
 TINY_NOTE = (
-    f"Classes of a part with at most {TINY} distinct query images, whatever the number of pairs: they say more of "
-    "these images than of their kind. Fewest images first."
+    f"Classes of a part with at most {TINY} distinct query images, however many pairs: their values say more about "
+    "these images than about the class. Fewest images first."
 )
 
 

@@ -34,13 +34,13 @@ SALIENT = 0.5
 SCS_PAPER = "SCS paper"
 TIER_SCORES = {"query-complexity": ("LCA", "HCA"), COGNIZANCE: ("SCS", SCS_PAPER), "generalization": ("GS",)}
 SCORES_NOTE = (
-    "LCA, HCA: class mIoU of the four partitions, weighted towards easy and salient or hard and not salient queries. "
-    "SCS: IoU at the levels that show the class, 1 − IoU at those that do not. GS: class mIoU of far classes. Brackets "
-    "hold 95 % bootstrap intervals over query images; the leader of each score is set in bold."
+    "LCA and HCA: class mIoU of the four partitions, weighted towards easy, salient queries (LCA) or hard, non-salient "
+    "ones (HCA). SCS: IoU at the levels that show the class, 1 − IoU at those that do not. GS: class mIoU of distant "
+    "classes. Brackets hold 95 % bootstrap intervals over query images; the best of each score is in bold."
 )
 SUPPORTS_NOTE = (
-    "Always against the class of the query: where the support does not show it, high means that the support is not "
-    "looked at."
+    "Predictions are always scored against the class of the query: where the support does not show that class, a high "
+    "value means that the segmenter ignores the support."
 )
 
 ScoreKey: TypeAlias = tuple[Tier, str, int | None]
@@ -192,7 +192,7 @@ def _support_sheet(everyone: Sequence[Entry], settings: Settings) -> Sheet | Non
                 values = [_of_score(scores.get(fold)) for fold in (*folds, None)]
                 rows.append((tier.label, entry.segmenter, name, *values))
     head = ("Tier", "Segmenter", "Support", *(f"Fold {fold}, %" for fold in folds), "Mean, %")
-    caption = "Class mIoU with other supports than those of the pairs (TOSS, Table 2A)."
+    caption = "Class mIoU with supports other than those of the pairs (TOSS, Table 2A)."
     return (
         Sheet(name="supports", caption=caption, head=head, rows=tuple(rows), notes=(SUPPORTS_NOTE,)) if rows else None
     )

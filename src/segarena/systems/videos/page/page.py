@@ -66,12 +66,12 @@ def mode_text(run: Run) -> str:
     """Say by which rules the robot drew and the clock ran."""
     options = run.config.benchmark.options
     limit = options["seconds_per_object"]
-    time = "no limit of time" if limit is None else f"{limit:g} s for each object of a video"
-    judging = "judging and drawing included" if options["counts_judging"] else "judging and drawing apart"
+    time = "no time limit" if limit is None else f"{limit:g} s for each object of a video"
+    judging = "judging and drawing included" if options["counts_judging"] else "judging and drawing not counted"
     shown = metric_name(COLUMNS[options["metric"]])
     return (
-        f"{protocol_text(run)}. Robot with the parameters {options['preset']}, in the frame where {shown} is lowest; "
-        f"{time}, {judging}. What encoding took is part of the first interaction."
+        f"{protocol_text(run)}. The robot draws with the parameters {options['preset']}, in the frame where {shown} is "
+        f"lowest; {time}, {judging}. The time of encoding is part of the first interaction."
     )
 
 
@@ -98,7 +98,7 @@ def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
     after = [f"{name}@{number}" for number in dict.fromkeys((1, rounds))]
     return Sheet(
         name="summary",
-        caption="The challenge's values. Quality is a mean over objects, time over samples.",
+        caption="The challenge's values. Quality is averaged over objects, time over samples.",
         head=(
             "Segmenter",
             "Robot",
@@ -112,7 +112,7 @@ def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
             "Too late",
         ),
         rows=tuple(rows),
-        notes=("Brackets hold 95 % intervals: 1000 draws of whole sequences.",),
+        notes=("Brackets hold 95 % intervals from 1000 bootstrap draws of whole sequences.",),
     )
 
 
@@ -140,8 +140,8 @@ def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
         ),
         rows=tuple(row for row in rows if row),
         notes=(
-            f"Decay: what {metric_name(timed[0].metric)} after the last interaction loses from the first to the last "
-            "quarter of the frames. Seconds: mean time of all interactions of a sample.",
+            f"Decay: how much {metric_name(timed[0].metric)} after the last interaction drops from the first to the "
+            "last quarter of the frames. Seconds: mean time of all interactions with a sample.",
         ),
     )
 
@@ -173,8 +173,8 @@ def curves(timed: Sequence[TimedRun]) -> Figure | None:
         ),
     ]
     end_s = max(float(one.summary.time_s.max()) for one in timed)
-    rest = f" From there to {end_s:.4g} s, where it ends, it is level." if end_s > until_s else ""
-    caption = f"Bands: 95 % over sequences. The area is that of the curve against time.{rest}"
+    rest = f" From there it stays level until it ends at {end_s:.4g} s." if end_s > until_s else ""
+    caption = f"Bands are 95 % intervals over sequences. AUC is the area under the curve against time.{rest}"
     return make_figure("Quality against time and interactions", caption, charts)
 
 

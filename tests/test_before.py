@@ -4,6 +4,7 @@ Each archive in data/before holds a folder as that version left it, and in expec
 """
 
 import csv
+import json
 import zipfile
 from pathlib import Path
 
@@ -74,7 +75,9 @@ def test_the_same_command_goes_on_there(name, tmp_path):
     (folder / "run" / "records" / "000000.parquet").unlink()  # as if it had been stopped in the first sample
     run = segarena.evaluate(benchmark, out=folder / "run", **options)
     assert run.is_complete
-    assert run.records().head(before.height).equals(before)
+    again = run.records().head(before.height)
+    assert again.drop("prompts").equals(before.drop("prompts"))
+    assert list(map(json.loads, again["prompts"])) == list(map(json.loads, before["prompts"]))
 
 
 def nearest_line(scribbles, shape):

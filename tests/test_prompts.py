@@ -1,7 +1,5 @@
 """Prompts: what they cost, where they may lie, and how they look in a record."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 
 from segarena import Box, Click, ImageSample, Lasso, Limits, MaskPrompt, Scribble, Support
 from segarena.errors import InvalidPrompt
-from segarena.prompts import check_prompt, prompt_from_json, prompt_to_json
+from segarena.prompts import check_prompt
 
 MASK = np.eye(4, dtype=bool)
 SUPPORT = Support(ImageSample(id="example", image=np.zeros((4, 4, 3), dtype=np.uint8)), MASK)
@@ -46,43 +44,6 @@ scribbles = st.builds(
 )
 def test_a_prompt_costs_what_the_field_says(prompt, effort):
     assert prompt.effort == effort
-
-
-limits = st.builds(
-    lambda first, length, axis: Limits(first, first + length, axis),
-    coordinates,
-    st.integers(0, 50),
-    st.integers(0, 2),
-)
-lassos = st.builds(Lasso, st.lists(st.tuples(st.floats(0, 500), st.floats(0, 500)), min_size=3, max_size=5).map(tuple))
-
-
-@given(st.one_of(clicks, boxes, scribbles, limits, lassos))
-def test_a_prompt_comes_back_from_its_record(prompt):
-    assert prompt_from_json(json.loads(json.dumps(prompt_to_json(prompt)))) == prompt
-
-
-def test_masks_and_supports_leave_only_name_and_size():
-    assert prompt_to_json(MaskPrompt(MASK, object_id=2)) == {"kind": "mask", "area_px": 4, "object_id": 2}
-    assert prompt_to_json(SUPPORT) == {"kind": "support", "sample": "example", "area_px": 4}
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (
-            {"kind": "mask", "area_px": 4},
-            "kind 'mask' cannot be read back; expected click, box, limits, scribble or lasso",
-        ),
-        ({"kind": "click"}, "KeyError: 'position'"),
-        ({}, "KeyError: 'kind'"),
-        ({"kind": "click", "position": [1, 2], "colour": 3}, "unexpected keyword argument 'colour'"),
-        ({"kind": "scribble", "points": 3}, "TypeError"),
-    ],
-)
-def test_a_damaged_record_is_refused(data, message):
-    with pytest.raises(InvalidPrompt, match=message):
-        prompt_from_json(data)
 
 
 @given(clicks, st.tuples(st.integers(1, 500), st.integers(1, 500)))

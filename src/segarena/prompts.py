@@ -8,8 +8,8 @@ Table 1), a whole mask or support example 1 per mask given.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -155,49 +155,6 @@ def check_prompt(prompt: Prompt, shape: Shape) -> None:
         raise InvalidPrompt(f"{prompt.kind} at {_corners(prompt)} lies outside a sample of shape {shape}")
     if isinstance(prompt, Box) and any(a >= b for a, b in zip(prompt.start, prompt.stop, strict=True)):
         raise InvalidPrompt(f"box from {prompt.start} to {prompt.stop} is empty; stop is exclusive")
-
-
-def prompt_to_json(prompt: Prompt) -> dict[str, Any]:
-    """Return `prompt` as plain data for a record; masks and supports leave only their name and size."""
-    if isinstance(prompt, MaskPrompt):
-        return {
-            "kind": prompt.kind,
-            "area_px": int(np.count_nonzero(prompt.mask)),
-            "object_id": prompt.object_id,
-        }
-    if isinstance(prompt, Support):
-        return {
-            "kind": prompt.kind,
-            "sample": prompt.sample.id,
-            "area_px": int(np.count_nonzero(prompt.mask)),
-        }
-    return {"kind": prompt.kind, **asdict(prompt)}
-
-
-def prompt_from_json(data: dict[str, Any]) -> Drawn:
-    """Return the prompt drawn in the sample that `prompt_to_json` wrote.
-
-    Raises:
-        InvalidPrompt: another kind, or missing fields.
-    """
-    fields: dict[str, Any] = {key: value for key, value in data.items() if key != "kind"}
-    try:
-        match data["kind"]:
-            case "click":
-                return Click(tuple(fields.pop("position")), **fields)
-            case "box":
-                return Box(tuple(fields.pop("start")), tuple(fields.pop("stop")), **fields)
-            case "limits":
-                return Limits(**fields)
-            case "scribble":
-                return Scribble(tuple(tuple(point) for point in fields.pop("points")), **fields)
-            case "lasso":
-                return Lasso(tuple(tuple(point) for point in fields.pop("points")), **fields)
-            case other:
-                problem = f"kind {other!r} cannot be read back; expected click, box, limits, scribble or lasso"
-    except (KeyError, TypeError) as error:
-        problem = f"{type(error).__name__}: {error}"
-    raise InvalidPrompt(f"prompt {data}: {problem}")
 
 
 def _check_limits(limits: Limits, shape: Shape) -> None:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from segarena.arrays.boxes import bounding_window
+from segarena.prompts import Box, Click, Scribble
+from segarena.records.prompts import GivenMask
 from segarena.reports.overlays import VIEW_PX, jpeg_uri, outline, positions_of, prompt_marks, view_of
 
 
@@ -89,7 +91,7 @@ def test_the_photograph_is_the_crop_scaled_down_but_never_up():
 
 
 def click(row, column, positive=True):
-    return {"kind": "click", "position": [row, column], "is_positive": positive, "object_id": 1}
+    return Click((row, column), positive)
 
 
 def test_clicks_lie_at_the_centre_of_their_pixel_and_are_numbered_by_round():
@@ -103,12 +105,12 @@ def test_clicks_lie_at_the_centre_of_their_pixel_and_are_numbered_by_round():
 def test_boxes_and_scribbles_are_drawn_and_masks_are_not():
     view = view_of((96, 96), [(slice(0, 96), slice(0, 96))], [])
     prompts = [
-        {"kind": "box", "start": [10, 20], "stop": [31, 61], "object_id": 1},
-        {"kind": "scribble", "points": [[1, 1], [5, 9.5]], "is_positive": False, "object_id": 1},
-        {"kind": "mask", "area_px": 7, "object_id": 1},
+        Box((10, 20), (31, 61)),
+        Scribble(((1, 1), (5, 9.5)), is_positive=False),
+        GivenMask(7),
     ]
     marks = prompt_marks([prompts], view, is_large=False)
     assert 'x="102.5" y="52.5" width="200" height="100"' in marks
     assert 'points="7.5,7.5 50,27.5"' in marks
     assert positions_of(prompts[2]) == []
-    assert positions_of({"kind": "click", "position": [3, 10, 20]}) == [(10.0, 20.0)]
+    assert positions_of(Click((3, 10, 20))) == [(10.0, 20.0)]

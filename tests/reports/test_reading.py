@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -19,12 +17,24 @@ def test_dialogues_come_in_the_order_of_the_run_whatever_the_order_of_the_rows(m
 def test_values_prompts_and_attributes_are_read_back(make_run, make_dialogue):
     attributes = {"size": "small", "area_px": 12.5}
     path = make_run([make_dialogue("photo-0", "disc-0", "centre", [0.25, 0.5], label="a cat", attributes=attributes)])
-    (dialogue,) = read_runs([path])[0].dialogues
+    (run,) = read_runs([path])
+    (dialogue,) = run.dialogues
     assert dialogue.values["iou"] == (0.25, 0.5)
     assert dialogue.attributes == attributes
     assert dialogue.label == "a cat"
-    assert dialogue.kinds == {"click"}
-    assert [json.loads(text)[0]["position"] for text in dialogue.prompts] == [[11, 20], [12, 20]]
+    assert run.kinds == {"click"}
+    assert [click.position for (click,) in dialogue.prompts] == [(11, 20), (12, 20)]
+    assert dialogue.efforts == (1.0, 2.0)
+
+
+def test_curves_hold_the_last_value_and_leave_out_what_is_not_defined(make_run, make_dialogue):
+    said = [make_dialogue("photo-0", f"disc-{k}", "centre", v) for k, v in enumerate([[0.5, 0.6], [0.7, None], [0.9]])]
+    failed = make_dialogue("photo-1", "disc-0", "centre", [0.5], failure="no")
+    (run,) = read_runs([make_run([*said, failed])])
+    dialogues, values = run.curves("centre", "iou")
+    assert [dialogue.target for dialogue in dialogues] == ["disc-0", "disc-2"]
+    assert values.tolist() == [[0.5, 0.6, 0.6, 0.6], [0.9, 0.9, 0.9, 0.9]]
+    assert len(run.curves("centre", "dice")[0]) == len(run.curves("nobody", "iou")[0]) == 0
 
 
 def test_a_failed_dialogue_is_not_among_the_finished(make_run, make_dialogue):

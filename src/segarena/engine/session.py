@@ -23,7 +23,8 @@ from segarena.engine.rows import Row, Rows
 from segarena.engine.seeds import stream
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.objects import Judged, compare
-from segarena.prompts import Prompt, check_prompt, prompt_to_json
+from segarena.prompts import Prompt, check_prompt
+from segarena.records.prompts import prompts_text
 from segarena.roles import Metric, TimeBudget, Turn, User
 from segarena.samples import Sample, Target
 
@@ -263,7 +264,7 @@ class Session:
                 "attributes": json.dumps(dict(self.target.attributes), sort_keys=True),
                 "round": len(self.dialogue.rounds),
                 "effort": self.dialogue.effort,
-                "prompts": json.dumps([prompt_to_json(prompt) for prompt in prompts]),
+                "prompts": prompts_text(prompts),
                 **values,
                 "failure": failure,
             }

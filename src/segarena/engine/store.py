@@ -162,13 +162,13 @@ class RunFolder:
         """Return what metrics said of each object and frame, in the order of the samples."""
         return self.read("parts")
 
-    def read(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return "records", "timings", "masks" or "parts", or only those of `columns` that it has.
+    def read(self, table: str, columns: Sequence[str] | None = None, *, without: Sequence[str] = ()) -> pl.DataFrame:
+        """Return "records", "timings", "masks" or "parts", or only those of `columns` that it has, less some.
 
         Raises:
             StoreError: a file is damaged; it is named.
         """
-        return self._pieces.read(table, columns)
+        return self._pieces.read(table, columns, without=without)
 
 
 def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration) -> None:

@@ -12,10 +12,10 @@ a killed process left beside that is removed by the next one that holds the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import polars as pl
@@ -33,8 +33,8 @@ BLOCK = 256
 MOST_SAMPLES, MOST_BYTES = 256 * BLOCK, 64 << 20
 """When a run is finished, its pieces are joined up to this size; a stretch that is larger is cut in two."""
 
-_TRIES = 3
-"""Whoever reads while another process gathers may find a file gone, and looks again."""
+IsRead: TypeAlias = Callable[[str], bool]
+"""Whether a column is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,23 +81,19 @@ class Pieces:
             if frames[table].height or table not in ONLY_WITH_ROWS:
                 write_whole(self._loose_file(table, index), parquet_of(frames[table]))
 
-    def read(self, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return a table in the order of the samples, or only those of `columns` that it has.
+    def read(self, table: str, columns: Sequence[str] | None = None, *, without: Sequence[str] = ()) -> pl.DataFrame:
+        """Return a table in the order of the samples: all columns or those of `columns` that it has, less some.
 
         Raises:
             StoreError: a file is damaged, or one that the ledger names is missing.
         """
-        for _ in range(_TRIES - 1):
-            try:
-                return self._read(table, columns)
-            except FileNotFoundError:
-                continue
-        try:
-            return self._read(table, columns)
-        except FileNotFoundError as error:
-            raise StoreError(
-                f"{error.filename or self.folder / table} is missing; the same command makes its samples again"
-            ) from error
+
+        def is_read(name: str) -> bool:  # the sample tells where a row belongs
+            return name == "sample" or ((columns is None or name in columns) and name not in without)
+
+        rows = self._rows_found(table, is_read)
+        there = rows.columns if columns is None else [name for name in columns if name in rows.columns]
+        return rows.select(name for name in there if name not in without)
 
     def done(self) -> bytearray:
         """Return 1 for each sample that is done, 0 for the others: a look at the ledger and at one folder."""
@@ -176,7 +172,7 @@ class Pieces:
         name = self._new_name(first, stop)
         files: dict[str, str] = {}
         for table in TABLES:
-            frame = self._rows(table, inside, loose, None)
+            frame = self._rows(table, inside, loose, _everything)
             if frame.height or table not in ONLY_WITH_ROWS:
                 data = parquet_of(frame)
                 write_whole(self._piece_file(table, name), data)
@@ -187,37 +183,38 @@ class Pieces:
                 self._piece_file(table, old).unlink(missing_ok=True)
         self._remove_loose(loose)
 
-    def _read(self, table: str, columns: Sequence[str] | None) -> pl.DataFrame:
-        pieces, loose = self._standing(), self._loose()
-        if columns is not None and any(piece.without for piece in pieces.values()):
-            rows = self._rows(table, pieces, loose, ["sample", *columns])
-            return rows.select(name for name in columns if name in rows.columns)
-        return self._rows(table, pieces, loose, columns)
+    def _rows_found(self, table: str, is_read: IsRead, tries: int = 3) -> pl.DataFrame:
+        """Return all rows; another process may gather a file that was just found, so it is looked for again."""
+        try:
+            return self._rows(table, self._standing(), self._loose(), is_read)
+        except FileNotFoundError as error:
+            if tries > 1:
+                return self._rows_found(table, is_read, tries - 1)
+            lost = error.filename or self.folder / table
+            raise StoreError(f"{lost} is missing; the same command makes its samples again") from error
 
-    def _rows(
-        self, table: str, pieces: Mapping[str, Piece], loose: Sequence[int], columns: Sequence[str] | None
-    ) -> pl.DataFrame:
+    def _rows(self, table: str, pieces: Mapping[str, Piece], loose: Sequence[int], is_read: IsRead) -> pl.DataFrame:
         found: list[tuple[int, pl.DataFrame]] = []
         for name, piece in pieces.items():
             if table in piece.files:
-                found.append((piece.first, self._piece_rows(table, name, piece, columns)))
+                found.append((piece.first, self._piece_rows(table, name, piece, is_read)))
         for index in loose:
             if not _covering(pieces, index):
                 file = self._loose_file(table, index)
                 if table not in ONLY_WITH_ROWS or file.is_file():
-                    found.append((index, _read_file(file, columns, is_large=False)))
+                    found.append((index, _read_file(file, is_read, is_large=False)))
         frame = joined(table, [rows for _, rows in sorted(found, key=lambda one: one[0])])
         if any(piece.without for piece in pieces.values()):  # what was done again since lies behind its neighbours
             place = {sample: index for index, sample in enumerate(self.samples)}
             frame = frame.sort(pl.col("sample").replace_strict(place, return_dtype=pl.Int64), maintain_order=True)
         return frame
 
-    def _piece_rows(self, table: str, name: str, piece: Piece, columns: Sequence[str] | None) -> pl.DataFrame:
+    def _piece_rows(self, table: str, name: str, piece: Piece, is_read: IsRead) -> pl.DataFrame:
         file = self._piece_file(table, name)
         if file not in self._verified and sha256_of_file(file) != piece.files[table]:
             raise StoreError(f"{file} is damaged: its SHA-256 is not the one in {LEDGER}; delete it and run again")
         self._verified.add(file)
-        rows = _read_file(file, columns)
+        rows = _read_file(file, is_read)
         return rows.filter(~pl.col("sample").is_in([self.samples[i] for i in piece.without])) if piece.without else rows
 
     def _covered(self, pieces: Mapping[str, Piece], loose: Iterable[str]) -> bytearray:
@@ -287,18 +284,20 @@ def _loose_name(index: int) -> str:
     return f"{index:06d}.parquet"
 
 
+def _everything(_: str) -> bool:
+    return True
+
+
 def _covering(pieces: Mapping[str, Piece], index: int) -> bool:
     """Tell whether a piece has the sample at `index`."""
     return any(p.first <= index < p.stop and index not in p.without for p in pieces.values())
 
 
-def _read_file(file: Path, columns: Sequence[str] | None, *, is_large: bool = True) -> pl.DataFrame:
+def _read_file(file: Path, is_read: IsRead, *, is_large: bool = True) -> pl.DataFrame:
     try:
         # Of a small file, looking which columns it has takes longer than reading them all.
         rows = pl.scan_parquet(file) if is_large else pl.read_parquet(file).lazy()
-        there = rows.collect_schema().names()
-        wanted = there if columns is None else [name for name in dict.fromkeys(columns) if name in there]
-        return rows.select(wanted).collect()
+        return rows.select(filter(is_read, rows.collect_schema().names())).collect()
     except FileNotFoundError:
         raise
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segarena.arrays.boxes import Window, grow_window, is_empty, join_windows, window_shape
+from segarena.prompts import Box, Click, Lasso, Scribble
+from segarena.records.prompts import RecordedPrompt
 from segarena.reports.axes import px
 from segarena.samples import Labels, Mask
 
@@ -104,7 +106,7 @@ def outline(mask: Mask | Labels, view: View) -> str:
     return "".join(_closed(cv2.approxPolyDP(contour, 0.8, True).reshape(-1, 2) - 1) for contour in contours)
 
 
-def prompt_marks(rounds: Sequence[Sequence[Mapping[str, Any]]], view: View, *, is_large: bool) -> str:
+def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View, *, is_large: bool) -> str:
     """Return the prompts of all `rounds`; numbered in large pictures, the last round's stressed in small ones."""
     return "".join(
         _mark(prompt, view, number, is_large=is_large, is_last=number == len(rounds))
@@ -113,28 +115,28 @@ def prompt_marks(rounds: Sequence[Sequence[Mapping[str, Any]]], view: View, *, i
     )
 
 
-def positions_of(prompt: Mapping[str, Any]) -> list[tuple[float, float]]:
+def positions_of(prompt: RecordedPrompt) -> list[tuple[float, float]]:
     """Return the (row, column) positions that a recorded prompt names; none for masks and examples."""
-    match prompt.get("kind"):
-        case "click":
-            points = [prompt["position"]]
-        case "box":
-            points = [prompt["start"], [i - 1 for i in prompt["stop"]]]
-        case "scribble":
-            points = prompt["points"]
+    match prompt:
+        case Click(position=position):
+            points = [position]
+        case Box(start=start, stop=stop):
+            points = [start, [i - 1 for i in stop]]
+        case Scribble(points=drawn):
+            points = drawn
         case _:
             points = []
     return [(float(point[-2]), float(point[-1])) for point in points]
 
 
-def _mark(prompt: Mapping[str, Any], view: View, number: int, *, is_large: bool, is_last: bool) -> str:
+def _mark(prompt: RecordedPrompt, view: View, number: int, *, is_large: bool, is_last: bool) -> str:
     places = [view.place(*position) for position in positions_of(prompt)]
-    sign = "pos" if prompt.get("is_positive", True) else "neg"
+    sign = "neg" if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive else "pos"
     if not places:
         return ""
-    if prompt["kind"] == "click":
+    if isinstance(prompt, Click):
         return _click(*places[0], sign, number, is_large=is_large, is_last=is_last)
-    if prompt["kind"] == "box":
+    if isinstance(prompt, Box):
         (left, top), (right, bottom) = places
         size = f'width="{px(right - left)}" height="{px(bottom - top)}"'
         return f'<rect x="{px(left)}" y="{px(top)}" {size} class="drawn {sign}"/>'

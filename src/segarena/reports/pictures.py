@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from segarena.arrays.boxes import bounding_window
 from segarena.errors import PluginError
+from segarena.records.prompts import RecordedPrompt
 from segarena.reports.charts import sparkline
 from segarena.reports.overlays import View, jpeg_uri, outline, positions_of, prompt_marks, view_of
 from segarena.reports.reading import DialogueRecord, Run
@@ -93,7 +93,7 @@ class ImagePictures:
         """Return the photograph with target and prompts, then the predictions."""
         kept = {number: mask for number, mask in run.masks(dialogue.key).items() if mask.shape == sample.shape}
         masks = {number: kept[number] for number in evenly(sorted(kept), MOST_PANELS)}
-        rounds = [json.loads(text) for text in dialogue.prompts]
+        rounds = dialogue.prompts
         view = _view(sample, target, masks, rounds)
         statistic = area_statistic(run)
         metric, values = metric_name(statistic.metric), dialogue.values[statistic.metric]
@@ -137,7 +137,7 @@ def _html() -> Any:
 
 
 def _view(
-    sample: Sample, target: Target, masks: Mapping[int, Mask], rounds: Sequence[Sequence[Mapping[str, Any]]]
+    sample: Sample, target: Target, masks: Mapping[int, Mask], rounds: Sequence[Sequence[RecordedPrompt]]
 ) -> View:
     height, width = sample.shape
     windows = [bounding_window(mask > 0) for mask in (target.mask, *masks.values())]

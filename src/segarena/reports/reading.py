@@ -1,19 +1,18 @@
 """What the reports know of a run: its dialogues, read once from the run folder.
 
-This is the only module here that knows how records, timings and masks are laid out.
+With `segarena.reports.rounds` this is the only module here that knows how records, timings and masks are laid out.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
+from itertools import compress, groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,55 +23,12 @@ from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
 from segarena.records.configuration import RunConfiguration, plain_configuration
 from segarena.reports.naming import data_names, run_labels, told_apart
+from segarena.reports.rounds import DialogueRecord, Key, RoundTable, dialogues_of, read_rounds
 from segarena.roles import Statistic
 from segarena.samples import Mask
 from segarena.statistics.over_rounds import over_rounds
 
-_KEYS = {"benchmark", "dataset", "sample", "target", "label", "attributes", "user", "repeat", "round"}
-_NOT_METRICS = _KEYS | {"effort", "prompts", "failure"}
 _ORDER = ["user", "repeat", "round"]
-
-Key: TypeAlias = tuple[str, str, str, int]
-"""Sample, target, user, repeat."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DialogueRecord:
-    """One dialogue as the records tell it.
-
-    Attributes:
-        key: sample, target, user, repeat.
-        label: of the target.
-        attributes: of the target.
-        values: by metric column, one float per finished round; NaN where the metric was not defined.
-        prompts, efforts: JSON text of the prompts of each finished round, and interactions spent so far.
-        kinds: which kinds of prompts were given.
-        failure: why it ended early, None when it did not.
-    """
-
-    key: Key
-    label: str
-    attributes: Mapping[str, Any]
-    values: Mapping[str, tuple[float, ...]]
-    prompts: tuple[str, ...]
-    efforts: tuple[float, ...]
-    kinds: frozenset[str]
-    failure: str | None = None
-
-    @property
-    def sample(self) -> str:
-        """Sample id."""
-        return self.key[0]
-
-    @property
-    def target(self) -> str:
-        """Target id; empty when the whole sample failed."""
-        return self.key[1]
-
-    @property
-    def user(self) -> str:
-        """Name of the user; empty when the whole sample failed."""
-        return self.key[2]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,6 +43,8 @@ class Run:
         is_complete: whether every sample is done.
         done: how many samples are done.
         dialogues: all dialogues, failed ones too, in the order of samples, targets, users and repeats.
+        table: the rounds of all dialogues.
+        folder: where all this was read.
         thresholds: asked for beyond those of the benchmark.
     """
 
@@ -97,6 +55,7 @@ class Run:
     is_complete: bool
     done: int
     dialogues: tuple[DialogueRecord, ...]
+    table: RoundTable = field(repr=False)
     folder: RunFolder = field(repr=False)
     thresholds: tuple[float, ...] = ()
 
@@ -139,6 +98,24 @@ class Run:
         """Dialogues (or whole samples, with an empty target) that went wrong."""
         return tuple(dialogue for dialogue in self.dialogues if dialogue.failure is not None)
 
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """Which kinds of prompts were given in finished dialogues."""
+        return self.table.kinds_in(self.finished())
+
+    def curves(self, user: str, metric: str) -> tuple[Sequence[DialogueRecord], NDArray[np.float64]]:
+        """Return the dialogues of a user in which `metric` is defined in every round, and its values.
+
+        The values are (dialogues, rounds); dialogues that ended early hold their last value.
+        """
+        column, finished = self.table.metrics.get(metric), self.finished(user)
+        if column is None or not finished:
+            return (), np.empty((0, self.rounds))
+        firsts, lasts = np.array([(d.first, d.first + d.rounds - 1) for d in finished]).T
+        held = column[np.minimum(firsts[:, None] + np.arange(self.rounds), lasts[:, None])]
+        is_defined: NDArray[np.bool_] = np.isfinite(held).all(axis=1)
+        return tuple(compress(finished, is_defined.tolist())), held[is_defined]
+
     def finished(self, user: str | None = None) -> tuple[DialogueRecord, ...]:
         """Return the dialogues that did not fail, of one user or of all."""
         return self._finished.get(user, ())
@@ -147,7 +124,7 @@ class Run:
     def _finished(self) -> dict[str | None, tuple[DialogueRecord, ...]]:
         groups: dict[str | None, list[DialogueRecord]] = {None: []}
         for dialogue in self.dialogues:
-            if dialogue.failure is None and dialogue.values:
+            if dialogue.failure is None and dialogue.rounds:
                 groups[None].append(dialogue)
                 groups.setdefault(dialogue.user, []).append(dialogue)
         return {user: tuple(group) for user, group in groups.items()}
@@ -168,17 +145,23 @@ class Run:
 
     def seconds_per_round(self, user: str) -> NDArray[np.float64]:
         """Return the seconds of each round with `user`, ascending."""
-        rows = self.timings.filter((pl.col("round") > 0) & (pl.col("user") == user))
-        return np.sort(rows["predict_s"].to_numpy().astype(np.float64))
+        return self._seconds((pl.col("round") > 0) & (pl.col("user") == user))
 
     def encode_seconds(self) -> NDArray[np.float64]:
         """Return the seconds of each encoder pass, ascending."""
-        return np.sort(self.timings.filter(pl.col("round") == 0)["predict_s"].to_numpy().astype(np.float64))
+        return self._seconds(pl.col("round") == 0)
 
     @property
     def encodings_read(self) -> int:
         """Samples whose encoding was read from the cache; no encoder pass was made for them."""
-        return self.timings.filter(pl.col("round") < 0).height
+        return len(self._seconds(pl.col("round") < 0))
+
+    def _seconds(self, which: pl.Expr) -> NDArray[np.float64]:
+        return np.sort(self._timed.filter(which)["predict_s"].to_numpy().astype(np.float64))
+
+    @cached_property
+    def _timed(self) -> pl.DataFrame:
+        return self.folder.read("timings", ["user", "round", "predict_s"])
 
     @cached_property
     def _masks(self) -> pl.DataFrame:
@@ -225,50 +208,19 @@ def read_runs(paths: Sequence[str | Path], *, thresholds: Sequence[float] = ()) 
 
 
 def _read_run(folder: RunFolder, *, label: str, segmenter: str, data: str, thresholds: tuple[float, ...]) -> Run:
+    table = read_rounds(folder)
+    pending = len(folder.pending())
     return Run(
         label=label,
         segmenter=segmenter,
         data=data,
         config=folder.config,
-        is_complete=folder.is_complete,
-        done=len(folder.samples) - len(folder.pending()),
-        dialogues=tuple(_dialogues(folder.records(), folder.config)),
+        is_complete=not pending,
+        done=len(folder.samples) - pending,
+        dialogues=tuple(dialogues_of(table)),
+        table=table,
         folder=folder,
         thresholds=thresholds,
-    )
-
-
-def _dialogues(records: pl.DataFrame, config: RunConfiguration) -> Iterator[DialogueRecord]:
-    metrics = [column for column in records.columns if column not in _NOT_METRICS]
-    sample_order = {name: index for index, name in enumerate(config.dataset.samples)}
-    user_order = {user.written: index for index, user in enumerate(config.users)}
-
-    def place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        return (
-            sample_order.get(row["sample"], len(sample_order)),
-            row["sample"],
-            row["target"],
-            user_order.get(row["user"], len(user_order)),
-            row["repeat"],
-            row["round"],
-        )
-
-    rows = sorted(records.iter_rows(named=True), key=place)
-    for key, group in groupby(rows, key=lambda row: (row["sample"], row["target"], row["user"], row["repeat"])):
-        yield _dialogue(key, list(group), metrics)
-
-
-def _dialogue(key: Key, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> DialogueRecord:
-    good = [row for row in rows if row["failure"] is None]
-    return DialogueRecord(
-        key=key,
-        label=rows[0]["label"] or "",
-        attributes=json.loads(rows[0]["attributes"] or "{}"),
-        values={m: tuple(math.nan if row[m] is None else row[m] for row in good) for m in metrics} if good else {},
-        prompts=tuple(row["prompts"] for row in good),
-        efforts=tuple(float(row["effort"]) for row in good),
-        kinds=frozenset(prompt["kind"] for row in good for prompt in json.loads(row["prompts"])),
-        failure=next((row["failure"] for row in rows if row["failure"] is not None), None),
     )
 
 

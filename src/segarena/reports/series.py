@@ -58,7 +58,7 @@ def run_colours(runs: Sequence[Run]) -> list[tuple[str, int]]:
 
 def round_word(runs: Sequence[Run]) -> str:
     """Return "click" where nothing else was given, "round" otherwise."""
-    return "click" if all(d.kinds <= {"click"} for run in runs for d in run.finished()) else "round"
+    return "click" if all(run.kinds <= {"click"} for run in runs) else "round"
 
 
 def area_statistic(run: Run) -> Statistic:

@@ -11,9 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.reports.reading import DialogueRecord, Run
+from segarena.reports.reading import Run
 from segarena.roles import Statistic
-from segarena.statistics.curves import hold_last
 from segarena.statistics.intervals import Interval, PairedDifference, bootstrap_mean, paired_difference
 from segarena.statistics.over_rounds import over_rounds, statistic_values
 
@@ -84,14 +83,13 @@ def target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, 
 
     Dialogues that failed, or in which the metric was not defined in some round, are left out.
     """
-    dialogues = [d for d in run.finished(user) if _is_defined(d, statistic.metric)]
+    dialogues, curves = run.curves(user, statistic.metric)
     if not dialogues:
         return {}
-    curves = hold_last([d.values[statistic.metric] for d in dialogues], run.rounds)
     values = statistic_values(statistic, curves, run.config.benchmark.options)
     groups: defaultdict[TargetKey, list[float]] = defaultdict(list)
     for dialogue, value in zip(dialogues, values.tolist(), strict=True):
-        groups[(dialogue.sample, dialogue.target)].append(value)
+        groups[dialogue.key[:2]].append(value)
     return {key: math.fsum(group) / len(group) for key, group in groups.items()}
 
 
@@ -152,11 +150,10 @@ def curve_intervals(run: Run, user: str, metric: str) -> list[Interval]:
 
 def noc_counts(run: Run, user: str, statistic: Statistic) -> tuple[NDArray[np.int64], int]:
     """Return how many dialogues needed 1, 2, ... rounds, and how many never got there."""
-    dialogues = [d for d in run.finished(user) if _is_defined(d, statistic.metric)]
+    dialogues, curves = run.curves(user, statistic.metric)
     counts = np.zeros(run.rounds, dtype=np.int64)
     if not dialogues:
         return counts, 0
-    curves = hold_last([d.values[statistic.metric] for d in dialogues], run.rounds)
     solved = (curves >= statistic.threshold).any(axis=1)
     needed = statistic_values(statistic, curves)[solved].astype(np.int64)
     return counts + np.bincount(needed - 1, minlength=run.rounds), int((~solved).sum())
@@ -231,8 +228,3 @@ def _timing_row(run: Run, user: str) -> TimingRow:
 
 def _quantile(values: NDArray[np.float64], share: float) -> float:
     return float(np.quantile(values, share)) if len(values) else math.nan
-
-
-def _is_defined(dialogue: DialogueRecord, metric: str) -> bool:
-    values = dialogue.values.get(metric, ())
-    return bool(values) and all(map(math.isfinite, values))

@@ -6,7 +6,6 @@ Who is who stands in the benchmark's options: `base`, `groups` from least to mos
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -132,7 +131,7 @@ def first_values(run: Run, users: Sequence[str], metric: str = "iou") -> dict[Ta
 def first_positions(run: Run, user: str, key: TargetKey) -> list[tuple[float, float]]:
     """Return the (row, column) of each first click of `user` on a target, repeats and failed dialogues too."""
     first = [dialogue.prompts[0] for dialogue in run.about(*key, user) if dialogue.prompts]
-    return [position for text in first for prompt in json.loads(text) for position in positions_of(prompt)]
+    return [position for prompts in first for prompt in prompts for position in positions_of(prompt)]
 
 
 def mean_first_mask(run: Run, users: Sequence[str], key: TargetKey) -> NDArray[np.float64] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from segarena.errors import InvalidInput
+from segarena.records.prompts import GivenSupport, RecordedPrompt
 from segarena.reports.reading import Run
 from segarena.systems.oneshot.scoring.counts import counts_of_records
 from segarena.systems.oneshot.scoring.runs import RunsScore, scores_of_runs
@@ -97,7 +97,8 @@ def settings_of(run: Run) -> Settings:
 
 def mode_text(runs: Sequence[Run]) -> str:
     """Say in one line by which conventions all tables were made, and how many examples were shown."""
-    shown = sorted({count for run in runs for d in run.finished() for count in map(_supports, d.prompts)})
+    given = {len(_names(prompts)) for run in runs for d in run.finished() for prompts in d.prompts}
+    shown = sorted(given)
     shots = "" if not shown else f", K = {shown[0]}" + (f" to {shown[-1]}" if len(shown) > 1 else "")
     return f"{runs[0].config.benchmark.protocol} protocol, {settings_of(runs[0]).mode}{shots}"
 
@@ -158,7 +159,9 @@ def score_tier(
 def images(runs: Sequence[Run]) -> tuple[int, int, int, int]:
     """Return how many query images, passes over them, supports, and passes over their images all runs have."""
     queries = {(run.label, d.sample) for run in runs for d in run.finished()}
-    shown = {(run.label, name) for run in runs for d in run.finished() for text in d.prompts for name in _names(text)}
+    shown = {
+        (run.label, name) for run in runs for d in run.finished() for prompts in d.prompts for name in _names(prompts)
+    }
     passes = [run.timings.filter(pl.col("round") == 0) for run in runs]
     own = sum(table.filter(pl.col("target") == "").height for table in passes)
     return len(queries), own, len(shown), sum(table.height for table in passes) - own
@@ -180,9 +183,5 @@ def _is_asked(told: Mapping[str, Any]) -> bool:
     return told.get("level") not in NEGATIVE and kind_of(str(told.get("list", ""))) in ("", "normal")
 
 
-def _supports(text: str) -> int:
-    return len(_names(text))
-
-
-def _names(text: str) -> list[str]:
-    return [prompt["sample"] for prompt in json.loads(text) if prompt["kind"] == "support"]
+def _names(prompts: Sequence[RecordedPrompt]) -> list[str]:
+    return [prompt.sample for prompt in prompts if isinstance(prompt, GivenSupport)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,6 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.arrays.rle import decode_rle
+from segarena.prompts import Lasso, Scribble
+from segarena.records.prompts import GivenSupport, RecordedPrompt
 from segarena.reports.axes import Frame, px
 from segarena.reports.charts import colour_class
 from segarena.reports.overlays import View, jpeg_uri, outline
@@ -52,7 +53,7 @@ class VideoPictures:
         """Return the target's frames, and below them some predictions with what was drawn just before."""
         kept = {number: mask for number, mask in kept_labels(run, dialogue.key).items() if mask.shape == sample.shape}
         rounds = evenly(sorted(kept), ROWS)
-        prompts = [json.loads(text) for text in dialogue.prompts]
+        prompts = dialogue.prompts
         frames = shown_frames(len(sample.frames), [prompts[number - 1] for number in rounds])
         height, width = sample.frame_shape
         view = View((slice(0, height), slice(0, width)), WIDTH_PX / width)
@@ -60,7 +61,7 @@ class VideoPictures:
         return str(
             _html().strip(
                 anchor,
-                f"{title}{len(dialogue.prompts)} interactions",
+                f"{title}{dialogue.rounds} interactions",
                 view,
                 [(frame, jpeg_uri(sample.frames[frame], view)) for frame in frames],
                 [colour_class(number) for number in range(target.objects)],
@@ -111,9 +112,9 @@ def frame_values(run: Run, key: Key, round_: int) -> NDArray[np.float64]:
     return rows.group_by("frame").agg(value).sort("frame")["value"].to_numpy()
 
 
-def shown_frames(count: int, prompts: Sequence[Sequence[Mapping[str, Any]]]) -> list[int]:
+def shown_frames(count: int, prompts: Sequence[Sequence[RecordedPrompt]]) -> list[int]:
     """Return which frames are shown: those that were drawn in, and of the others some, evenly spread."""
-    drawn = sorted({int(point[0]) for given in prompts for prompt in given for point in prompt.get("points", ())})
+    drawn = sorted({int(point[0]) for given in prompts for prompt in given for point in _points(prompt)})
     chosen = evenly(drawn, COLUMNS - 1)
     while len(chosen) < min(COLUMNS, count):
         chosen.append(
@@ -122,7 +123,7 @@ def shown_frames(count: int, prompts: Sequence[Sequence[Mapping[str, Any]]]) -> 
     return sorted(chosen)
 
 
-def _frame(view: View, frame: int, labels: Labels | Mask, prompts: Sequence[Mapping[str, Any]]) -> ShownFrame:
+def _frame(view: View, frame: int, labels: Labels | Mask, prompts: Sequence[RecordedPrompt]) -> ShownFrame:
     numbers = [int(number) for number in np.unique(labels[frame]).tolist() if number]
     lines = [(_colour(prompt), _line(prompt, frame, view)) for prompt in prompts]
     return ShownFrame(
@@ -132,15 +133,20 @@ def _frame(view: View, frame: int, labels: Labels | Mask, prompts: Sequence[Mapp
     )
 
 
-def _colour(prompt: Mapping[str, Any]) -> str:
-    return colour_class(int(prompt["object_id"]) - 1) if prompt["object_id"] else "ground"
+def _colour(prompt: RecordedPrompt) -> str:
+    number = 0 if isinstance(prompt, GivenSupport) else prompt.object_id
+    return colour_class(number - 1) if number else "ground"
 
 
-def _line(prompt: Mapping[str, Any], frame: int, view: View) -> str:
+def _line(prompt: RecordedPrompt, frame: int, view: View) -> str:
     """Return the points of what was drawn in a frame; a single one twice, so that it shows."""
-    points = [point for point in prompt.get("points", ()) if int(point[0]) == frame]
+    points = [point for point in _points(prompt) if int(point[0]) == frame]
     places = [view.place(point[1], point[2]) for point in points[:: _step(points)]]
     return " ".join(f"{px(x)},{px(y)}" for x, y in [*places, *places[-1:]])
+
+
+def _points(prompt: RecordedPrompt) -> Sequence[Sequence[float]]:
+    return prompt.points if isinstance(prompt, (Scribble, Lasso)) else ()
 
 
 def _step(points: Sequence[Any]) -> int:
@@ -154,7 +160,7 @@ def _row(
     view: View,
     frames: Sequence[int],
     labels: Labels,
-    prompts: Sequence[Mapping[str, Any]],
+    prompts: Sequence[RecordedPrompt],
 ) -> ShownRow:
     values = frame_values(run, dialogue.key, number)
     return ShownRow(
@@ -165,15 +171,13 @@ def _row(
     )
 
 
-def _chart(
-    values: NDArray[np.float64], number: int, frames: Sequence[int], prompts: Sequence[Mapping[str, Any]]
-) -> str:
+def _chart(values: NDArray[np.float64], number: int, frames: Sequence[int], prompts: Sequence[RecordedPrompt]) -> str:
     """Return J&F of each frame after an interaction, with the frames that were drawn in."""
     frame = Frame(160, 88, f"J&F of each frame after interaction {number}", left=4, right=4, top=4, bottom=4)
     x_scale, y_scale = frame.x_scale(0, max(1, len(values) - 1)), frame.y_scale(0, 1)
     for level in (0.0, 0.5, 1.0):
         frame.line(4, y_scale(level), 156, y_scale(level), "axis" if level == 0 else "grid")
-    for drawn in sorted({int(prompt["points"][0][0]) for prompt in prompts if prompt.get("points")}):
+    for drawn in sorted({int(points[0][0]) for points in map(_points, prompts) if points}):
         frame.line(x_scale(drawn), 4, x_scale(drawn), 84, "mark")
     path = "L".join(f"{px(x_scale(place))} {px(y_scale(value))}" for place, value in enumerate(values))
     frame.draw(f'<path d="M{path}" class="curve c0"/>' if path else "")

@@ -123,6 +123,6 @@ def timed_runs(runs: Sequence[Run]) -> list[TimedRun]:
 
 
 def _rounds(dialogues: Sequence[DialogueRecord]) -> pl.DataFrame:
-    lines = [(*d.key[:2], d.key[3], number + 1) for d in dialogues for number in range(max(1, len(d.prompts)))]
+    lines = [(*d.key[:2], d.key[3], number + 1) for d in dialogues for number in range(max(1, d.rounds))]
     kinds = (pl.String, pl.String, pl.Int32, pl.Int32)
     return pl.DataFrame(lines, schema=list(zip(_KEYS, kinds, strict=True)), orient="row")

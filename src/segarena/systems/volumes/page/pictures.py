@@ -7,8 +7,7 @@ sagittal ones. Pixels are square in mm.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, join_windows
+from segarena.prompts import Box, Click, Lasso, Limits, Scribble
+from segarena.records.prompts import RecordedPrompt
 from segarena.reports.axes import px
 from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline
 from segarena.reports.pictures import pictures
@@ -96,7 +97,7 @@ class VolumePictures:
         last = max(masks, default=0)
         truth = target.mask > 0
         guess: Mask = masks[last] > 0 if last else np.zeros(sample.shape, dtype=np.bool_)
-        prompts = [prompt for text in dialogue.prompts for prompt in json.loads(text)]
+        prompts = [prompt for prompts in dialogue.prompts for prompt in prompts]
         levels = contrast(sample.voxels)
         shown = [
             _shown(cut, sample.voxels, levels, truth, guess, prompts)
@@ -107,7 +108,7 @@ class VolumePictures:
             f"{metric_name(m)} {v[-1]:.3f}" for m, v in dialogue.values.items() if m in ("dice", "nsd") and v
         )
         effort = f"{dialogue.efforts[-1]:g} interactions" if dialogue.efforts else ""
-        words = f"{title}{told} after {count_text(len(dialogue.prompts), 'round')}, {effort}"
+        words = f"{title}{told} after {count_text(dialogue.rounds, 'round')}, {effort}"
         return str(_html().strip(words, shown, is_kept=bool(last)))
 
 
@@ -126,7 +127,7 @@ class ShownSlice:
 
 
 def slices_of(
-    truth: Mask, guess: Mask, prompts: Sequence[Mapping[str, Any]], spacing_mm: tuple[float, float, float]
+    truth: Mask, guess: Mask, prompts: Sequence[RecordedPrompt], spacing_mm: tuple[float, float, float]
 ) -> list[Slice]:
     """Return the slice along each axis through the middle of the target's voxels; of an empty one the volume's."""
     seen = join_windows(bounding_window(truth), bounding_window(guess))
@@ -171,7 +172,7 @@ def _shown(
     levels: tuple[float, float],
     truth: Mask,
     guess: Mask,
-    prompts: Sequence[Mapping[str, Any]],
+    prompts: Sequence[RecordedPrompt],
 ) -> ShownSlice:
     height, width = (max(1, round(length)) for length in cut.size)
     view = View((slice(0, height), slice(0, width)), 1.0)
@@ -201,44 +202,43 @@ def _large(mask: Mask, size: tuple[int, int]) -> Mask:
     return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)) > 0
 
 
-def _corners(prompt: Mapping[str, Any]) -> list[Sequence[float]]:
-    match prompt.get("kind"):
-        case "click":
-            return [prompt["position"]]
-        case "box":
-            return [prompt["start"], [i - 1 for i in prompt["stop"]]]
-        case "scribble" | "lasso":
-            return list(prompt["points"])
+def _corners(prompt: RecordedPrompt) -> list[Sequence[float]]:
+    match prompt:
+        case Click(position=position):
+            return [position]
+        case Box(start=start, stop=stop):
+            return [start, [i - 1 for i in stop]]
+        case Scribble(points=points) | Lasso(points=points):
+            return list(points)
         case _:
             return []
 
 
-def _is_on(shown: Slice, prompt: Mapping[str, Any]) -> bool:
+def _is_on(shown: Slice, prompt: RecordedPrompt) -> bool:
     """Tell whether a prompt meets the slice; limits do when they can be seen on it."""
-    if prompt.get("kind") == "limits":
-        return int(prompt["axis"]) != shown.axis
+    if isinstance(prompt, Limits):
+        return prompt.axis != shown.axis
     along = [point[shown.axis] for point in _corners(prompt)]
     return bool(along) and min(along) - 0.5 <= shown.index <= max(along) + 0.5
 
 
-def _mark(shown: Slice, prompt: Mapping[str, Any], *, is_faint: bool) -> str:
-    sign = ("pos" if prompt.get("is_positive", True) else "neg") + (" faint" if is_faint else "")
-    match prompt.get("kind"):
-        case "click":
-            return _click(*shown.place(prompt["position"]), sign)
-        case "box":
-            right, bottom = shown.place([i - 0.5 for i in prompt["start"]])
-            left, top = shown.place([i - 0.5 for i in prompt["stop"]])
+def _mark(shown: Slice, prompt: RecordedPrompt, *, is_faint: bool) -> str:
+    is_off = isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive
+    sign = ("neg" if is_off else "pos") + (" faint" if is_faint else "")
+    match prompt:
+        case Click(position=position):
+            return _click(*shown.place(position), sign)
+        case Box(start=start, stop=stop):
+            right, bottom = shown.place([i - 0.5 for i in start])
+            left, top = shown.place([i - 0.5 for i in stop])
             corner = f'x="{px(left)}" y="{px(top)}" width="{px(right - left)}" height="{px(bottom - top)}"'
             return f'<rect {corner} class="drawn {sign}"/>'
-        case "scribble" | "lasso":
-            points = [*prompt["points"], *(prompt["points"][:1] if prompt["kind"] == "lasso" else ())]
+        case Scribble(points=drawn) | Lasso(points=drawn):
+            points = [*drawn, *(drawn[:1] if isinstance(prompt, Lasso) else ())]
             line = " ".join(f"{px(x)},{px(y)}" for x, y in map(shown.place, points))
             return f'<polyline points="{line}" class="drawn {sign}" stroke-linecap="round"/>'
-        case "limits" if int(prompt["axis"]) != shown.axis:
-            return "".join(
-                _limit(shown, int(prompt["axis"]), end) for end in (prompt["first"] - 0.5, prompt["last"] + 0.5)
-            )
+        case Limits(first=first, last=last, axis=axis) if axis != shown.axis:
+            return "".join(_limit(shown, axis, end) for end in (first - 0.5, last + 0.5))
         case _:
             return ""
 

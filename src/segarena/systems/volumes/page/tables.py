@@ -222,7 +222,7 @@ def effort_of(values: pl.DataFrame, *, user: str, segmenter: str) -> Value:
 
 def corrects(runs: Sequence[Run], user: str, segmenter: str) -> bool:
     """Tell whether this user ever gave a second round of prompts."""
-    return any(len(d.prompts) > 1 for run in runs if run.segmenter == segmenter for d in run.finished(user))
+    return any(d.rounds > 1 for run in runs if run.segmenter == segmenter for d in run.finished(user))
 
 
 def noise_families(runs: Sequence[Run]) -> dict[str, dict[int, str]]:

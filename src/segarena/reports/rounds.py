@@ -1,0 +1,167 @@
+"""The rounds of a run as columns, and its dialogues as stretches of them.
+
+A run may have millions of rounds, so what belongs to a dialogue is looked up in the columns when somebody asks.
+Prompts, which take more room than all other columns together, are read when the first of them is wanted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from segarena.engine.store import RunFolder
+from segarena.records.prompts import RecordedPrompt, read_prompts
+from segarena.records.tables import COLUMNS
+
+Key: TypeAlias = tuple[str, str, str, int]
+"""Sample, target, user, repeat."""
+
+_DIALOGUE = ["sample", "target", "user", "repeat"]
+_KIND = r'"kind": ?"(\w+)"'
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DialogueRecord:
+    """One dialogue as the records tell it: a stretch of a run's table, looked into when it is asked.
+
+    Attributes:
+        key: sample, target, user, repeat.
+        label: of the target.
+        attributes: of the target.
+        rounds: how many were finished.
+        failure: why it ended early, None when it did not.
+        first, table: where its rounds stand.
+    """
+
+    key: Key
+    label: str
+    attributes: Mapping[str, Any]
+    rounds: int
+    failure: str | None
+    first: int = field(repr=False)
+    table: RoundTable = field(repr=False)
+
+    @property
+    def values(self) -> Mapping[str, tuple[float, ...]]:
+        """By metric column, one float per finished round; NaN where the metric was not defined."""
+        if not self.rounds:
+            return {}
+        return {name: tuple(column[self._stretch].tolist()) for name, column in self.table.metrics.items()}
+
+    @property
+    def efforts(self) -> tuple[float, ...]:
+        """Interactions spent so far, after each finished round."""
+        return tuple(self.table.efforts[self._stretch].tolist())
+
+    @property
+    def prompts(self) -> tuple[tuple[RecordedPrompt, ...], ...]:
+        """The prompts of each finished round."""
+        return tuple(map(read_prompts, self.table.prompts[self._stretch]))
+
+    @property
+    def _stretch(self) -> slice:
+        return slice(self.first, self.first + self.rounds)
+
+    @property
+    def sample(self) -> str:
+        """Sample id."""
+        return self.key[0]
+
+    @property
+    def target(self) -> str:
+        """Target id; empty when the whole sample failed."""
+        return self.key[1]
+
+    @property
+    def user(self) -> str:
+        """Name of the user; empty when the whole sample failed."""
+        return self.key[2]
+
+
+@dataclass(frozen=True, eq=False)
+class RoundTable:
+    """The rounds of a run.
+
+    Attributes:
+        folder: of the run.
+        rows: a row per round: samples and users in the order of the run, then targets, repeats and rounds; what failed
+            comes last in its dialogue.
+        metrics: the values by column, NaN where a metric was not defined.
+    """
+
+    folder: RunFolder
+    rows: pl.DataFrame
+    metrics: Mapping[str, NDArray[np.float64]]
+
+    @cached_property
+    def efforts(self) -> NDArray[np.float64]:
+        """Interactions spent so far."""
+        return self.rows["effort"].to_numpy().astype(np.float64)
+
+    @cached_property
+    def prompts(self) -> pl.Series:
+        """The prompts of each round, as written."""
+        key = [*_DIALOGUE, "round"]
+        texts = self.folder.read("records", [*key, "prompts"])
+        return self.rows.select(key).join(texts, on=key, how="left", maintain_order="left")["prompts"]
+
+    def kinds_in(self, dialogues: Sequence[DialogueRecord]) -> frozenset[str]:
+        """Return the kinds of all prompts that were given in some dialogues."""
+        stretches = [np.arange(d.first, d.first + d.rounds) for d in dialogues]
+        texts = self.prompts[np.concatenate(stretches)] if stretches else self.prompts.head(0)
+        # As most rounds hold the same kinds, what is left of the texts is little.
+        return frozenset(texts.str.extract_all(_KIND).unique().explode().drop_nulls().str.extract(_KIND).to_list())
+
+
+def read_rounds(folder: RunFolder) -> RoundTable:
+    """Read the rounds of a run, without prompts."""
+    records = folder.read("records", without=["prompts", "benchmark", "dataset"])
+    samples = {name: place for place, name in enumerate(folder.samples)}
+    users = {user.written: place for place, user in enumerate(folder.config.users)}
+    order = [
+        pl.col("sample").replace_strict(samples, default=len(samples), return_dtype=pl.Int64),
+        pl.col("sample"),
+        pl.col("target"),
+        pl.col("user").replace_strict(users, default=len(users), return_dtype=pl.Int64),
+        pl.col("repeat"),
+        pl.col("failure").is_not_null(),
+        pl.col("round"),
+    ]
+    rows = records.sort(order)
+    names = [name for name in rows.columns if name not in COLUMNS["records"]]
+    metrics = {name: rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in names}
+    return RoundTable(folder, rows.drop(names), metrics)
+
+
+def dialogues_of(table: RoundTable) -> Iterator[DialogueRecord]:
+    """Yield the dialogues in the order of their rounds."""
+    attributes: dict[str, Mapping[str, Any]] = {}
+    found = (
+        table.rows.with_row_index("first")
+        .group_by(_DIALOGUE, maintain_order=True)
+        .agg(
+            pl.col("label", "attributes", "first").first(),
+            pl.col("failure").is_null().sum().alias("rounds"),
+            pl.col("failure").drop_nulls().first(),
+        )
+    )
+    for sample, target, user, repeat, label, told, first, rounds, failure in found.iter_rows():
+        text = told or "{}"
+        if text not in attributes:
+            attributes[text] = json.loads(text)
+        yield DialogueRecord(
+            key=(sample, target, user, repeat),
+            label=label or "",
+            attributes=attributes[text],
+            rounds=rounds,
+            failure=failure,
+            first=first,
+            table=table,
+        )

@@ -52,6 +52,13 @@ def anchors(path):
     return {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip()) for heading in headings}
 
 
+def options_of_benchmark(command, arguments):
+    """Return the options that `run` and `plan` have beside their own when a benchmark is named."""
+    benchmark = names("benchmark").get(arguments[1]) if command in ("run", "plan") else None
+    declared = [] if benchmark is None else inspect.signature(benchmark).parameters
+    return {f"--{name.replace('_', '-')}" for name in declared}
+
+
 def commands():
     """Return every command with its options, e.g. {"data check": {...}}."""
     found = {}
@@ -143,7 +150,7 @@ def test_commands_in_shell_blocks_exist(path):
             command = " ".join(arguments[: 2 if " ".join(arguments[:2]) in known else 1])
             assert command in known, line
             options = {argument for argument in arguments if argument.startswith("-")}
-            assert options <= known[command], line
+            assert options <= known[command] | options_of_benchmark(command, arguments), line
 
 
 def test_python_blocks_can_be_compiled():

@@ -6,6 +6,7 @@ the defaults, `segarena list` and the command line show them with the sentences 
 
 from __future__ import annotations
 
+import ast
 import difflib
 import inspect
 import re
@@ -13,6 +14,7 @@ import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from segarena.errors import InvalidInput
@@ -25,7 +27,7 @@ Protocol: TypeAlias = Literal["careful", "published"]
 
 _CALLED_CAREFUL_BEFORE = ("segarena", "corrected")
 
-_WORDS: dict[Any, str] = {bool: "True or False", int: "a whole number", float: "a number", str: "text", None: "None"}
+_WORDS: dict[Any, str] = {bool: "True or False", int: "a whole number", float: "a number", str: "text", Path: "text"}
 _SEQUENCES = (list, tuple, Sequence, Collection, Iterable)
 
 
@@ -101,6 +103,18 @@ def find_fault(factory: Callable[..., Any], given: Mapping[str, Any]) -> str:
     return next(filter(None, faults), "")
 
 
+def from_text(option: Option, texts: Sequence[str]) -> Any:
+    """Return the value of an option that a command line gave once or several times.
+
+    Text is kept where the option takes text; `3`, `0.5`, `(0, 3)`, `true` and `none` are read where it takes those.
+    What fits nowhere stays text, for the registry to refuse.
+    """
+    if len(texts) == 1:
+        value = _read(texts[0], option.hint)
+        return [value] if not _fits(value, option.hint) and _fits([value], option.hint) else value
+    return [_read(text, _item_of(option.hint)) for text in texts]
+
+
 def in_todays_words(written: Any) -> Any:
     """Return options or a run's description with today's word for the careful protocol, which had several before."""
     if isinstance(written, Mapping):
@@ -133,7 +147,7 @@ def choices(hint: Any) -> tuple[Any, ...]:
     hint = _plain_hint(hint)
     if get_origin(hint) is Literal:
         return get_args(hint)
-    return tuple(value for inner in get_args(hint) for value in choices(inner))
+    return tuple(dict.fromkeys(value for inner in get_args(hint) for value in choices(inner)))
 
 
 def expected(hint: Any) -> str:
@@ -173,7 +187,26 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, hint)
     if origin in _SEQUENCES or hint in _SEQUENCES:
         return isinstance(value, (list, tuple)) and _items_fit(value, origin, inner)
+    if inspect.isclass(hint) and issubclass(hint, PurePath):
+        return isinstance(value, str)
     return isinstance(value, dict) if _is_mapping(origin or hint) else True
+
+
+def _read(text: str, hint: Any) -> Any:
+    """Return the literal that a text is, if that fits; the text otherwise."""
+    try:
+        value = ast.literal_eval({"true": "True", "false": "False", "none": "None"}.get(text.lower(), text))
+    except (SyntaxError, ValueError):
+        return text
+    return value if _fits(value, hint) else text
+
+
+def _item_of(hint: Any) -> Any:
+    """Return what each item of a list has to be, where an annotation allows a list."""
+    hint = _plain_hint(hint)
+    if _is_union(get_origin(hint)):
+        return Union[tuple(_item_of(one) for one in get_args(hint))]  # noqa: UP007 -- put together here
+    return get_args(hint)[0] if get_origin(hint) in _SEQUENCES else hint
 
 
 def _items_fit(values: Sequence[Any], origin: Any, inner: tuple[Any, ...]) -> bool:

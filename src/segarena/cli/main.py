@@ -8,6 +8,7 @@ import typer
 
 from segarena.cli import data, demo, listing, plan, report, run, segment
 from segarena.cli.commands import add_commands
+from segarena.cli.options import TakesOptionsOfBenchmark
 from segarena.version import __version__
 
 app = typer.Typer(
@@ -21,8 +22,8 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("list")(listing.list_plugins)
-app.command("plan")(plan.plan)
-app.command("run")(run.run)
+app.command("plan", cls=TakesOptionsOfBenchmark)(plan.plan)
+app.command("run", cls=TakesOptionsOfBenchmark)(run.run)
 app.command("report")(report.report)
 app.command("segment", cls=segment.TakesPairs)(segment.segment)
 app.add_typer(data.app, name="data")

@@ -7,32 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from segarena.cli import options as what
-from segarena.terminal.exits import one_line_errors
+from segarena.cli.options import takes_what_to_run
 
 if TYPE_CHECKING:
     from segarena.engine.forecast import Forecast
 
 
+@takes_what_to_run(leaves_out=("out",))
 def plan(
-    benchmark: what.BenchmarkName = None,
-    segmenter: what.SegmenterName = None,
-    dataset: what.DatasetName = None,
-    user: what.Users = None,
-    metric: what.Metrics = None,
-    click_model: what.ClickModel = None,
-    clicks: what.Clicks = None,
-    prompts: what.Prompts = None,
-    refine: what.Refine = None,
-    rounds: what.Rounds = None,
-    workers: what.Workers = None,
-    limit: what.Limit = None,
-    repeats: what.Repeats = None,
-    seed: what.Seed = None,
-    time_limit: what.TimeLimit = None,
-    cache: what.Cache = None,
-    cache_gb: what.CacheGb = None,
-    config: what.Config = None,
+    asked: dict[str, Any],
     samples: Annotated[int, typer.Option(help="How many samples to time, spread over the dataset.")] = 3,
 ) -> None:
     """Estimate what a run will cost: passes, hours, memory and disk, from a few of its samples.
@@ -41,41 +24,15 @@ def plan(
 
         segarena plan rclicks --segmenter grabcut --dataset demo --workers 8
     """
-    given = {
-        "benchmark": benchmark,
-        "segmenter": segmenter,
-        "dataset": dataset,
-        "users": user,
-        "metrics": metric,
-        "click_model": click_model,
-        "clicks": clicks,
-        "prompts": prompts,
-        "refine": refine,
-        "rounds": rounds,
-        "out": None,
-        "workers": workers,
-        "limit": limit,
-        "repeats": repeats,
-        "seed": seed,
-        "time_limit_s": time_limit,
-        "cache": cache,
-        "cache_gb": cache_gb,
-    }
-    with one_line_errors():
-        asked = what.gather(config, given)
-        asked.pop("out", None)
-        _show(_forecast(timed=samples, **asked), asked)
-
-
-def _forecast(benchmark: str, **options: Any) -> Forecast:
     from segarena.engine.forecast import forecast
 
     with Console(stderr=True).status("timing samples") as status:
-        return forecast(
-            what.with_own(benchmark, options),
+        cost = forecast(
+            timed=samples,
             on_sample=lambda done, tried: status.update(f"timing samples: {done} of {tried} done"),
-            **options,
+            **asked,
         )
+    _show(cost, asked)
 
 
 def _show(cost: Forecast, asked: dict[str, Any]) -> None:

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from segarena.cli import options as what
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.cli.options import takes_what_to_run
+from segarena.terminal.exits import FAILURES
 from segarena.terminal.running import run_and_show
 
-_INTERRUPTED = "stopped; finished samples are kept, and the same command goes on where it was"
 
-
+@takes_what_to_run(interrupted="stopped; finished samples are kept, and the same command goes on where it was")
 def run(
-    benchmark: what.BenchmarkName = None,
-    segmenter: what.SegmenterName = None,
-    dataset: what.DatasetName = None,
-    user: what.Users = None,
-    metric: what.Metrics = None,
-    click_model: what.ClickModel = None,
-    clicks: what.Clicks = None,
-    prompts: what.Prompts = None,
-    refine: what.Refine = None,
-    rounds: what.Rounds = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder of the run. If it holds this run already, it goes on there."),
-    ] = None,
-    workers: what.Workers = None,
-    limit: what.Limit = None,
-    repeats: what.Repeats = None,
-    seed: what.Seed = None,
-    time_limit: what.TimeLimit = None,
-    cache: what.Cache = None,
-    cache_gb: what.CacheGb = None,
+    asked: dict[str, Any],
     retry_failed: Annotated[bool, typer.Option(help="Do samples again in which something failed.")] = False,
-    config: what.Config = None,
 ) -> None:
     """Judge a segmenter by a benchmark, and keep every round as a record.
 
@@ -51,31 +28,10 @@ def run(
 
         segarena run radioactive -s grabcut -d "nifti-folder(path='scans')" --prompts 3b-inter --refine scribble
 
+    Every benchmark has options of its own: `segarena run rclicks --help` shows them below these.
+
     Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid);
     2: refused, with one line why; 130: interrupted.
     """
-    given = {
-        "benchmark": benchmark,
-        "segmenter": segmenter,
-        "dataset": dataset,
-        "users": user,
-        "metrics": metric,
-        "click_model": click_model,
-        "clicks": clicks,
-        "prompts": prompts,
-        "refine": refine,
-        "rounds": rounds,
-        "out": out,
-        "workers": workers,
-        "limit": limit,
-        "repeats": repeats,
-        "seed": seed,
-        "time_limit_s": time_limit,
-        "cache": cache,
-        "cache_gb": cache_gb,
-    }
-    with one_line_errors(_INTERRUPTED):
-        asked = what.gather(config, given)
-        failures = run_and_show(what.with_own(asked.pop("benchmark"), asked), retry_failed=retry_failed, **asked)
-    if failures:
+    if run_and_show(retry_failed=retry_failed, **asked):
         raise typer.Exit(FAILURES)

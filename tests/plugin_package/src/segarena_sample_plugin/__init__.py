@@ -1,9 +1,14 @@
-"""Four plug-ins in one module; importing it registers them."""
+"""Five plug-ins in one module; importing it registers them."""
+
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
-from segarena import Click, ImageSample, Target
-from segarena.registry import dataset, metric, segmenter, user
+from segarena import Benchmark, Click, ImageSample, Statistic, Target
+from segarena.registry import benchmark, dataset, metric, segmenter, user
+
+Look = Literal["once", "twice"]
 
 
 @segmenter("sample-disc")
@@ -74,3 +79,23 @@ class Squares:
 
     def check(self):
         return []
+
+
+@benchmark("sample-steps")
+def steps(*, reach: float = 0.5, looks: Look | Sequence[Look] = "once", rounds: int = 2) -> Benchmark:
+    """Judge by area, after some looks.
+
+    Args:
+        reach: how far a look goes.
+        looks: how often one looks: "once" or "twice"; several are several.
+        rounds: the most rounds of a dialogue.
+    """
+    return Benchmark(
+        name="sample-steps",
+        users=("first=sample-first-pixel",),
+        metrics=("iou", "sample-area-error"),
+        rounds=rounds,
+        summary=(Statistic(name="IoU", kind="at_round", round=1),),
+        dataset="sample-squares(count=2)",
+        options={"reach": reach, "looks": [looks] if isinstance(looks, str) else list(looks)},
+    )

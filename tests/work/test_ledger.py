@@ -76,6 +76,13 @@ def test_other_work_is_refused_and_the_difference_named(path):
     assert done(path, {"seed": 0, "options": {"sizes": (1, 2)}}) == {"a": 1}
 
 
+def test_other_work_of_which_nothing_is_done_is_forgotten(path):
+    note(path)
+    with Ledger(path, {"seed": 1}) as ledger:
+        ledger.add("a")
+    assert read_ledger(path) == ({"seed": 1}, {"a": None})
+
+
 def test_a_ledger_in_use_is_refused(path):
     with Ledger(path, WORK), pytest.raises(RunConflict, match="in use by another process"):
         Ledger(path, WORK)

@@ -86,13 +86,13 @@ class ProgressBar:
     def _describe(self, stage: _Stage, state: Progress) -> str:
         elapsed_s = time.monotonic() - stage.started
         here = state.done - state.resumed
-        if not here:
-            return f"{state.resumed} done before" if state.resumed else "starting"
-        left_s = elapsed_s / here * (state.units - state.done)
         amount = state.counts[self._rate] if self._rate else here
+        if not (here or amount):
+            return f"{state.resumed} done before" if state.resumed else "starting"
         speed = amount / elapsed_s if elapsed_s > 0 else 0.0
+        left = f", {duration_text(elapsed_s / here * (state.units - state.done))} left" if here else ""
         failed = f", {state.failures} failed" if state.failures else ""
-        return f"{speed:.1f} {self._rate or self._unit}/s, {duration_text(left_s)} left{failed}"
+        return f"{speed:.1f} {self._rate or self._unit}/s{left}{failed}"
 
 
 @dataclass(slots=True)

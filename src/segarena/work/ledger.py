@@ -17,13 +17,13 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
 from segarena.errors import RunConflict, StoreError
-from segarena.files.whole import cannot_write
+from segarena.files.whole import cannot_write, write_whole
 
 FORMAT = 1
 _CRC = b',"crc":"%08x"}'
@@ -104,19 +104,21 @@ class Ledger:
     def _load(self, path: Path, file: BinaryIO, identity: Any) -> None:
         data = file.read()
         whole = data.rfind(b"\n") + 1
-        file.truncate(whole)
-        if not whole:
-            self._append({"ledger": FORMAT, "identity": identity})
-            self.sync()
+        existing, self.done = _parse(path, data[:whole]) if whole else (None, {})
+        if self.done:
+            refuse_other(path, existing, identity)
+        if existing == identity:
+            file.truncate(whole)
             return
-        existing, self.done = _parse(path, data[:whole])
-        refuse_other(path, existing, identity)
+        # New, or of other work of which nothing is done.
+        file.truncate(0)
+        self._append({"ledger": FORMAT, "identity": identity})
+        self.sync()
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         if self._file is None or self.path is None:
             return
-        body = _encode(entry).encode()[:-1]
-        line = body + _CRC % zlib.crc32(body) + b"\n"
+        line = _line(entry)
         end = self._file.seek(0, os.SEEK_END)
         try:
             # Unbuffered, and a write may take less than it was given when the disk runs full.
@@ -140,6 +142,27 @@ def read_ledger(path: Path) -> tuple[Any, dict[str, Any]]:
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     return _parse(path, data[: data.rfind(b"\n") + 1])
+
+
+def upgrade_ledger(path: Path, read: Callable[[list[Any]], tuple[Any, dict[str, Any]]]) -> None:
+    """Make a ledger of a file of JSON lines in which an earlier version noted what was done; leave a ledger as it is.
+
+    Args:
+        path: the file, which need not exist.
+        read: gives identity and finished units of these lines.
+
+    Raises:
+        StoreError: it cannot be written, or the lines are not what was expected.
+    """
+    lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
+    if not lines or _is_sound(lines[0]):
+        return
+    try:
+        identity, done = read([json.loads(line) for line in lines])
+    except (ValueError, LookupError, TypeError) as error:
+        raise StoreError(f"{path}: expected a ledger of finished work, got something else; delete it") from error
+    entries = [{"ledger": FORMAT, "identity": identity}, *({"unit": unit, "value": done[unit]} for unit in done)]
+    write_whole(path, b"".join(map(_line, entries)))
 
 
 def refuse_other(place: Path, existing: Any, asked: Any) -> None:
@@ -195,6 +218,11 @@ def _parse(path: Path, data: bytes) -> tuple[Any, dict[str, Any]]:
         return head["identity"], done
     except (ValueError, LookupError, TypeError) as error:
         raise StoreError(f"{path}: expected a ledger of finished work, got something else; delete it") from error
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    body = _encode(entry).encode()[:-1]
+    return body + _CRC % zlib.crc32(body) + b"\n"
 
 
 def _is_sound(line: bytes) -> bool:

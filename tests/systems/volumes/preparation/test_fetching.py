@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from segarena.errors import DatasetError
+from segarena.errors import DatasetError, StoreError
 from segarena.systems.volumes.preparation.fetching import fetch
 from segarena.systems.volumes.preparation.sources import TciaManifests
 
@@ -60,5 +60,5 @@ def test_files_of_a_record_are_fetched_whole_though_one_is_missing(zenodo, web, 
 def test_a_full_disk_stops_and_says_so(zenodo, web, tmp_path, monkeypatch):
     source = zenodo({"a.zip": b"a" * 100})
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 90, 10))
-    with pytest.raises(DatasetError, match="make room and run it again"):
+    with pytest.raises(StoreError, match="Make room or allow writing, and run it again"):
         fetch(source, tmp_path / "raw", web=web.web)

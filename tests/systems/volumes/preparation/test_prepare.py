@@ -9,7 +9,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from segarena.errors import DatasetError, DatasetMissing, InvalidInput
+from segarena.errors import DatasetError, DatasetMissing, InvalidInput, StoreError
+from segarena.files.whole import cannot_write
 from segarena.systems.volumes.files.volumes import read_labels, read_volume
 from segarena.systems.volumes.preparation import prepare as module
 from segarena.systems.volumes.preparation.catalogue import SETS, find_set
@@ -35,9 +36,9 @@ def converted(monkeypatch):
     names = []
     convert = module._convert_one
 
-    def noted(published, case, *rest):
+    def noted(case, **options):
         names.append(case.id)
-        return convert(published, case, *rest)
+        return convert(case, **options)
 
     monkeypatch.setattr(module, "_convert_one", noted)
     return names
@@ -108,12 +109,23 @@ def test_a_run_that_was_killed_goes_on(raw, prepared, converted, monkeypatch, tm
         patch.setattr(module, "write_labels", stop_at_the_third)
         with pytest.raises(KeyboardInterrupt):
             prepared("pengwin")
-    with (tmp_path / "out" / "prepared.partial.jsonl").open("a") as journal:
-        journal.write('{"id": "003", "inp')
+    # As the version before left it: a case per line, the last one cut off.
+    file = tmp_path / "out" / "prepared.partial.jsonl"
+    cases = [json.loads(line)["value"] for line in file.read_text().splitlines()[1:]]
+    file.write_text("".join(json.dumps(case) + "\n" for case in cases) + '{"id": "003", "inp')
     _, summary = prepared("pengwin")
     assert converted == ["001", "002", "003", "003"]
     assert summary["counts"]["prepared"] == 3
     assert not (tmp_path / "out" / "prepared.partial.jsonl").exists()
+
+
+def test_processes_prepare_the_same(raw, tmp_path):
+    (raw / "labels" / "002.mha").write_bytes(b"no volume")
+    here, there = (prepare(SETS["pengwin"], raw, tmp_path / str(count), workers=count) for count in (0, 2))
+    assert (here.cases, list(here.failed)) == (there.cases, list(there.failed))
+    files = [[(path.name, path.read_bytes()) for path in sorted((tmp_path / name).rglob("*.nii.gz"))] for name in "02"]
+    assert files[0] == files[1]
+    assert len(files[0]) == 4
 
 
 def test_changed_inputs_and_lost_outputs_are_made_anew(raw, prepared, converted, write_volume, tmp_path):
@@ -158,8 +170,8 @@ def test_damaged_cases_are_named_and_the_others_go_on(raw, prepared, capfd):
 
 def test_progress_tells_each_case(raw, prepared):
     told = []
-    prepared("pengwin", on_progress=lambda *state: told.append(state))
-    assert told == [("001", 1, 3), ("002", 2, 3), ("003", 3, 3)]
+    prepared("pengwin", on_progress=lambda state: told.append((state.stage, state.done, state.units)))
+    assert told == [("convert", 0, 3), ("convert", 1, 3), ("convert", 2, 3), ("convert", 3, 3)]
 
 
 def test_archives_are_unpacked_beside_themselves_once(raw, prepared, tmp_path):
@@ -211,12 +223,12 @@ def test_a_disk_that_is_full_stops_and_keeps_what_is_done(raw, prepared, monkeyp
 
     def full_at_the_second(image, path):
         if path.name.startswith("002"):
-            raise OSError(28, "No space left on device", str(path))
+            raise cannot_write(path, OSError(28, "No space left on device"))
         write(image, path)
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "write_volume", full_at_the_second)
-        with pytest.raises(DatasetError, match="No space left on device; make room"):
+        with pytest.raises(StoreError, match=r"the disk is full\. Make room"):
             prepared("pengwin")
     assert len(prepared("pengwin")[0].cases) == 3
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import SimpleITK as sitk
 
-from segarena.errors import InvalidImage, SampleInvalid
+from segarena.errors import InvalidImage, SampleInvalid, StoreError
 from segarena.systems.volumes.preparation.volumes import (
     check_same_size,
     label_array,
@@ -98,7 +98,7 @@ def test_a_file_that_does_not_fit_is_an_oserror_and_gets_no_name(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, before[1]))
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(StoreError, match="File too large"):
             write(sitk.GetImageFromArray(noise), tmp_path / "a_0000.nii.gz")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -107,5 +107,5 @@ def test_a_file_that_does_not_fit_is_an_oserror_and_gets_no_name(tmp_path):
 
 def test_what_cannot_be_written_is_an_oserror(tmp_path):
     (tmp_path / "imagesTr").write_text("in the way")
-    with pytest.raises(OSError, match="imagesTr"):
+    with pytest.raises(StoreError, match="imagesTr"):
         write(sitk.Image(2, 1, 1, sitk.sitkInt16), tmp_path / "imagesTr" / "a_0000.nii.gz")

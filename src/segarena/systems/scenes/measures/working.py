@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 from segarena.errors import SegarenaError
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Calling
-from segarena.work.ledger import Ledger
+from segarena.work.ledger import Ledger, upgrade_ledger
 from segarena.work.progress import OnProgress, say_nothing
 from segarena.work.resuming import work_through
 
@@ -45,7 +44,7 @@ def work_on_images(
     """
     file = folder and folder / LEDGER
     if file is not None:
-        _upgrade(file)
+        upgrade_ledger(file, _read_earlier)
     with Ledger(file, request) as ledger:
         failures = work_through(Calling(work), items, ledger, executor_of(workers), on_progress=on_progress)
     for key, error in failures.items():
@@ -58,15 +57,7 @@ def _for_all(key: str, error: SegarenaError, failures: Mapping[str, SegarenaErro
     return type(error)(f"{key}: {error}{kept}")
 
 
-def _upgrade(file: Path) -> None:
-    """Make a ledger of a file of an earlier version: the request in the first line, then a key and a result in each."""
-    lines = file.read_bytes().split(b"\n")[:-1] if file.is_file() else []
-    if not lines or b'"ledger":' in lines[0]:
-        return
-    request, *records = (json.loads(line) for line in lines)
-    upgraded = file.with_name(f"{file.name}.upgraded")
-    upgraded.unlink(missing_ok=True)
-    with Ledger(upgraded, request) as ledger:
-        for record in records:
-            ledger.add(record["key"], record["result"])
-    upgraded.replace(file)
+def _read_earlier(lines: list[Any]) -> tuple[Any, dict[str, Any]]:
+    """Read what an earlier version kept: the request in the first line, then a key and a result in each."""
+    request, *records = lines
+    return request, {record["key"]: record["result"] for record in records}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from segarena.terminal.exits import FAILURES, one_line_errors
 
@@ -32,6 +31,9 @@ def prepare(
         typer.Option(help="Of encrypted archives; the providers give it to you.", envvar="SEGARENA_ARCHIVE_PASSWORD"),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N cases, to try it.")] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one, without any.")
+    ] = 0,
     listing: Annotated[bool, typer.Option("--list", help="Show the ten sets and what each needs.")] = False,
 ) -> None:
     """Prepare a radiology set of RadioActive: fetch, unpack, convert, count. What is skipped is named.
@@ -46,6 +48,7 @@ def prepare(
     number is another; 2: nothing could be prepared.
     """
     from segarena.systems.volumes.preparation.catalogue import SETS, find_set
+    from segarena.terminal.progress import ProgressBar
 
     with one_line_errors("stopped; run it again to go on"):
         if name is None or listing:
@@ -53,20 +56,22 @@ def prepare(
             return
         published = find_set(name)
         source = download or Path("downloads") / name
-        with _Bars() as bars:
-            from segarena.systems.volumes.preparation.prepare import fetch_set
-            from segarena.systems.volumes.preparation.prepare import prepare as prepare_set
-            from segarena.systems.volumes.preparation.transfer import Web
+        from segarena.systems.volumes.preparation.prepare import fetch_set
+        from segarena.systems.volumes.preparation.prepare import prepare as prepare_set
 
-            if fetch:
-                fetch_set(published, source, web=Web(on_progress=bars.fetched))
+        console = Console(stderr=True)
+        if fetch:
+            with ProgressBar("fetch", console, unit="files", rate="MB", workers=workers) as bar:
+                fetch_set(published, source, workers=workers, on_progress=bar.update)
+        with ProgressBar(name, console, unit="cases", workers=workers) as bar:
             prepared = prepare_set(
                 published,
                 source,
                 out or Path("prepared") / name,
                 password=password,
                 limit=limit,
-                on_progress=bars.converted,
+                workers=workers,
+                on_progress=bar.update,
             )
         _report(published, prepared)
     if not (prepared.is_as_stated or (prepared.is_partial and not prepared.failed)):
@@ -103,36 +108,3 @@ def _report(published: PublishedSet, prepared: Prepared) -> None:
         if output.tissue:
             options["kind"] = output.tissue
         typer.echo(f'use it with --dataset "{PluginSpec("nifti-folder", options)}"')
-
-
-class _Bars:
-    """Bars on a terminal, nothing elsewhere."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._bars = Progress(
-            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"),
-            console=console, disable=not console.is_terminal,
-        )  # fmt: skip
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> _Bars:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def fetched(self, file: str, done_bytes: int, total_bytes: int | None) -> None:
-        """Take how far a download is."""
-        total = f" of {total_bytes / 1e6:.0f}" if total_bytes else ""
-        self._show("fetch", f"{done_bytes / 1e6:.0f}{total} MB {file}", done_bytes, total_bytes)
-
-    def converted(self, case: str, done: int, total: int) -> None:
-        """Take how far the conversion is."""
-        self._show("convert", f"{done} of {total}: {case}", done, total)
-
-    def _show(self, what: str, state: str, done: int, total: int | None) -> None:
-        if what not in self._tasks:
-            self._tasks[what] = self._bars.add_task(what, state="")
-        self._bars.update(self._tasks[what], completed=done, total=total, state=state)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from segarena.errors import DatasetError, DatasetMissing, SampleInvalid
+from segarena.errors import DatasetMissing, SampleInvalid
+from segarena.files.whole import cannot_write, clear_leftovers
 from segarena.systems.volumes.files.nifti import import_nibabel
 from segarena.systems.volumes.preparation.fetching import fetch
-from segarena.systems.volumes.preparation.published import Converted, LabelArray, PublishedSet, RawCase, Skipped
+from segarena.systems.volumes.preparation.published import Converted, LabelArray, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.records import CaseRecord, Journal, input_files, write_dataset, write_summary
 from segarena.systems.volumes.preparation.transfer import Web
 from segarena.systems.volumes.preparation.unpacking import unpack
 from segarena.systems.volumes.preparation.volumes import ENDING, share, write_labels, write_volume
-
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a case, how many cases are done, and how many there are."""
+from segarena.work.executors import executor_of
+from segarena.work.jobs import Calling, Executor
+from segarena.work.progress import OnProgress, say_nothing
+from segarena.work.resuming import work_through
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +58,8 @@ def prepare(
     *,
     password: str | None = None,
     limit: int | None = None,
-    on_progress: Progress | None = None,
+    workers: int = 0,
+    on_progress: OnProgress = say_nothing,
 ) -> Prepared:
     """Convert what lies in a download folder, and return what came of it.
 
@@ -67,11 +72,13 @@ def prepare(
         out: becomes the dataset folder, or holds one for each of the set's outputs.
         password: of encrypted archives.
         limit: convert only the first so many cases, to try it out.
-        on_progress: called after each case.
+        workers: processes; 0 works in this one.
+        on_progress: told when it starts and after each case.
 
     Raises:
         DatasetMissing: the folder, or everything in it, is missing.
-        DatasetError: an archive is damaged or its password wrong, `out` holds another set, or the disk is full.
+        DatasetError: an archive is damaged or its password wrong, or `out` holds another set.
+        StoreError: the disk is full, or `out` cannot be written or is in use.
         MissingExtra: SimpleITK, nibabel or pydicom is not installed.
     """
     _check_packages()
@@ -79,15 +86,13 @@ def prepare(
         raise DatasetMissing(
             f"{download}: expected a folder with {published.title}, found none; {how_to_get(published)}"
         )
-    try:
-        journal = Journal(out, published.name)
-        unpack_archives(published, download, password=password)
-        return _convert_all(published, download, journal, limit, on_progress)
-    except OSError as error:
-        raise DatasetError(
-            f"{error.filename or out}: {error.strerror or error}; make room or allow writing, and run it again: "
-            "it goes on from here"
-        ) from error
+    executor = executor_of(workers)
+    with Journal(out, published.name) as journal:
+        try:
+            unpack_archives(published, download, password=password)
+        except OSError as error:
+            raise cannot_write(Path(error.filename or download), error) from error
+        return _convert_all(published, download, journal, limit, executor, on_progress)
 
 
 def _check_packages() -> None:
@@ -96,9 +101,16 @@ def _check_packages() -> None:
     import_nibabel()
 
 
-def fetch_set(published: PublishedSet, download: Path, *, web: Web | None = None) -> int:
+def fetch_set(
+    published: PublishedSet,
+    download: Path,
+    *,
+    web: Web | None = None,
+    workers: int = 0,
+    on_progress: OnProgress = say_nothing,
+) -> int:
     """Fetch a set to a folder, and return how many files it has; see `fetching.fetch`."""
-    return fetch(published.source, download, web=web)
+    return fetch(published.source, download, web=web, workers=workers, on_progress=on_progress)
 
 
 def how_to_get(published: PublishedSet) -> str:
@@ -118,47 +130,59 @@ def unpack_archives(published: PublishedSet, download: Path, *, password: str | 
 
 
 def _convert_all(
-    published: PublishedSet, download: Path, journal: Journal, limit: int | None, on_progress: Progress | None
+    published: PublishedSet,
+    download: Path,
+    journal: Journal,
+    limit: int | None,
+    executor: Executor,
+    on_progress: OnProgress,
 ) -> Prepared:
     found = list(_distinct(published.find(download)))
     if not found:
         raise DatasetMissing(f"{download}: found no case of {published.title}; {how_to_get(published)}")
     skipped = [case for case in found if isinstance(case, Skipped)]
     raw = [case for case in found if isinstance(case, RawCase)]
-    records: list[CaseRecord] = []
+    for output in published.outputs:
+        clear_leftovers(journal.out / output.folder / "imagesTr")
+        clear_leftovers(journal.out / output.folder / "labelsTr")
+    units: dict[str, RawCase] = {}
+    done = journal.ledger.done
     for place, case in enumerate(raw):
         record = journal.done(case, download, published.outputs)
-        if record is None and (limit is None or place < limit):
-            record = _convert_one(published, case, download, journal)
-        if isinstance(record, CaseRecord):
-            records.append(record)
-        elif record is not None:
-            skipped.append(record)
-        if on_progress:
-            on_progress(case.id, place + 1, len(raw))
+        if record is not None or limit is None or place < limit:
+            units[case.id] = case
+        # What was noted counts only as long as inputs and results are as they were.
+        done.pop(case.id, None)
+        if record is not None:
+            done[case.id] = asdict(record)
+    job = Calling(partial(_convert_one, outputs=published.outputs, download=download, out=journal.out))
+    failures = work_through(job, units, journal.ledger, executor, stage="convert", on_progress=on_progress)
+    noted = [(case, done[case]) for case in units if case in done]
+    records = [CaseRecord.of(about) for _, about in noted if "left_out" not in about]
+    skipped += [
+        Skipped(id=case, reason=about["left_out"], by_rule=True) for case, about in noted if "left_out" in about
+    ]
+    skipped += [Skipped(id=case, reason=str(error), by_rule=False) for case, error in failures.items()]
     return _finish(published, journal, records, skipped, is_partial=limit is not None and limit < len(raw))
 
 
-def _convert_one(published: PublishedSet, case: RawCase, download: Path, journal: Journal) -> CaseRecord | Skipped:
-    try:
-        converted = case.convert()
-        if isinstance(converted, Skipped):
-            return converted
-        instances = {one.folder: _count(case.id, converted, one.folder) for one in published.outputs}
-    # ITK raises RuntimeError and pydicom ValueError on files that are damaged in ways of their own.
-    except (SampleInvalid, RuntimeError, ValueError, MemoryError) as error:
-        return Skipped(id=case.id, reason=str(error) or type(error).__name__, by_rule=False)
-    images = [journal.out / output.folder / "imagesTr" / f"{case.id}_0000{ENDING}" for output in published.outputs]
-    for output, image in zip(published.outputs, images, strict=True):
-        labels = journal.out / output.folder / "labelsTr" / case.id
+def _convert_one(case: RawCase, *, outputs: tuple[Output, ...], download: Path, out: Path) -> dict[str, Any]:
+    """Write the results of a case, and return its record in plain values, or why the rule leaves it out."""
+    converted = case.convert()
+    if isinstance(converted, Skipped):
+        if not converted.by_rule:
+            raise SampleInvalid(converted.reason)
+        return {"left_out": converted.reason}
+    instances = {one.folder: _count(case.id, converted, one.folder) for one in outputs}
+    images = [out / output.folder / "imagesTr" / f"{case.id}_0000{ENDING}" for output in outputs]
+    for output, image in zip(outputs, images, strict=True):
+        labels = out / output.folder / "labelsTr" / case.id
         write_labels(converted.labels[output.folder], converted.image, labels)
         if image == images[0]:
             write_volume(converted.image, image)
         else:
             share(images[0], image)
-    record = CaseRecord(id=case.id, inputs=input_files(case, download), objects=instances, notes=converted.notes)
-    journal.add(record)
-    return record
+    return asdict(CaseRecord(id=case.id, inputs=input_files(case, download), objects=instances, notes=converted.notes))
 
 
 def _finish(

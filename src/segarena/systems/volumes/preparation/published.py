@@ -73,7 +73,8 @@ class RawCase:
     Attributes:
         id: the name it will have.
         inputs: every file it is made from.
-        convert: reads them; raises SampleInvalid when they cannot be used.
+        convert: reads them; raises SampleInvalid when they cannot be used. Travels to other processes: a `partial` of a
+            function of a module.
     """
 
     id: str

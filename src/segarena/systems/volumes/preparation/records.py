@@ -1,19 +1,22 @@
-"""What is written beside the volumes: dataset.json, prepared.json, and the journal from which a stopped run goes on."""
+"""What is written beside the volumes: dataset.json, prepared.json, and the ledger from which a stopped run goes on."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from segarena.errors import DatasetError
+from segarena.files.hashes import sha256_of_file
+from segarena.files.whole import write_whole
 from segarena.systems.volumes.preparation.published import Output, PublishedSet, RawCase
 from segarena.systems.volumes.preparation.volumes import ENDING
 from segarena.version import __version__
+from segarena.work.ledger import Ledger, upgrade_ledger
 
 SUMMARY = "prepared.json"
 JOURNAL = "prepared.partial.jsonl"
@@ -55,7 +58,8 @@ class CaseRecord:
 def input_files(case: RawCase, download: Path) -> tuple[InputFile, ...]:
     """Return the names, sizes and checksums of a case's files."""
     return tuple(
-        InputFile(path=_name(path, download), bytes=path.stat().st_size, sha256=_sha256(path)) for path in case.inputs
+        InputFile(path=_name(path, download), bytes=path.stat().st_size, sha256=sha256_of_file(path))
+        for path in case.inputs
     )
 
 
@@ -72,10 +76,22 @@ class Journal:
 
     def __init__(self, out: Path, name: str) -> None:
         self.out = out
-        out.mkdir(parents=True, exist_ok=True)
-        self._records: dict[str, CaseRecord] = {}
-        for record in [*self._finished(name), *self._unfinished()]:
-            self._records[record.id] = record
+        finished = self._finished(name)
+        # An earlier version kept one case per line.
+        upgrade_ledger(out / JOURNAL, lambda lines: ({"set": name}, {record["id"]: record for record in lines}))
+        self.ledger = Ledger(out / JOURNAL, {"set": name})
+        self._records = {record.id: record for record in finished}
+        for case, noted in self.ledger.done.items():
+            if "left_out" not in noted:
+                self._records[case] = CaseRecord.of(noted)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.ledger.close()
 
     def done(self, case: RawCase, download: Path, outputs: tuple[Output, ...]) -> CaseRecord | None:
         """Return the record of a case whose results are there and whose inputs have the sizes they had."""
@@ -85,12 +101,6 @@ class Journal:
         now = {_name(path, download): path.stat().st_size for path in case.inputs}
         return record if now == {file.path: file.bytes for file in record.inputs} else None
 
-    def add(self, record: CaseRecord) -> None:
-        """Note a case as done."""
-        self._records[record.id] = record
-        with (self.out / JOURNAL).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(dataclasses.asdict(record)) + "\n")
-
     def others(self, known: Iterable[str], outputs: tuple[Output, ...]) -> list[str]:
         """Return the cases whose images lie in the folders, of an earlier run, without those that are known."""
         images = (
@@ -99,7 +109,8 @@ class Journal:
         return sorted({path.name.removesuffix(f"_0000{ENDING}") for path in images} - set(known))
 
     def close(self) -> None:
-        """Forget the journal, once prepared.json holds everything."""
+        """Forget the ledger, once prepared.json holds everything."""
+        self.ledger.close()
         (self.out / JOURNAL).unlink(missing_ok=True)
 
     def _has(self, case: str, output: Output) -> bool:
@@ -121,22 +132,11 @@ class Journal:
             raise DatasetError(f"{self.out}: holds the prepared set {found!r}, expected {name!r}; choose another --out")
         return records
 
-    def _unfinished(self) -> list[CaseRecord]:
-        path = self.out / JOURNAL
-        records: list[CaseRecord] = []
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            try:
-                records.append(CaseRecord.of(json.loads(line)))
-            except (KeyError, TypeError, ValueError):
-                # The line that was being written when the program was stopped.
-                continue
-        return records
-
 
 def write_dataset(published: PublishedSet, output: Output, out: Path, cases: int) -> None:
     """Write the dataset.json of one output."""
     classes = {name: number for number, name in enumerate(output.classes, start=1)}
-    _write(
+    _write_json(
         out / output.folder / "dataset.json",
         {
             "name": f"{published.name}_{output.folder}" if output.folder else published.name,
@@ -169,7 +169,7 @@ def write_summary(
     objects = {
         output.folder or "all": sum(one.objects[output.folder] for one in records) for output in published.outputs
     }
-    _write(
+    _write_json(
         journal.out / SUMMARY,
         {
             "name": published.name,
@@ -195,17 +195,9 @@ def write_summary(
     journal.close()
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".part-{path.name}")
-    part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.replace(path)
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def _name(path: Path, download: Path) -> str:
     return path.relative_to(download).as_posix()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

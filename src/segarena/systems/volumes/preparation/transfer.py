@@ -9,7 +9,8 @@ import shutil
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,6 +56,15 @@ class Web:
     on_progress: Callable[[str, int, int | None], None] | None = None
     sleep: Callable[[float], None] = time.sleep
     client: httpx2.Client = field(default_factory=_client, init=False, repr=False)
+
+    def telling(self, on_progress: Callable[[str, int, int | None], None]) -> Web:
+        """Return the same, with someone else told, unless someone was told already."""
+        return self if self.on_progress else replace(self, on_progress=on_progress)
+
+    def __reduce__(self) -> tuple[Callable[[], Web], tuple[()]]:
+        """Travel to other processes without what is of this one: open connections, and whom to tell."""
+        options = {name: getattr(self, name) for name in ("attempts", "wait_s", "timeout_s", "most_bytes")}
+        return partial(Web, **options), ()
 
     def read(self, url: str, *, most_bytes: int = 200_000_000) -> bytes:
         """Return a small document.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.orientation import Grid
 from segarena.errors import InvalidImage, SampleInvalid
+from segarena.files.whole import whole_path
 from segarena.systems.volumes.files.header import check_size
 from segarena.systems.volumes.files.itk import read_itk
 from segarena.systems.volumes.files.nifti import read_nifti, write_nifti
@@ -106,51 +107,43 @@ def write_volume(image: sitk.Image, path: Path) -> None:
     It is not ITK that writes, because it reports no error when the disk is full.
 
     Raises:
-        OSError: it cannot be written.
+        StoreError: it cannot be written.
     """
     from segarena.systems.volumes.preparation.radiology import sitk
 
     affine = np.eye(4)
     affine[:3, :3] = np.reshape(image.GetDirection(), (3, 3)) * image.GetSpacing()
     affine[:3, 3] = image.GetOrigin()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".part-{path.name}")
     grid = Grid(image.GetSize(), _LPS_TO_RAS @ affine)
-    write_nifti(part, sitk.GetArrayViewFromImage(image).T, grid)
-    part.replace(path)
+    with whole_path(path, ending=ENDING) as part:
+        write_nifti(part, sitk.GetArrayViewFromImage(image).T, grid)
 
 
 def share(file: Path, path: Path) -> None:
     """Give a file a second name; where the disk cannot, copy it.
 
     Raises:
-        OSError: it cannot be written.
+        StoreError: it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".part-{path.name}")
-    part.unlink(missing_ok=True)
-    try:
-        part.hardlink_to(file)
-    except OSError:
-        shutil.copyfile(file, part)
-    part.replace(path)
+    with whole_path(path) as part:
+        try:
+            part.hardlink_to(file)
+        except OSError:
+            shutil.copyfile(file, part)
 
 
 def write_labels(labels: LabelArray | Mapping[str, LabelArray], image: sitk.Image, path: Path) -> None:
     """Write a label map to `path` + ".nii.gz", or masks by class to the folder `path`, in the grid of `image`.
 
     Raises:
-        OSError: they cannot be written.
+        StoreError: they cannot be written.
     """
     if not isinstance(labels, Mapping):
         write_volume(_in_grid(labels, image), path.with_name(path.name + ENDING))
         return
-    part = path.with_name(f".part-{path.name}")
-    shutil.rmtree(part, ignore_errors=True)
-    for name, mask in labels.items():
-        write_volume(_in_grid(mask, image), part / f"{name}{ENDING}")
-    shutil.rmtree(path, ignore_errors=True)
-    part.replace(path)
+    with whole_path(path) as part:
+        for name, mask in labels.items():
+            write_volume(_in_grid(mask, image), part / f"{name}{ENDING}")
 
 
 def moved_labels(labels: sitk.Image, grid: sitk.Image, transform: sitk.Transform) -> sitk.Image:

@@ -29,7 +29,7 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 
 
 def _case(patient: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
-    return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=lambda: _convert(patient, ct, seg))
+    return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=partial(_convert, patient, ct, seg))
 
 
 def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:

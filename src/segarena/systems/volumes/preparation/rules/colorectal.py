@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ _EXCLUDED = {
 
 
 def _case(patient: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
-    return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=lambda: _convert(ct, seg))
+    return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=partial(_convert, ct, seg))
 
 
 def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 
 
 def _case(case: str, mr: Path, ct: Path, organs: dict[int, Path]) -> RawCase:
-    return RawCase(id=case, inputs=(mr, ct, *organs.values()), convert=lambda: _convert(mr, ct, organs))
+    return RawCase(id=case, inputs=(mr, ct, *organs.values()), convert=partial(_convert, mr, ct, organs))
 
 
 def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> Converted:

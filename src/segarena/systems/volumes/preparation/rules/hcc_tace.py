@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ def _pair(study: list[DicomSeries]) -> tuple[DicomSeries, DicomSeries] | None:
 
 
 def _case(patient: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
-    return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=lambda: _convert(patient, ct, seg))
+    return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=partial(_convert, patient, ct, seg))
 
 
 def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:

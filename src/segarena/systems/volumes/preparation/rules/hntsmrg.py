@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 
 
 def _case(case: str, image: Path, label: Path) -> RawCase:
-    return RawCase(id=case, inputs=(image, label), convert=lambda: _convert(case, image, label))
+    return RawCase(id=case, inputs=(image, label), convert=partial(_convert, case, image, label))
 
 
 def _convert(case: str, image_path: Path, label_path: Path) -> Converted | Skipped:

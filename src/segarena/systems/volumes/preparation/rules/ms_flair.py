@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from segarena.errors import DatasetMissing, SampleInvalid
@@ -31,7 +32,7 @@ _PATIENT = re.compile(r"(\d+)-Flair\.nii(?:\.gz)?")
 
 def _case(number: int, image: Path, label: Path, spacing_mm: str | None) -> RawCase:
     return RawCase(
-        id=f"{number}_Flair", inputs=(image, label), convert=lambda: _convert(number, image, label, spacing_mm)
+        id=f"{number}_Flair", inputs=(image, label), convert=partial(_convert, number, image, label, spacing_mm)
     )
 
 

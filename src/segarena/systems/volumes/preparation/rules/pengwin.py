@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from segarena.systems.volumes.preparation.components import renumbered
@@ -24,7 +25,7 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 
 
 def _case(image: Path, label: Path) -> RawCase:
-    return RawCase(id=image.stem, inputs=(image, label), convert=lambda: _convert(image, label))
+    return RawCase(id=image.stem, inputs=(image, label), convert=partial(_convert, image, label))
 
 
 def _convert(image_path: Path, label_path: Path) -> Converted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from segarena.systems.volumes.preparation.components import instances
@@ -33,7 +34,7 @@ def _pairs(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
 
 
 def _case(case: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
-    return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=lambda: _convert(ct, seg))
+    return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=partial(_convert, ct, seg))
 
 
 def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:

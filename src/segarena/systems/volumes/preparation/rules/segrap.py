@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 
 
 def _case(case: str, image: Path, organs: dict[str, Path]) -> RawCase:
-    return RawCase(id=case, inputs=(image, *organs.values()), convert=lambda: _convert(image, organs))
+    return RawCase(id=case, inputs=(image, *organs.values()), convert=partial(_convert, image, organs))
 
 
 def _convert(image_path: Path, organs: dict[str, Path]) -> Converted:

@@ -213,6 +213,13 @@ def test_files_that_the_docs_name_exist():
             assert (ROOT / name).exists() or (ROOT / "src" / name).exists(), f"{path.name}: {name}"
 
 
+def test_files_that_the_architecture_names_stand_in_the_house():
+    named = re.findall(r"`((?:\w+/)*\w+\.py|(?:\w+/){2,})`", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    known = [(ROOT / "src" / "segarena" / name) for name in named if not name.startswith(("docs/", "src/", "tests/"))]
+    assert len(known) > 10
+    assert [str(path) for path in known if not path.exists()] == []
+
+
 def test_the_house_in_the_architecture_is_the_one_that_stands():
     house = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     told = re.findall(r"^  (\w+(?:\.py|/)) ", house, re.M)

@@ -70,13 +70,20 @@ Kind = TypeVar("Kind", bound=type[OverRounds])
 
 
 def statistic(name: str) -> Callable[[Kind], Kind]:
-    """Register a class as the kind of statistic `name`."""
+    """Register a class as the kind of statistic `name`.
+
+    >>> type(over_rounds("noc")).__name__  # registered by @statistic("noc")
+    'NumberOfClicks'
+    """
     return register("statistic", name)
 
 
 @cache
 def over_rounds(kind: str) -> OverRounds:
     """Return the kind of statistic of that name.
+
+    >>> over_rounds("nof").text(0.25)
+    '25.0 %'
 
     Raises:
         UnknownPlugin: there is none; the message lists the near ones.
@@ -87,6 +94,9 @@ def over_rounds(kind: str) -> OverRounds:
 
 def statistic_values(statistic: Statistic, values: ArrayLike, options: Mapping[str, Any] | None = None) -> Values:
     """Return `statistic` of each dialogue.
+
+    >>> statistic_values(Statistic(name="IoU@2", kind="at_round", round=2), [[0.5, 0.9, 0.95]]).tolist()
+    [0.9]
 
     Args:
         statistic: which one.
@@ -101,7 +111,11 @@ def statistic_values(statistic: Statistic, values: ArrayLike, options: Mapping[s
 
 
 def definition_of(statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]) -> str:
-    """Return the sentence that defines a statistic of a benchmark, and which way is good."""
+    """Return the sentence that defines a statistic of a benchmark, and which way is good.
+
+    >>> definition_of(Statistic(name="IoU@2", kind="at_round", round=2), "IoU", 20, {})
+    'IoU@2: IoU after round 2. Higher is better.'
+    """
     told = over_rounds(statistic.kind).definition(statistic, metric, rounds, options)
     return f"{statistic.name}: {told}. {'Higher' if statistic.higher_is_better else 'Lower'} is better."
 

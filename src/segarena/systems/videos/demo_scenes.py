@@ -63,7 +63,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DemoScene:
+class MovingScene:
     """Background, things, and where the camera's upper left corner is; `ground` is float32 (H, W, 3), seamless.
 
     Attributes:

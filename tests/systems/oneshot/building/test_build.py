@@ -8,7 +8,7 @@ import pytest
 
 from segarena.errors import DatasetError, InvalidInput
 from segarena.systems.oneshot.building.build import build_tiers
-from segarena.systems.oneshot.building.plan import Plan
+from segarena.systems.oneshot.building.plan import BuildPlan
 from segarena.systems.oneshot.building.sampling import Motion, Quotas
 from segarena.systems.oneshot.pairs.published import read_published
 from segarena.systems.oneshot.pairs.table import LEVELS, PARTITIONS, read_pairs
@@ -20,7 +20,7 @@ QUOTAS = Quotas(partition=12, level=4, general=10)
 
 
 def plan(**options):
-    return Plan(**{"difficulty": QUICK, "quotas": QUOTAS, **options})
+    return BuildPlan(**{"difficulty": QUICK, "quotas": QUOTAS, **options})
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 from segarena.arrays.coco_rle import Rle
 from segarena.systems.scenes.checks.consensus import check_set, match_regions
-from segarena.systems.scenes.checks.quality import Limits, check_scene
+from segarena.systems.scenes.checks.quality import QualityLimits, check_scene
 from segarena.systems.scenes.demo.scenes import ANNOTATORS, Sloppiness, demo_scenes, draw
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
@@ -24,7 +24,7 @@ def scene_of(*polygons, **facts):
 
 
 def kinds(scene, **limits):
-    return {defect.kind for defect in check_scene(scene, limits=Limits(**limits))}
+    return {defect.kind for defect in check_scene(scene, limits=QualityLimits(**limits))}
 
 
 def only(scene, kind):

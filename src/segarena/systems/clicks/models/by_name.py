@@ -1,7 +1,7 @@
 """Click models by name: where people click in a photograph.
 
 A click model is a plug-in of its own kind, `click-model`: NAME, NAME(option=value, ...) or file.py:Name, built into a
-`ClickMap` of `maps.py`. Users sample from it, and `segarena clicks judge` holds it against real clicks.
+`ImageClickMap` of `maps.py`. Users sample from it, and `segarena clicks judge` holds it against real clicks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from segarena.errors import InvalidInput
 from segarena.registry import build, register
 from segarena.samples import ImageSample, Mask, Sample
 from segarena.specs import PluginSpec
-from segarena.systems.clicks.models.maps import ClickMap
+from segarena.systems.clicks.models.maps import ImageClickMap
 from segarena.systems.clicks.models.reference import Border, ByDepth, BySaliency, uniform
 from segarena.systems.clicks.models.saliency import Saliency, contrast
 from segarena.systems.clicks.sampling.shared_maps import SharedMap
@@ -37,7 +37,7 @@ class ImageMap:
         model: with a method `predict_maps(images, targets, errors)` it is called in batches.
     """
 
-    def __init__(self, model: ClickMap) -> None:
+    def __init__(self, model: ImageClickMap) -> None:
         self._model = model
 
     def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
@@ -81,13 +81,13 @@ def _shared_map(text: str, changed_ns: int) -> SharedMap:
 
 
 @click_model("uniform")
-def uniform_model() -> ClickMap:
+def uniform_model() -> ImageClickMap:
     """Every pixel of the error alike (the paper's UD)."""
     return uniform
 
 
 @click_model("depth")
-def depth_model(*, border: Border = "background") -> ClickMap:
+def depth_model(*, border: Border = "background") -> ImageClickMap:
     """By distance from the edge of the error (the paper's DT).
 
     Args:
@@ -98,7 +98,7 @@ def depth_model(*, border: Border = "background") -> ClickMap:
 
 
 @click_model("saliency-crop")
-def saliency_crop_model(*, saliency: str = CONTRAST) -> ClickMap:
+def saliency_crop_model(*, saliency: str = CONTRAST) -> ImageClickMap:
     """By what stands out in the crop around the error (the paper's SI), confined to the error.
 
     Args:
@@ -108,7 +108,7 @@ def saliency_crop_model(*, saliency: str = CONTRAST) -> ClickMap:
 
 
 @click_model("saliency-cutout")
-def saliency_cutout_model(*, saliency: str = CONTRAST) -> ClickMap:
+def saliency_cutout_model(*, saliency: str = CONTRAST) -> ImageClickMap:
     """By what stands out in the crop when everything off the error is grey (the paper's SM).
 
     Args:
@@ -118,7 +118,7 @@ def saliency_cutout_model(*, saliency: str = CONTRAST) -> ClickMap:
 
 
 @click_model("crowd")
-def crowd_model() -> ClickMap:
+def crowd_model() -> ImageClickMap:
     """Where the synthetic crowd clicks on average: what the best model of that crowd would find."""
     from segarena.systems.clicks.crowd.synthetic import crowd_map
 
@@ -133,7 +133,7 @@ def network_model(
     device: str = "auto",
     antialias: bool = True,
     call_path: Literal["benchmark", "evaluation"] = "benchmark",
-) -> ClickMap:
+) -> ImageClickMap:
     """The clickability network with the weights in a file. Needs torch.
 
     Args:

@@ -27,7 +27,7 @@ RadiusRule = Literal["paper", "published"]
 ClickType = Literal["first", "fn", "fp"]
 
 
-class ClickMap(Protocol):
+class ImageClickMap(Protocol):
     """A model of where people click: from an image and what is to be corrected to a map over the image.
 
     `image` is uint8 (H, W, 3) RGB, `target` bool (H, W), `error` bool or float in [0, 1] (H, W): the part of the

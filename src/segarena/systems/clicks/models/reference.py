@@ -1,6 +1,6 @@
 """The reference click models of the paper: uniform, by depth, and by saliency on or around the object.
 
-Each is a `ClickMap`: called with image, target and error it returns how likely each pixel is clicked. An error
+Each is a `ImageClickMap`: called with image, target and error it returns how likely each pixel is clicked. An error
 without pixels gives a map of zeros; the published saliency models crash on it, the others divide by zero.
 
 Source: RClicks, section 4.4 and appendix B.2.

@@ -61,7 +61,7 @@ SIZES = {
 """Published sizes "b" (the paper's), "s" and "t", and our "tiny"."""
 
 
-class Scale(nn.Module):
+class LearntScale(nn.Module):
     """Multiplies by the absolute value of one learnt number."""
 
     def __init__(self, start: float = 0.05) -> None:
@@ -111,7 +111,7 @@ class ClickabilityNetwork(nn.Module):
             nn.Conv2d(16, 16, 3, stride=2, padding=1),
             nn.ReLU(),
             nn.Conv2d(16, self.size.channels[0], 3, stride=2, padding=1),
-            Scale(),
+            LearntScale(),
         )
 
     def forward(self, image: Tensor, masks: Tensor, *, epsilon: float = 1e-9) -> Tensor:

@@ -18,7 +18,7 @@ from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.checkpoint import load_weights, read_checkpoint, state_dict_of
 from segarena.pytorch import Tensor, torch
 from segarena.systems.clicks.crowd.instances import Instance
-from segarena.systems.clicks.models.maps import ClickMap
+from segarena.systems.clicks.models.maps import ImageClickMap
 from segarena.systems.clicks.network.checkpoint import save_checkpoint
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 from segarena.systems.clicks.network.objectives import correlation, divergence, learning_rate, similarity
@@ -45,7 +45,7 @@ class TrainingResult:
 
 
 Progress = Callable[[dict[str, float]], None]
-Evaluate = Callable[[ClickMap], Mapping[str, float]]
+Evaluate = Callable[[ImageClickMap], Mapping[str, float]]
 
 
 def train(

@@ -19,7 +19,7 @@ from segarena.systems.clicks.network.letterbox import Letterbox, view_window
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
+class CanvasInstance:
     """One instance on the canvas.
 
     Attributes:
@@ -64,12 +64,12 @@ class TrainingSet:
         self._radius: RadiusRule = radius
         self._margin = margin
         self._is_cached = is_cached
-        self._cache: dict[int, Prepared] = {}
+        self._cache: dict[int, CanvasInstance] = {}
 
     def __len__(self) -> int:
         return len(self._instances)
 
-    def __getitem__(self, index: int) -> Prepared:
+    def __getitem__(self, index: int) -> CanvasInstance:
         if index in self._cache:
             return self._cache[index]
         prepared = self._prepare(self._instances[index])
@@ -92,7 +92,7 @@ class TrainingSet:
             digest.update(np.ascontiguousarray(instance.positions, dtype=np.int64).tobytes())
         return digest.hexdigest()[:16]
 
-    def _prepare(self, instance: Instance) -> Prepared:
+    def _prepare(self, instance: Instance) -> CanvasInstance:
         error = instance.error
         window = view_window(error, self._margin)
         image, target = instance.image[window], instance.target[window]
@@ -100,7 +100,7 @@ class TrainingSet:
         # The loss divides by the sum, so the map need not sum to 1 here.
         clicked = click_map(instance.positions, error, sigma=self._sigma, radius=self._radius, normalise="none")
         masks = [box.put_mask(plane) for plane in (target, error[window], clicked[window])]
-        return Prepared(np.concatenate([box.put_image(image), np.stack(masks)]), box.columns)
+        return CanvasInstance(np.concatenate([box.put_image(image), np.stack(masks)]), box.columns)
 
 
 def batches(

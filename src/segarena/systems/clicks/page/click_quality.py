@@ -24,7 +24,7 @@ from segarena.systems.clicks.measures.click_sets import (
     compare_click_sets,
     compare_devices,
 )
-from segarena.systems.clicks.models.maps import ClickMap
+from segarena.systems.clicks.models.maps import ImageClickMap
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +70,7 @@ class MeanRow:
 
 def judge_click_models(
     instances: Iterable[Instance],
-    models: Mapping[str, ClickMap],
+    models: Mapping[str, ImageClickMap],
     *,
     draws: int = 100,
     seed: int = 0,
@@ -224,7 +224,7 @@ def device_rows(
     ]
 
 
-def _judge(model: ClickMap, instance: Instance, rng: np.random.Generator, **options: Any) -> ClickModelQuality:
+def _judge(model: ImageClickMap, instance: Instance, rng: np.random.Generator, **options: Any) -> ClickModelQuality:
     if not len(instance.positions):
         raise InvalidInput("no clicks")
     probability = model(instance.image, instance.target, instance.error)

@@ -17,7 +17,7 @@ from segarena.files.whole import write_whole
 from segarena.systems.oneshot.building import measures, semantics
 from segarena.systems.oneshot.building.cache import StageJob, run_stage, stage_job, write_table
 from segarena.systems.oneshot.building.partitions import partitioned, thresholds_of
-from segarena.systems.oneshot.building.plan import FAMILIAR, Plan, check_folds, check_plan
+from segarena.systems.oneshot.building.plan import FAMILIAR, BuildPlan, check_folds, check_plan
 from segarena.systems.oneshot.building.sampling import (
     Drawn,
     Items,
@@ -51,7 +51,7 @@ class Built:
 
 
 def build_tiers(
-    source: ImageSource, out: Path, plan: Plan, *, workers: int = 0, on_progress: OnProgress = say_nothing
+    source: ImageSource, out: Path, plan: BuildPlan, *, workers: int = 0, on_progress: OnProgress = say_nothing
 ) -> Built:
     """Build tiers of a source of images and masks; the same source, plan and version give the same bytes.
 
@@ -99,7 +99,12 @@ def build_tiers(
 
 
 def _measured(
-    source: ImageSource, wanted: Sequence[Item], folder: Path, plan: Plan, executor: Executor, on_progress: OnProgress
+    source: ImageSource,
+    wanted: Sequence[Item],
+    folder: Path,
+    plan: BuildPlan,
+    executor: Executor,
+    on_progress: OnProgress,
 ) -> tuple[pl.DataFrame, np.ndarray[Any, np.dtype[np.float64]], dict[str, str]]:
     """Return what was measured of items that can be used, their looks, and why others cannot."""
     version = {
@@ -156,7 +161,7 @@ def _measured(
 
 
 def _drawn(
-    items: pl.DataFrame, looks: np.ndarray[Any, np.dtype[np.float64]], source: ImageSource, plan: Plan
+    items: pl.DataFrame, looks: np.ndarray[Any, np.dtype[np.float64]], source: ImageSource, plan: BuildPlan
 ) -> tuple[pl.DataFrame, list[dict[str, Any]], dict[str, float], list[semantics.Verdict]]:
     is_tested = (items["fold"].is_not_null() if plan.folds else items["class"].is_not_null()).to_numpy()
     tested = Items(items.filter(is_tested), looks[is_tested], plan.seed)
@@ -225,7 +230,7 @@ def _digest_of(items: pl.DataFrame) -> str:
     return sha256(*items["sha256"].to_list())
 
 
-def _files(out: Path, plan: Plan) -> list[Path]:
+def _files(out: Path, plan: BuildPlan) -> list[Path]:
     """Return the files that are always written, and those that training classes add."""
     names = ("items.parquet", "pairs.jsonl", "pairs.parquet", *(("keep.txt", "drop.txt") if plan.training else ()))
     return [out / name for name in names]

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from segarena.errors import DatasetError
-from segarena.systems.oneshot.building.plan import Plan
+from segarena.systems.oneshot.building.plan import BuildPlan
 
 SUPERVISED_EASY_FROM = 0.75
 """As in the published lists, where difficulty is the IoU of a supervised network."""
 
 
-def thresholds_of(items: pl.DataFrame, plan: Plan) -> dict[str, float]:
+def thresholds_of(items: pl.DataFrame, plan: BuildPlan) -> dict[str, float]:
     """Return from which difficulty an item is easy, and from which salience it is salient.
 
     Raises:
@@ -33,7 +33,7 @@ def thresholds_of(items: pl.DataFrame, plan: Plan) -> dict[str, float]:
     }
 
 
-def partitioned(items: pl.DataFrame, thresholds: Mapping[str, float], plan: Plan) -> pl.DataFrame:
+def partitioned(items: pl.DataFrame, thresholds: Mapping[str, float], plan: BuildPlan) -> pl.DataFrame:
     """Return items with partition (null without difficulty) and fold (null without folds)."""
     easy = pl.when(pl.col("difficulty") >= thresholds["easy_from"]).then(pl.lit("easy")).otherwise(pl.lit("hard"))
     salient = pl.when(pl.col("salience") >= thresholds["salient_from"]).then(pl.lit("sal")).otherwise(pl.lit("nsal"))

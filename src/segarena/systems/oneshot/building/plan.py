@@ -13,7 +13,7 @@ FAMILIAR = ("pascal5i", "coco20i", "fss1000")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class BuildPlan:
     """How tiers are built; all of it is in the manifest.
 
     Attributes:
@@ -54,7 +54,7 @@ class Plan:
     seed: int = 0
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: BuildPlan) -> None:
     """Raise unless all numbers are in range.
 
     Raises:
@@ -71,7 +71,7 @@ def check_plan(plan: Plan) -> None:
         raise InvalidInput("motion: expected keep above 0 and up to 1, and a scale above 0")
 
 
-def check_folds(plan: Plan, there: set[str]) -> None:
+def check_folds(plan: BuildPlan, there: set[str]) -> None:
     """Raise unless the folds name classes that are there, each once.
 
     Raises:

@@ -15,7 +15,7 @@ from segarena.terminal.exits import FAILURES, one_line_errors
 if TYPE_CHECKING:
     from segarena.specs import PluginSpec
     from segarena.systems.oneshot.building.build import Built
-    from segarena.systems.oneshot.building.plan import Plan
+    from segarena.systems.oneshot.building.plan import BuildPlan
     from segarena.systems.oneshot.pairs.sources import ImageSource
 
 WorkersOption = Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")]
@@ -171,13 +171,13 @@ def open_source(images: str) -> ImageSource:
     return found.source
 
 
-def _plan(*, lists: dict[str, Path | None], quotas: dict[str, Any], **options: Any) -> Plan:
-    from segarena.systems.oneshot.building.plan import Plan
+def _plan(*, lists: dict[str, Path | None], quotas: dict[str, Any], **options: Any) -> BuildPlan:
+    from segarena.systems.oneshot.building.plan import BuildPlan
     from segarena.systems.oneshot.building.sampling import Quotas
     from segarena.systems.oneshot.building.semantics import read_list
 
     read: dict[str, Any] = {name: tuple(read_list(file)) for name, file in lists.items() if file is not None}
-    return Plan(**options, **read, quotas=Quotas(**quotas))
+    return BuildPlan(**options, **read, quotas=Quotas(**quotas))
 
 
 def _number(text: str) -> Any:

@@ -32,7 +32,7 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ListFinding:
     """One thing that an audit noticed.
 
     Attributes:
@@ -55,7 +55,7 @@ def audit(
     train_classes: Sequence[str] = (),
     class_list: Sequence[str] | None = None,
     files: Files | None = None,
-) -> list[Finding]:
+) -> list[ListFinding]:
     """Return all findings, list by list, then those that concern several lists.
 
     Args:
@@ -65,7 +65,7 @@ def audit(
         class_list: the classes that the list says it has, to compare with those it has.
         files: where images and masks are, to look for each; None does not.
     """
-    findings: list[Finding] = []
+    findings: list[ListFinding] = []
     for table in pairs.partition_by("list", maintain_order=True):
         for look in (_cross_class, _selves, _duplicates, _uneven, _foreign_folds, _odd_names, _levels):
             findings.extend(look(table))
@@ -76,7 +76,7 @@ def audit(
     return [*findings, *_shared_queries(pairs), *_queries_of_levels(pairs)]
 
 
-def findings_table(findings: Sequence[Finding]) -> pl.DataFrame:
+def findings_table(findings: Sequence[ListFinding]) -> pl.DataFrame:
     """Return findings as a table with columns kind, list, count, message."""
     schema = {"kind": pl.String, "list": pl.String, "count": pl.Int64, "message": pl.String}
     return pl.DataFrame([asdict(finding) for finding in findings], schema=schema)
@@ -100,11 +100,11 @@ def count_table(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _finding(kind: str, table: pl.DataFrame, count: int, message: str) -> Finding:
-    return Finding(kind=kind, list=table["list"][0], count=count, message=message)
+def _finding(kind: str, table: pl.DataFrame, count: int, message: str) -> ListFinding:
+    return ListFinding(kind=kind, list=table["list"][0], count=count, message=message)
 
 
-def _cross_class(table: pl.DataFrame) -> Iterator[Finding]:
+def _cross_class(table: pl.DataFrame) -> Iterator[ListFinding]:
     rows = table.filter(pl.col("cross_class") & (pl.col("level").fill_null("") != "L4"))
     if rows.height:
         couples = (
@@ -120,7 +120,7 @@ def _cross_class(table: pl.DataFrame) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _selves(table: pl.DataFrame) -> Iterator[Finding]:
+def _selves(table: pl.DataFrame) -> Iterator[ListFinding]:
     rows = table.filter(self_pairs(table))
     if rows.height:
         yield _finding(
@@ -129,7 +129,7 @@ def _selves(table: pl.DataFrame) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _duplicates(table: pl.DataFrame) -> Iterator[Finding]:
+def _duplicates(table: pl.DataFrame) -> Iterator[ListFinding]:
     content = [name for name in table.columns if name not in KEY]
     surplus = table.height - table.select(content).n_unique()
     if surplus:
@@ -139,7 +139,7 @@ def _duplicates(table: pl.DataFrame) -> Iterator[Finding]:
         )
 
 
-def _tiny(table: pl.DataFrame, tiny: int) -> Iterator[Finding]:
+def _tiny(table: pl.DataFrame, tiny: int) -> Iterator[ListFinding]:
     cells = table.group_by(_CELL).agg(pairs=pl.len(), queries=pl.col("query").n_unique())
     for cell in cells.filter(pl.col("queries") <= tiny).sort("queries", *_CELL).iter_rows(named=True):
         where = " ".join(str(cell[name]) for name in ("partition", "level") if cell[name] is not None)
@@ -150,7 +150,7 @@ def _tiny(table: pl.DataFrame, tiny: int) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _uneven(table: pl.DataFrame) -> Iterator[Finding]:
+def _uneven(table: pl.DataFrame) -> Iterator[ListFinding]:
     sizes = table.group_by("class").len().sort("len", "class")
     few = sizes.filter(pl.col("len") < _UNEVEN * pl.col("len").median())
     if few.height:
@@ -160,7 +160,7 @@ def _uneven(table: pl.DataFrame) -> Iterator[Finding]:
         yield _finding("uneven-classes", table, few.height, message)
 
 
-def _foreign_folds(table: pl.DataFrame) -> Iterator[Finding]:
+def _foreign_folds(table: pl.DataFrame) -> Iterator[ListFinding]:
     """Name the convention of folds, and rows whose class another fold tests: a model of this fold is trained on it."""
     fold = table["fold"][0]
     rules: dict[str, tuple[FoldRule, ...]] = {"pascal5i": ("pascal",), "coco20i": ("interleaved", "blocks")}
@@ -181,7 +181,7 @@ def _foreign_folds(table: pl.DataFrame) -> Iterator[Finding]:
         yield _finding("train-class-leak", table, outside[rule].height, message)
 
 
-def _odd_names(table: pl.DataFrame) -> Iterator[Finding]:
+def _odd_names(table: pl.DataFrame) -> Iterator[ListFinding]:
     labels = sorted(table["class"].unique().to_list())
     odd = [label for label in labels if _REPLACED.search(label) or not re.fullmatch(r"[\w .-]+", label)]
     if odd:
@@ -189,7 +189,7 @@ def _odd_names(table: pl.DataFrame) -> Iterator[Finding]:
         yield _finding("odd-names", table, len(odd), message)
 
 
-def _levels(table: pl.DataFrame) -> Iterator[Finding]:
+def _levels(table: pl.DataFrame) -> Iterator[ListFinding]:
     if table["tier"][0] != "support-cognizance":
         return
     per_class = table.group_by("class", "level").len()
@@ -220,7 +220,7 @@ def _levels(table: pl.DataFrame) -> Iterator[Finding]:
         yield _finding("levels-of-other-images", table, len(identical - bases), message)
 
 
-def _leaks(table: pl.DataFrame, train_classes: Sequence[str]) -> Iterator[Finding]:
+def _leaks(table: pl.DataFrame, train_classes: Sequence[str]) -> Iterator[ListFinding]:
     rows = table.filter(pl.col("class").is_in(list(train_classes)))
     if rows.height:
         labels = sorted(rows["class"].unique().to_list())
@@ -231,7 +231,7 @@ def _leaks(table: pl.DataFrame, train_classes: Sequence[str]) -> Iterator[Findin
         yield _finding("train-class-leak", table, rows.height, message)
 
 
-def _classes(table: pl.DataFrame, class_list: Sequence[str] | None) -> Iterator[Finding]:
+def _classes(table: pl.DataFrame, class_list: Sequence[str] | None) -> Iterator[ListFinding]:
     if class_list is None:
         return
     there, said = set(table["class"].to_list()), set(class_list)
@@ -253,7 +253,7 @@ def _nearest(name: str, names: set[str]) -> list[str]:
     return difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.5)
 
 
-def _missing(table: pl.DataFrame, files: Files | None) -> Iterator[Finding]:
+def _missing(table: pl.DataFrame, files: Files | None) -> Iterator[ListFinding]:
     if files is None:
         return
     shown = table.select("supports", "support_classes").explode("supports", "support_classes")
@@ -263,17 +263,17 @@ def _missing(table: pl.DataFrame, files: Files | None) -> Iterator[Finding]:
         yield _finding("missing-files", table, len(absent), f"{len(absent)} files are not there: {some(absent, 3)}")
 
 
-def _shared_queries(pairs: pl.DataFrame) -> Iterator[Finding]:
+def _shared_queries(pairs: pl.DataFrame) -> Iterator[ListFinding]:
     """Name (class, query) that are in several partitions of a fold: partitions are meant to be disjoint."""
     rows = pairs.filter(pl.col("tier") == "query-complexity")
     places = rows.group_by("dataset", "fold", "class", "query").agg(pl.col("partition").n_unique())
     shared = places.filter(pl.col("partition") > 1).height
     if shared:
         message = f"{shared} query images are in several partitions"
-        yield Finding(kind="shared-queries", list="", count=shared, message=message)
+        yield ListFinding(kind="shared-queries", list="", count=shared, message=message)
 
 
-def _queries_of_levels(pairs: pl.DataFrame) -> Iterator[Finding]:
+def _queries_of_levels(pairs: pl.DataFrame) -> Iterator[ListFinding]:
     """Name levels whose queries are not of all partitions, where lists of both tiers are given."""
     complexity = pairs.filter(pl.col("tier") == "query-complexity").select("class", "query", "partition").unique()
     levels = pairs.filter(pl.col("tier") == "support-cognizance").select("level", "class", "query")
@@ -282,4 +282,4 @@ def _queries_of_levels(pairs: pl.DataFrame) -> Iterator[Finding]:
         if len(partitions) < len(PARTITIONS):
             kinds = ", ".join(sorted(partitions))
             message = f"all queries of {level} are {kinds}"
-            yield Finding(kind="level-of-one-kind", list="", count=len(partitions), message=message)
+            yield ListFinding(kind="level-of-one-kind", list="", count=len(partitions), message=message)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidMask
 from segarena.systems.scenes.checks.defects import Defect
-from segarena.systems.scenes.checks.quality import Limits, centre, check_scene
+from segarena.systems.scenes.checks.quality import QualityLimits, centre, check_scene
 from segarena.systems.scenes.model.rasters import Rasters, rasterise, shared_px
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
@@ -18,7 +18,7 @@ LEAST_OTHERS = 2
 SAME_IOU = 0.5
 
 
-def check_set(scenes: SceneSet, *, limits: Limits | None = None) -> list[Defect]:
+def check_set(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[Defect]:
     """Return what is wrong with a file and every annotation in it, alone and against the others of its image.
 
     Never raises for a bad scene: that is a defect, and the others are looked at.
@@ -26,7 +26,7 @@ def check_set(scenes: SceneSet, *, limits: Limits | None = None) -> list[Defect]
     return [*scenes.defects, *chain.from_iterable(check_each(scenes, limits=limits))]
 
 
-def check_each(scenes: SceneSet, *, limits: Limits | None = None) -> list[list[Defect]]:
+def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[list[Defect]]:
     """Return what is wrong with each scene of a set, in its order, alone and against the others of its image."""
     found: list[list[Defect]] = [[] for _ in scenes.scenes]
     groups: dict[str, list[int]] = {}
@@ -48,14 +48,14 @@ def check_each(scenes: SceneSet, *, limits: Limits | None = None) -> list[list[D
 
 
 def check_against(
-    one: tuple[Scene, Rasters], others: Sequence[tuple[Scene, Rasters]], *, limits: Limits | None = None
+    one: tuple[Scene, Rasters], others: Sequence[tuple[Scene, Rasters]], *, limits: QualityLimits | None = None
 ) -> list[Defect]:
     """Return what one annotator seems to have wrong where the others of the same image agree.
 
     Regions are the same where their IoU is at least 0.5, in the assignment of the highest sum. With fewer than two
     others nobody is right by majority, and nothing is told.
     """
-    limits = limits or Limits()
+    limits = limits or QualityLimits()
     others = [other for other in others if other[0].shape == one[0].shape]
     if len(others) < LEAST_OTHERS:
         return []
@@ -89,7 +89,7 @@ def _missing(
     one: tuple[Scene, Rasters],
     others: Sequence[tuple[Scene, Rasters]],
     matches: Sequence[dict[int, int]],
-    limits: Limits,
+    limits: QualityLimits,
 ) -> Iterator[Defect]:
     """Yield regions that most others have and this one has not, each once."""
     told: set[tuple[int, int]] = set()
@@ -119,7 +119,7 @@ def _order(
     one: tuple[Scene, Rasters],
     others: Sequence[tuple[Scene, Rasters]],
     matches: Sequence[dict[int, int]],
-    limits: Limits,
+    limits: QualityLimits,
 ) -> Iterator[Defect]:
     scene, rasters = one
     if not scene.has_depth:
@@ -143,7 +143,9 @@ def _order(
             )  # fmt: skip
 
 
-def _coverage(one: tuple[Scene, Rasters], others: Sequence[tuple[Scene, Rasters]], limits: Limits) -> Iterator[Defect]:
+def _coverage(
+    one: tuple[Scene, Rasters], others: Sequence[tuple[Scene, Rasters]], limits: QualityLimits
+) -> Iterator[Defect]:
     scene, rasters = one
     covered = float((rasters.owner > 0).mean())
     usual = float(np.median([(other.owner > 0).mean() for _, other in others]))

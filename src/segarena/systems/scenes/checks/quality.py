@@ -23,7 +23,7 @@ from segarena.systems.scenes.model.scene import Region, Scene
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class QualityLimits:
     """From where on something counts as an error.
 
     Attributes:
@@ -55,7 +55,7 @@ class Limits:
     coverage_gap: float = 0.25
 
 
-def check_scene(scene: Scene, *, limits: Limits | None = None, rasters: Rasters | None = None) -> list[Defect]:
+def check_scene(scene: Scene, *, limits: QualityLimits | None = None, rasters: Rasters | None = None) -> list[Defect]:
     """Return what is wrong with one annotation, regions in depth order.
 
     Args:
@@ -63,7 +63,7 @@ def check_scene(scene: Scene, *, limits: Limits | None = None, rasters: Rasters 
         limits: from where on something counts as an error.
         rasters: of the scene, where they are at hand.
     """
-    limits = limits or Limits()
+    limits = limits or QualityLimits()
     if not scene.regions:
         return [_tell(scene, "empty", "expected regions, found none; annotate the image")]
     found = [defect for region in scene.regions for defect in _drawing(scene, region, limits)]
@@ -81,7 +81,7 @@ def check_scene(scene: Scene, *, limits: Limits | None = None, rasters: Rasters 
     return found
 
 
-def _drawing(scene: Scene, region: Region, limits: Limits) -> Iterator[Defect]:
+def _drawing(scene: Scene, region: Region, limits: QualityLimits) -> Iterator[Defect]:
     if not region.name.strip():
         place = scene.vertices[region.rings[0][0]] if region.rings and region.rings[0] else None
         yield _tell(scene, "unnamed", "expected a name, found none; name the region", region, place=place)
@@ -91,7 +91,7 @@ def _drawing(scene: Scene, region: Region, limits: Limits) -> Iterator[Defect]:
         yield from _polygon(scene, region, points, limits)
 
 
-def _polygon(scene: Scene, region: Region, points: Points, limits: Limits) -> Iterator[Defect]:
+def _polygon(scene: Scene, region: Region, points: Points, limits: QualityLimits) -> Iterator[Defect]:
     distinct = polygons.without_repeats(points)
     place = _point(points[0]) if len(points) else None
     if len(distinct) < len(points):
@@ -118,7 +118,7 @@ def _polygon(scene: Scene, region: Region, points: Points, limits: Limits) -> It
     yield from _shape(scene, region, distinct, limits)
 
 
-def _shape(scene: Scene, region: Region, points: Points, limits: Limits) -> Iterator[Defect]:
+def _shape(scene: Scene, region: Region, points: Points, limits: QualityLimits) -> Iterator[Defect]:
     ahead, behind = np.roll(points, -1, axis=0) - points, np.roll(points, 1, axis=0) - points
     lengths = np.hypot(*ahead.T)
     cosines = (ahead * behind).sum(axis=1) / (lengths * np.hypot(*behind.T))
@@ -143,7 +143,7 @@ def _pairs(scene: Scene) -> Iterator[Defect]:
             )
 
 
-def _extent(scene: Scene, region: Region, raster: RegionRaster, limits: Limits) -> Iterator[Defect]:
+def _extent(scene: Scene, region: Region, raster: RegionRaster, limits: QualityLimits) -> Iterator[Defect]:
     area = raster.area_px
     place = centre(raster)
     if 0 < area < limits.least_area_px:
@@ -161,7 +161,7 @@ def _extent(scene: Scene, region: Region, raster: RegionRaster, limits: Limits) 
         yield _tell(scene, "stated-occlusion", text, region, severity="warning", place=place)
 
 
-def _visibility(scene: Scene, rasters: Rasters, limits: Limits) -> Iterator[Defect]:
+def _visibility(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[Defect]:
     for place, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True)):
         if not raster.area_px:
             continue
@@ -196,7 +196,7 @@ def _box_holds(outer: Points, inner: Iterable[Points]) -> bool:
     return all(len(points) > 0 and (points >= low).all() and (points <= high).all() for points in inner)
 
 
-def _duplicates(scene: Scene, rasters: Rasters, limits: Limits) -> Iterator[Defect]:
+def _duplicates(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[Defect]:
     shared = rasters.overlap_px()
     areas = np.diag(shared)
     union = areas[:, None] + areas[None] - shared
@@ -207,7 +207,7 @@ def _duplicates(scene: Scene, rasters: Rasters, limits: Limits) -> Iterator[Defe
         )
 
 
-def _modal(scene: Scene, rasters: Rasters, limits: Limits) -> Iterator[Defect]:
+def _modal(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[Defect]:
     """Yield regions with a hollow that a region in front fills without overlap: drawn around it, not behind it."""
     for place, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True)):
         rings = scene.polygons(region)
@@ -229,7 +229,7 @@ def _modal(scene: Scene, rasters: Rasters, limits: Limits) -> Iterator[Defect]:
                 )  # fmt: skip
 
 
-def _double_borders(scene: Scene, limits: Limits) -> Iterator[Defect]:
+def _double_borders(scene: Scene, limits: QualityLimits) -> Iterator[Defect]:
     found = double_borders(scene, near_px=limits.near_px, least_px=limits.double_border_px)
     for one, other, length_px, place in found:
         text = f"expected a shared border, got two that run together for {length_px:.0f} pixels; share the vertices"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from segarena.systems.scenes.edges.regions import RegionSummary
-from segarena.systems.scenes.edges.summary import EdgeSummary, Score
+from segarena.systems.scenes.edges.summary import EdgePoint, EdgeSummary
 
 
 def write_edge_files(folder: Path, summary: EdgeSummary) -> list[Path]:
@@ -48,7 +48,7 @@ def write_region_files(folder: Path, summary: RegionSummary) -> list[Path]:
     ]
 
 
-def _values(score: Score) -> list[float]:
+def _values(score: EdgePoint) -> list[float]:
     return [score.threshold, score.recall, score.precision, score.f]
 
 

@@ -23,7 +23,7 @@ _STEPS = 100  # between two thresholds
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class EdgePoint:
     """A point of a curve: where, and recall, precision and F there."""
 
     threshold: float
@@ -45,12 +45,12 @@ class EdgeSummary:
         images: per image its best point.
     """
 
-    ods: Score
-    ois: Score
+    ods: EdgePoint
+    ois: EdgePoint
     ap: float
     r50: float
-    curve: tuple[Score, ...]
-    images: tuple[Score, ...]
+    curve: tuple[EdgePoint, ...]
+    images: tuple[EdgePoint, ...]
 
 
 def f_measure(recall: float, precision: float) -> float:
@@ -77,11 +77,11 @@ def summarise_edges(counts: Sequence[EdgeCounts], *, occurrence: Occurrence = "f
     best_recall, best_precision = (float(rate[0]) for rate in _rates(best[None]))
     return EdgeSummary(
         ods=_best(thresholds, recall, precision),
-        ois=Score(float("nan"), best_recall, best_precision, f_measure(best_recall, best_precision)),
+        ois=EdgePoint(float("nan"), best_recall, best_precision, f_measure(best_recall, best_precision)),
         ap=_area(recall, precision, occurrence),
         r50=recall_at_precision(recall, precision, 0.5),
         curve=tuple(
-            Score(float(t), float(r), float(p), f_measure(float(r), float(p)))
+            EdgePoint(float(t), float(r), float(p), f_measure(float(r), float(p)))
             for t, r, p in zip(thresholds, recall, precision, strict=True)
         ),
         images=tuple(_best(one.thresholds, one.recall, one.precision) for one in counts),
@@ -111,10 +111,10 @@ def _f(recall: NDArray[np.float64], precision: NDArray[np.float64]) -> NDArray[n
     return 2 * recall * precision / np.where(total > 0, total, 1)
 
 
-def _best(thresholds: NDArray[np.float64], recall: NDArray[np.float64], precision: NDArray[np.float64]) -> Score:
+def _best(thresholds: NDArray[np.float64], recall: NDArray[np.float64], precision: NDArray[np.float64]) -> EdgePoint:
     """Return the point of the highest F, straight between the thresholds; the first of equal ones."""
     parts = np.linspace(0, 1, _STEPS)
-    best = Score(float(thresholds[0]), float(recall[0]), float(precision[0]), f_measure(recall[0], precision[0]))
+    best = EdgePoint(float(thresholds[0]), float(recall[0]), float(precision[0]), f_measure(recall[0], precision[0]))
     for index in range(1, len(thresholds)):
         t, r, p = (
             values[index] * parts + values[index - 1] * (1 - parts) for values in (thresholds, recall, precision)
@@ -122,8 +122,8 @@ def _best(thresholds: NDArray[np.float64], recall: NDArray[np.float64], precisio
         f = _f(r, p)
         at = int(np.argmax(f))
         if f[at] > best.f:
-            best = Score(float(t[at]), float(r[at]), float(p[at]), float(f[at]))
-    return Score(best.threshold, float(best.recall), float(best.precision), float(best.f))
+            best = EdgePoint(float(t[at]), float(r[at]), float(p[at]), float(f[at]))
+    return EdgePoint(best.threshold, float(best.recall), float(best.precision), float(best.f))
 
 
 def _area(recall: NDArray[np.float64], precision: NDArray[np.float64], occurrence: Occurrence) -> float:

@@ -14,7 +14,7 @@ from segarena.errors import PluginInvalid, SampleInvalid
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import Target, VideoSample, check_sample
-from segarena.systems.videos.demo_scenes import Actor, Bar, Blob, Colour, Cutout, DemoScene, make_texture
+from segarena.systems.videos.demo_scenes import Actor, Bar, Blob, Colour, Cutout, MovingScene, make_texture
 
 EDITION = 1
 """Raised whenever the same options would give other videos."""
@@ -92,10 +92,10 @@ class DemoVideos:
         return [Finding(is_error=False, message=message)]
 
 
-def _crossing(rng: Rng) -> DemoScene:
+def _crossing(rng: Rng) -> MovingScene:
     """Two blobs cross, one before the other; the camera pans."""
     meadow = make_texture(rng, (320, 480), [(58, 74, 40), (96, 112, 58), (134, 140, 84), (120, 104, 76)], cells=6)
-    return DemoScene(
+    return MovingScene(
         ground=meadow,
         ground_px=120.0,
         camera=lambda time: (0.6 + 0.10 * sin(2 * pi * time), 0.4 + 0.35 * time),
@@ -128,10 +128,10 @@ def _crossing(rng: Rng) -> DemoScene:
     )
 
 
-def _leaving(rng: Rng) -> DemoScene:
+def _leaving(rng: Rng) -> MovingScene:
     """One blob leaves and returns, one comes nearer, one passes behind a post."""
     street = make_texture(rng, (320, 480), [(92, 92, 98), (124, 120, 116), (150, 142, 130), (78, 84, 80)], cells=8)
-    return DemoScene(
+    return MovingScene(
         ground=street,
         ground_px=120.0,
         camera=lambda time: (0.5 + 0.05 * cos(7 * time), 0.7 - 0.22 * time),
@@ -169,11 +169,11 @@ def _leaving(rng: Rng) -> DemoScene:
     )
 
 
-def _alike(rng: Rng) -> DemoScene:
+def _alike(rng: Rng) -> MovingScene:
     """Two blobs of one colour touch and one is hidden behind the third, all on a ground that is not far in colour."""
     sea = make_texture(rng, (320, 480), [(44, 78, 98), (66, 104, 118), (92, 126, 126), (60, 90, 88)], cells=5)
     warm: list[Colour] = [(176, 118, 84), (206, 152, 112), (132, 88, 70)]
-    return DemoScene(
+    return MovingScene(
         ground=sea,
         ground_px=120.0,
         camera=lambda time: (0.6 + 0.15 * time, 0.5 + 0.08 * sin(2 * pi * time)),
@@ -205,7 +205,7 @@ def _alike(rng: Rng) -> DemoScene:
     )
 
 
-def _photographs(rng: Rng) -> DemoScene:
+def _photographs(rng: Rng) -> MovingScene:
     """A flower, a cup and a coin, cut out of their photographs, move over a photograph of a pagoda."""
     del rng
     demo = Demo()
@@ -215,7 +215,7 @@ def _photographs(rng: Rng) -> DemoScene:
         mask = next(target.mask for target in sample.targets if target.id == name)
         return Cutout.of(sample.image, mask.astype(np.bool_), lean=lean)
 
-    return DemoScene(
+    return MovingScene(
         ground=demo.load("china").image.astype(np.float32),
         ground_px=230.0,
         camera=lambda time: (0.42 + 0.12 * time, 0.35 + 0.12 * sin(4 * time)),
@@ -252,7 +252,7 @@ def _blob(rng: Rng, colours: Sequence[Colour], waves: Sequence[float], *, pace: 
     return Blob(texture=texture, waves=waves, pace=pace, phase=float(rng.uniform(0, 2 * pi)))
 
 
-SCENES: dict[str, Callable[[Rng], DemoScene]] = {
+SCENES: dict[str, Callable[[Rng], MovingScene]] = {
     "crossing": _crossing,
     "leaving": _leaving,
     "alike": _alike,

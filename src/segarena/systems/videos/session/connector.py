@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenedSample:
     """A sample whose turn it is.
 
     Attributes:
@@ -38,7 +38,7 @@ class Connector(Protocol):
     One sample is open at a time. What a participant does in the wrong order is refused before it gets here.
     """
 
-    def advance(self) -> Opened | None:
+    def advance(self) -> OpenedSample | None:
         """Open the next sample that is not over; None when there is none."""
         ...
 

@@ -40,7 +40,7 @@ from segarena.systems.videos.session.arguments import (
     seed_of,
 )
 from segarena.systems.videos.session.chosen import choose_dataset
-from segarena.systems.videos.session.connector import Connector, Opened
+from segarena.systems.videos.session.connector import Connector, OpenedSample
 from segarena.systems.videos.session.local import LocalConnector
 
 
@@ -274,7 +274,7 @@ class DavisInteractiveSession:
         self._is_waiting = True
         return True
 
-    def _open(self, opened: Opened | None) -> None:
+    def _open(self, opened: OpenedSample | None) -> None:
         self._opened = opened
         self._given: list[Scribbles] = list(opened.earlier) if opened is not None else []
         self._is_new = True

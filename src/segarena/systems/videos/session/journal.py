@@ -11,7 +11,7 @@ from typing import Any
 from segarena.errors import StoreError
 
 
-class Journal:
+class SessionJournal:
     """A file of JSON lines that is only ever added to.
 
     A line that was cut off when the process was killed is taken away when the file is opened again.

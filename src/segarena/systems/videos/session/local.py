@@ -35,8 +35,8 @@ from segarena.systems.videos.measures.report import COLUMNS, SampleScore, report
 from segarena.systems.videos.measures.summary import Horizon, video_summary
 from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.positions import scribbles_from_prompts
-from segarena.systems.videos.session.connector import Opened
-from segarena.systems.videos.session.journal import Journal
+from segarena.systems.videos.session.connector import OpenedSample
+from segarena.systems.videos.session.journal import SessionJournal
 from segarena.systems.videos.session.report_file import ReportFile
 from segarena.systems.videos.session.submissions import answer_of, as_labels, session_file, submission
 
@@ -76,7 +76,7 @@ class LocalConnector:
             stack.enter_context(self._run.lock())
             about = session_file(folder / "session.json", report_folder or folder)
             self.session_id: str = about["session_id"]
-            self._journal = Journal(folder / "submissions.jsonl")
+            self._journal = SessionJournal(folder / "submissions.jsonl")
             stack.callback(self._journal.close)
             self._tables = [self._finished_table()]
             self._file = ReportFile(report_folder or folder, about["started"], self._tables[0])
@@ -91,7 +91,7 @@ class LocalConnector:
         self._samples = self._each_sample()
         self._session: Session | None = None
 
-    def advance(self) -> Opened | None:
+    def advance(self) -> OpenedSample | None:
         """Open the next sample that is not over; None when there is none.
 
         Raises:
@@ -196,7 +196,7 @@ class LocalConnector:
             raise InvalidInput("no sample is open; call advance() first")
         return self._session
 
-    def _each_sample(self) -> Iterator[Opened]:
+    def _each_sample(self) -> Iterator[OpenedSample]:
         pending = set(self._run.pending())
         for index in self._order:
             if index not in pending:
@@ -206,7 +206,7 @@ class LocalConnector:
                 self._session = session
                 earlier = self._replay(session)
                 if not session.is_over:
-                    yield Opened(
+                    yield OpenedSample(
                         sequence=session.sample.id,
                         scribble_idx=session.repeat + 1,
                         shape=session.sample.shape,

@@ -1,0 +1,74 @@
+"""The house: what is shared knows no system, neither by import (lint-imports holds that) nor by name."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "segarena"
+SYSTEMS = re.compile(r"\b(davis|toss|rclicks|radioactive|amodal|cvpr2025)\b", re.IGNORECASE)
+# `segarena.client.davis` is what people's scripts import; it only hands on the session of the system's own package.
+PUBLISHED_PATHS = {"client/davis.py"}
+
+
+def shared_modules():
+    return [
+        path
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if "systems" not in path.relative_to(PACKAGE).parts and str(path.relative_to(PACKAGE)) not in PUBLISHED_PATHS
+    ]
+
+
+def docstrings(tree):
+    """Docstrings may cite the paper that a formula comes from, and help texts may show examples."""
+    found = set()
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else []:
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                found.add(statement.value)
+    return found
+
+
+def names_in(tree):
+    """Yield every identifier and every text that the code can act on."""
+    said = docstrings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in said:
+            yield node.lineno, node.value
+        elif isinstance(node, ast.Name):
+            yield node.lineno, node.id.replace("_", " ")
+        elif isinstance(node, ast.Attribute):
+            yield node.lineno, node.attr.replace("_", " ")
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.lineno, node.name.replace("_", " ")
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node.lineno, ast.unparse(node)
+
+
+def systems_named_in(source):
+    return [f"line {line}: {text}" for line, text in names_in(ast.parse(source)) if SYSTEMS.search(text)]
+
+
+@pytest.mark.parametrize("path", shared_modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_shared_code_names_no_system(path):
+    assert systems_named_in(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source", ["if name == 'davis': pass", "def is_toss(run): ...", "from segarena.systems.clicks import rclicks"]
+)
+def test_a_name_in_code_would_be_found(source):
+    assert systems_named_in(source)
+
+
+def test_citing_a_paper_is_not_knowing_a_system():
+    assert systems_named_in('def f():\n    """Source: RClicks, section 5."""') == []
+
+
+@pytest.mark.parametrize("suffix", ["css", "js", "html"])
+def test_templates_and_styles_of_shared_rooms_name_no_system(suffix):
+    for path in PACKAGE.rglob(f"*.{suffix}"):
+        if "systems" not in path.relative_to(PACKAGE).parts:
+            assert not SYSTEMS.search(path.read_text(encoding="utf-8")), path

@@ -41,7 +41,7 @@ class Reference:
 
     Args:
         mask: bool, any number of axes.
-        ignore: bool, same shape, True where nobody is judged; None when every pixel counts.
+        ignore: bool, same shape, True for pixels excluded from scoring; None when every pixel counts.
         spacing_mm: edge lengths of a voxel along the axes of a volume; None where pixels are the unit.
 
     Raises:
@@ -128,7 +128,7 @@ class Comparison:
 
     @property
     def ignore(self) -> Mask | None:
-        """Where nobody is judged, full frame; None when every pixel counts."""
+        """The pixels excluded from scoring, full frame; None when every pixel counts."""
         return self.reference.ignore
 
     @property

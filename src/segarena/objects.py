@@ -24,7 +24,7 @@ class ObjectsReference:
     Args:
         labels: uint8, 0 background, 1..`objects`.
         objects: how many are judged.
-        ignore: bool, same shape, True where nobody is judged; None when every pixel counts.
+        ignore: bool, same shape, True for pixels excluded from scoring; None when every pixel counts.
 
     Raises:
         InvalidMask: no labels, or the shapes differ.

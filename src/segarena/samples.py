@@ -33,7 +33,7 @@ class Target:
         id: unique among the sample's targets.
         mask: bool, shape of the sample, for one object; uint8 labels (0 background, 1..N) for several
             objects judged together.
-        ignore: bool, same shape, True where nobody is judged; None when every pixel counts.
+        ignore: bool, same shape, True for pixels excluded from scoring; None when every pixel counts.
         label: what it is, in human words ("cat", "liver").
         attributes: anything a summary may group by ("size", "tier", "modality").
     """

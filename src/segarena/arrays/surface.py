@@ -29,7 +29,7 @@ class Surface(NamedTuple):
     Attributes:
         positions: int64 (n, axes). Of "voxel-border" the voxels; of "marching-cubes" position i is the corner between
             voxels i - 1 and i along each axis.
-        areas: float64 (n,), in squared units of the spacing (of images: in units); 0 where nobody is judged.
+        areas: float64 (n,), in squared units of the spacing (of images: in units); 0 where excluded from scoring.
     """
 
     positions: NDArray[np.int64]

@@ -24,7 +24,7 @@ LARGE_SHARE = 0.10
 
 
 class DecodedMask(NamedTuple):
-    """What a mask file holds: bool (H, W) masks by name, and where nobody is judged."""
+    """What a mask file holds: bool (H, W) masks by name, and the pixels excluded from scoring."""
 
     masks: dict[str, Mask]
     ignore: Mask | None
@@ -37,7 +37,7 @@ class MaskEncoding:
     Attributes:
         kind: "binary": 0 is background and one other value the object; "index": 0 is background and every
             other value an object; "colour": black is background and every other colour an object.
-        ignore_value: value (or colour, 0xRRGGBB or "#rrggbb") of pixels that nobody is judged on.
+        ignore_value: value (or colour, 0xRRGGBB or "#rrggbb") of pixels excluded from scoring.
         threshold: for "binary": values from here on are the object; None accepts no third value.
 
     Raises:
@@ -102,7 +102,7 @@ class MaskEncoding:
             some = ", ".join(map(str, others[:4].tolist())) + (", ..." if len(others) > 4 else "")
             raise InvalidMask(
                 f"{path}: encoding 'binary' expects 0 and one other value, got 0 and {len(others)} others ({some}); "
-                "use encoding='index' for several objects, ignore_value for pixels nobody is judged on, "
+                "use encoding='index' for several objects, ignore_value for pixels excluded from scoring, "
                 "threshold=128 for soft edges"
             )
         return values != 0

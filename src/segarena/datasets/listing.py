@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
 from segarena.roles import Finding
@@ -81,9 +81,9 @@ class ListedDataset(ABC, Generic[AnySample]):
     @cached_property
     def fingerprint(self) -> str:
         """Hash of sample ids, file names, file sizes in bytes and rules; times and places do not count."""
-        listing = [
-            [sample_id, [[file.name, _bytes_in(file)] for file in self._files[sample_id]]] for sample_id in self._files
-        ]
+        listing: list[Any] = []
+        for sample_id, files in self._files.items():
+            listing.append([sample_id, [[file.name, _bytes_in(file)] for file in files]])
         text = json.dumps([self._rules, listing], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

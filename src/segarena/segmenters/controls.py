@@ -215,19 +215,23 @@ class CopySupportMask(Nothing):
         def share_of(support: Support) -> NDArray[np.float32]:
             return memory.remember(identity(support), lambda: cell_shares(support.mask, shape))
 
-        means = [np.mean([share_of(support) for support in supports_of(dialogue)], axis=0) for dialogue in dialogues]
-        return [Prediction(mask=np.asarray(mean) >= 0.5) for mean in means]
+        predictions: list[Prediction] = []
+        for dialogue in dialogues:
+            mean = np.mean([share_of(support) for support in supports_of(dialogue)], axis=0)
+            predictions.append(Prediction(mask=np.asarray(mean) >= 0.5))
+        return predictions
 
 
 def meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:
     """Return the target that prompts fit best; of equally good ones the smallest, of those the first."""
     sample, extents = truth.sample, truth.extents()
-    fits = [
-        sum(_fit(prompt, target.mask.astype(np.bool_, copy=False), extent, sample) for prompt in prompts)
-        for target, extent in zip(sample.targets, extents, strict=True)
-    ]
-    sizes = [int(np.count_nonzero(t.mask[extent])) for t, extent in zip(sample.targets, extents, strict=True)]
-    return sample.targets[min(range(len(fits)), key=lambda index: (-round(fits[index], 9), sizes[index], index))]
+    ranks: list[tuple[float, int, int]] = []
+    for index, (target, extent) in enumerate(zip(sample.targets, extents, strict=True)):
+        mask = target.mask.astype(np.bool_, copy=False)
+        fit = sum(_fit(prompt, mask, extent, sample) for prompt in prompts)
+        # Rounded, so that the order of additions decides nothing.
+        ranks.append((-round(fit, 9), int(np.count_nonzero(mask[extent])), index))
+    return sample.targets[min(ranks)[2]]
 
 
 def _fit(prompt: Prompt, target: Mask, extent: Window, sample: VolumeSample) -> float:

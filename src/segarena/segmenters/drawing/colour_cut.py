@@ -1,4 +1,4 @@
-"""A mask decided anew by colours, from the parts of it that a score is surest of."""
+"""A mask refined by colour models that are seeded where a score is most confident."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def flood(image: NDArray[np.uint8], marks: NDArray[np.int8], *, frame_step: int 
 
 
 def snap_border(image: NDArray[np.uint8], mask: Mask, marks: NDArray[np.int8], *, band_px: int) -> Mask:
-    """Return `mask` with the pixels within `band_px` of its border decided anew by a watershed.
+    """Return `mask` with the pixels within `band_px` of its border reassigned by a watershed.
 
     What lies deeper on either side stays; marked pixels become what they are marked. 0 changes nothing else.
 

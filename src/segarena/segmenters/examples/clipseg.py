@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import cv2
@@ -109,10 +110,11 @@ class ClipSegSegmenter(BatchingSegmenter):
         """
 
         def answer(asked: list[tuple[Support, ...]]) -> list[Prediction]:
-            distinct = {identity(support): support for supports in asked for support in supports}
+            distinct = {identity(support): support for support in chain(*asked)}
             decoded = self.batches.map(lambda batch: self._decode(encoded, batch), list(distinct.values()))
             logits = dict(zip(distinct, decoded, strict=True))
-            return [self._finish([logits[identity(support)] for support in each], encoded.shape) for each in asked]
+            own = [[logits[identity(support)] for support in supports] for supports in asked]
+            return [self._finish(each, encoded.shape) for each in own]
 
         return answer_each_once(dialogues, answer)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -102,7 +103,7 @@ class SegGptSegmenter(BatchingSegmenter):
         """Return a grey for each of several dialogues of one support, or for one dialogue of several supports."""
         from segarena.pytorch import torch
 
-        supports = [support for each in asked for support in each]
+        supports = list(chain(*asked))
         prepared = [encoding_of(support, self.encode, memory) for support in supports]
         with torch.inference_mode():
             painted = self.model(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -54,12 +55,13 @@ class Votes:
         """
         shape, inner = encoded
         supports = [supports_of(dialogue) for dialogue in dialogues]
-        single = [Dialogue(rounds=((_inner(support),),)) for own in supports for support in own]
+        single = [Dialogue(rounds=((_inner(support),),)) for support in chain(*supports)]
         answers = list(self.segmenter.predict(inner, single))
         if len(answers) != len(single):
             raise PredictionInvalid(f"expected {len(single)} predictions, got {len(answers)}")
         masks = iter([np.asarray(as_prediction(answer, shape).mask, dtype=np.bool_) for answer in answers])
-        return [Prediction(mask=vote([next(masks) for _ in own], rule=self._rule)) for own in supports]
+        # The answers are in the order of the dialogues, and of the supports of each.
+        return [Prediction(mask=vote(list(islice(masks, len(own))), rule=self._rule)) for own in supports]
 
 
 def _inner(support: Support) -> Support:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
-from typing import Any, get_args
+from typing import Any, Literal
 
 from segarena.dialogue import Dialogue, Lift, Prediction, Spread, as_prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
@@ -15,7 +15,7 @@ from segarena.roles import Segmenter
 from segarena.samples import Sample, VolumeSample
 from segarena.segmenters.drawing.marks import check_kinds
 from segarena.segmenters.volumes.lifting.drawing import UNDERSTOOD_IF_SILENT, kinds_in_volume
-from segarena.segmenters.volumes.lifting.pictures import INTENSITIES, SliceEncodings, SlicePictures
+from segarena.segmenters.volumes.lifting.pictures import Intensity, SliceEncodings, SlicePictures
 from segarena.segmenters.volumes.lifting.propagation import Answers, Asked
 from segarena.segmenters.volumes.lifting.rounds import converse
 
@@ -53,15 +53,13 @@ class Slices:
         self,
         *,
         segmenter: str | Segmenter,
-        intensity: str = "auto",
+        intensity: Literal["auto"] | Intensity = "auto",
         percentiles: tuple[float, float] = (0.5, 99.5),
         keep_mb: float = 1024.0,
         spread: Spread = "stay",
         keeps_prompts: bool = True,
         protocol: Protocol = "careful",
     ) -> None:
-        _check_choice("intensity", intensity, ("auto", *INTENSITIES))
-        _check_choice("spread", spread, get_args(Spread))
         low, high = percentiles
         if not 0 <= low < high <= 100:
             raise PluginInvalid(f"percentiles={percentiles!r}: expected two from 0 to 100, the lower one first")
@@ -143,8 +141,3 @@ class Slices:
             for index, answer in zip(indices, came, strict=True):
                 answers[index][plane] = as_prediction(answer, encoded.shape[1:], name=f"prediction of slice {plane}")
         return answers
-
-
-def _check_choice(option: str, value: Any, known: Sequence[str]) -> None:
-    if value not in known:
-        raise PluginInvalid(f"{option}={value!r}: expected one of {', '.join(map(repr, known))}")

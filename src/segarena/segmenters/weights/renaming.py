@@ -17,7 +17,7 @@ class Shapes:
     """
 
     def __init__(self, weights: Mapping[str, Any]) -> None:
-        self._shapes = {name: tuple(int(side) for side in tensor.shape) for name, tensor in weights.items()}
+        self._shapes = {name: tuple(map(int, tensor.shape)) for name, tensor in weights.items()}
 
     def __getitem__(self, name: str) -> tuple[int, ...]:
         return self._shapes[name]

@@ -147,8 +147,8 @@ def test_coco_ids_are_padded_and_conventions_told_apart(tmp_path):
             Coco20i(path=str(tmp_path), pairs=str(tmp_path / "split1_test.txt"), folds=folds)
     drawn = {folds: set(Coco20i(path=str(tmp_path), folds=folds).pairs["fold"]) for folds in ("interleaved", "blocks")}
     assert drawn == {"interleaved": {0}, "blocks": {0}}
-    with pytest.raises(PluginInvalid):
-        Coco20i(path=str(tmp_path), folds="x")
+    with pytest.raises(PluginInvalid, match="expected one of 'interleaved', 'blocks'"):
+        registry.build("dataset", f"coco20i(path={str(tmp_path)!r}, folds='x')")
 
 
 @pytest.mark.parametrize("value", [1, 255])

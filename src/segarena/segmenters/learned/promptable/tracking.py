@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -63,14 +64,14 @@ class TrackingNetwork:
         return EncodedVideo(sample, space, look, self.device, self.limit_bytes)
 
     def predict(self, encoded: EncodedVideo, dialogue: Dialogue) -> Prediction:
-        """Answer a dialogue: every object it names is tracked anew, from all that was said in all rounds.
+        """Answer a dialogue: every object it names is tracked from the start, with the prompts of all rounds.
 
         Raises:
             SegmenterError, InvalidPrompt: see `read_marks`; out of memory.
             PredictionInvalid: the network gave NaN or infinity.
         """
         told = self._told(encoded, dialogue)
-        last = 0 if self.habits.backwards else min(frame for frames in told.values() for frame in frames)
+        last = 0 if self.habits.backwards else min(map(min, told.values()))
         answer = _Answer(encoded.sample, sorted(told), self.habits, self.low_side)
         try:
             with torch.inference_mode(), closing(Track(self.model, encoded, told).run(last)) as frames:
@@ -112,7 +113,7 @@ class TrackingNetwork:
         logits = None if dialogue.previous is None else dialogue.previous.logits
         if logits is None or not self.habits.feed_logits:
             return {}
-        ids = object_ids(prompt for prompts in dialogue.rounds[:-1] for prompt in prompts)
+        ids = object_ids(chain(*dialogue.rounds[:-1]))
         expected = (len(ids), frames, self.low_side, self.low_side)
         if np.shape(logits) != expected:
             raise SegmenterError(

@@ -21,7 +21,7 @@ class EncodedVideo:
     """The frames of a video, and what the encoder made of those that were needed so far.
 
     What is kept is kept for good, the first frames that fit: frames are visited in order, so a memory of the latest
-    would drop each just before it is asked for again. The others are encoded anew each time. No result depends on it.
+    would drop each just before it is asked for again. The others are encoded again each time. No result depends on it.
 
     Args:
         sample: the video.

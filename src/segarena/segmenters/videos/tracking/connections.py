@@ -58,6 +58,10 @@ def mean_of(graph: SuperpixelGraph, layer: NDArray[Any]) -> NDArray[np.float64]:
     return np.bincount(graph.labels.ravel(), layer.ravel().astype(np.float64), minlength=graph.size) / graph.areas_px
 
 
+def _mean_colours(graph: SuperpixelGraph, lab: NDArray[np.uint8]) -> NDArray[np.float64]:
+    return np.stack([mean_of(graph, lab[:, :, channel]) for channel in range(3)], axis=1)
+
+
 def _following(
     video: WorkingVideo, graphs: Sequence[SuperpixelGraph], frame: int, beta: float
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -78,9 +82,6 @@ def _following(
     )
     ends = np.stack([keys // there.size, keys % there.size], axis=1)
     shares = counts / np.sqrt(here.areas_px[ends[:, 0]] * there.areas_px[ends[:, 1]])
-    colours = [
-        np.stack([mean_of(graph, video.lab[number, :, :, k]) for k in range(3)], axis=1)
-        for number, graph in ((frame, here), (frame + 1, there))
-    ]
-    contrast = np.linalg.norm(colours[0][ends[:, 0]] - colours[1][ends[:, 1]], axis=1)
+    before, after = _mean_colours(here, video.lab[frame]), _mean_colours(there, video.lab[frame + 1])
+    contrast = np.linalg.norm(before[ends[:, 0]] - after[ends[:, 1]], axis=1)
     return ends, shares * np.exp(-beta * contrast / _COLOUR_STEP)

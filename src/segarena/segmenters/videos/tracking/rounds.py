@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple, TypeAlias
 
 import cv2
@@ -65,7 +65,7 @@ class StrokeRound:
         cls, video: WorkingVideo, previous: Labels | None, rounds: Rounds, *, stroke_px: int, reach: float
     ) -> StrokeRound:
         """Draw the strokes of all rounds."""
-        strokes = [stroke for said in rounds for stroke in said]
+        strokes = list(chain(*rounds))
 
         def draw(frames: Mapping[int, Sequence[FrameStroke]]) -> dict[int, Marks]:
             drawn: dict[int, Marks] = {}
@@ -83,7 +83,7 @@ class StrokeRound:
     @property
     def has_object(self) -> bool:
         """Whether any stroke so far says where an object is."""
-        return any(stroke.label != BACKGROUND for said in self.strokes.values() for stroke in said)
+        return any(stroke.label != BACKGROUND for stroke in chain(*self.strokes.values()))
 
     def empty(self) -> Labels:
         """Return labels without any object."""
@@ -144,5 +144,5 @@ def answer_round(dialogue: Dialogue, shape: Shape, advance: Advance) -> Predicti
     for count in range(1 if labels is None else len(rounds), len(rounds) + 1):
         labels = advance(labels, rounds[:count])
     answer = np.zeros(shape, dtype=np.uint8) if labels is None else labels
-    is_one = set(object_ids(stroke for said in rounds for stroke in said)) <= {1}
+    is_one = set(object_ids(chain(*rounds))) <= {1}
     return Prediction(mask=answer == 1 if is_one else answer)

@@ -99,9 +99,9 @@ def check_round(dialogue: Dialogue) -> None:
 
 def by_frame(strokes: Sequence[FrameStroke]) -> dict[int, list[FrameStroke]]:
     """Return the strokes of each frame that has any; frames ascend, strokes stay in order."""
-    frames: dict[int, list[FrameStroke]] = {frame: [] for frame in sorted({stroke.frame for stroke in strokes})}
-    for stroke in strokes:
-        frames[stroke.frame].append(stroke)
+    frames: dict[int, list[FrameStroke]] = {}
+    for stroke in sorted(strokes, key=lambda stroke: stroke.frame):
+        frames.setdefault(stroke.frame, []).append(stroke)
     return frames
 
 

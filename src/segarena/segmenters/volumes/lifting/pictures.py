@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,9 @@ from segarena.roles import Segmenter
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.volumes.preprocessing import Range, percentile_range, slice_range, to_grey
 
-INTENSITIES = (
-    "volume-percentiles",
-    "slice-foreground-percentiles",
-    "slice-positive-percentiles",
-    "slice-min-max",
-    "none",
-)
+Intensity: TypeAlias = Literal[
+    "volume-percentiles", "slice-foreground-percentiles", "slice-positive-percentiles", "slice-min-max", "none"
+]
 
 
 class SlicePictures:
@@ -31,13 +27,14 @@ class SlicePictures:
 
     Args:
         sample: the scan.
-        intensity: one of `INTENSITIES`; "none" takes voxels as they are, which must be 0 to 255 then.
+        intensity: one of `Intensity`; "none" takes voxels as they are, which must be 0 to 255 then.
         percentiles: of the two rules that take any.
     """
 
     def __init__(self, sample: VolumeSample, intensity: str, percentiles: Range) -> None:
-        if intensity not in INTENSITIES:
-            raise PluginInvalid(f"intensity={intensity!r}: expected one of {', '.join(map(repr, INTENSITIES))}")
+        # A segmenter of somebody else may have asked for it, by its `slice_intensity`.
+        if intensity not in get_args(Intensity):
+            raise PluginInvalid(f"intensity={intensity!r}: expected one of {', '.join(map(repr, get_args(Intensity)))}")
         self.sample = sample
         self.intensity = intensity
         self.percentiles = percentiles

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from segarena.arrays.slices import interpolate_boxes, interpolate_points
 from segarena.dialogue import Spread
@@ -50,8 +51,8 @@ def _interpolated(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
             chains[prompt.object_id, seen[place]].append(prompt)
             seen[place] += 1
     return (
-        *(box for keys in boxes.values() for box in _between_boxes(keys)),
-        *(click for keys in chains.values() for click in _between_clicks(keys)),
+        *chain(*map(_between_boxes, boxes.values())),
+        *chain(*map(_between_clicks, chains.values())),
         *(prompt for prompt in prompts if not is_key(prompt)),
     )
 

@@ -83,7 +83,7 @@ def answer(
 
     A round of clicks and lines after an answer that is not empty corrects that answer near these prompts: 2.5 times as
     far as they lie from the border of the previous mask. The rest stays. A round of limits alone cuts the previous
-    mask. Any other round starts anew, from all prompts so far; as long as nothing is said to be inside it is empty.
+    mask. Any other round starts over with all prompts so far; the answer is empty until something is marked as inside.
 
     Args:
         sample: the scan.

@@ -9,7 +9,7 @@ from typing import Literal, cast
 import polars as pl
 
 from segarena.datasets.listing import existing_folder
-from segarena.errors import DatasetError, PluginInvalid
+from segarena.errors import DatasetError
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
 from segarena.systems.oneshot.pairs.folds import COCO_CLASSES, FoldRule, fold_of
@@ -50,7 +50,6 @@ class Coco20i(PairedImages):
     Raises:
         DatasetMissing: a folder or list is not there.
         DatasetError: a list cannot be read, is of the other convention, or no pair is left.
-        PluginInvalid: another convention.
     """
 
     def __init__(
@@ -65,13 +64,16 @@ class Coco20i(PairedImages):
         seed: int = 0,
         cross_class: CrossClass = "keep",
     ) -> None:
-        if folds not in ("interleaved", "blocks"):
-            raise PluginInvalid(f"folds={folds!r}: expected 'interleaved' or 'blocks'")
         source = coco_source(existing_folder(Path(path).expanduser(), "COCO-20i", LAYOUT))
         table = listed_or_drawn(
-            pairs, source.items, per_class=per_class, shots=shots, seed=seed,
-            fold_of=lambda label: fold_of(int(label), folds), dataset="coco20i",
-        )  # fmt: skip
+            pairs,
+            source.items,
+            per_class=per_class,
+            shots=shots,
+            seed=seed,
+            fold_of=lambda label: fold_of(int(label), folds),
+            dataset="coco20i",
+        )
         _check_folds(table, folds)
         super().__init__(f"COCO-20i-{folds}", source, _padded(table), cross_class=cross_class, fold=fold)
 

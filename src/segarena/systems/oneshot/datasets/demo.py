@@ -116,9 +116,7 @@ def _scene(image: str) -> ClassifiedImage:
     label, partition, number = image.split("/")
     if label not in CLASSES or partition not in PARTITIONS:
         raise DatasetError(f"scene {image!r}: expected CLASS/PARTITION/NUMBER")
-    return draw_scene(
-        label, int(number), is_easy=partition.startswith("easy"), is_salient=partition.endswith("_sal")
-    )  # fmt: skip
+    return draw_scene(label, int(number), is_easy=partition.startswith("easy"), is_salient=partition.endswith("_sal"))
 
 
 def _images(label: str, partitions: Sequence[str] = PARTITIONS) -> list[str]:
@@ -130,9 +128,13 @@ def _facts(label: str, query: str) -> dict[str, Any]:
     fold = _TESTED.index(label) * FOLDS // len(_TESTED) if label in _TESTED else None
     salience, difficulty = _SALIENCE[partition.endswith("_sal")], _DIFFICULTY[partition.startswith("easy")]
     return {
-        "dataset": "oneshot-demo", "class": label, "fold": fold, "query": query,
-        "salience": salience, "difficulty": difficulty,
-    }  # fmt: skip
+        "dataset": "oneshot-demo",
+        "class": label,
+        "fold": fold,
+        "query": query,
+        "salience": salience,
+        "difficulty": difficulty,
+    }
 
 
 def _complexity() -> Iterator[dict[str, Any]]:
@@ -183,6 +185,4 @@ def _photographs() -> Iterator[dict[str, Any]]:
     for number, name in enumerate(Demo().sample_ids):
         image = f"{_PHOTOGRAPH}/{name}"
         turned = Similarity(rotation_deg=12.0 * (-1) ** number, scale=0.95)
-        yield {
-            "dataset": "oneshot-demo", "class": image, "query": image, "supports": [image], "transform": str(turned)
-        }  # fmt: skip
+        yield {"dataset": "oneshot-demo", "class": image, "query": image, "supports": [image], "transform": str(turned)}

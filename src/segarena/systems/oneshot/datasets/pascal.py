@@ -70,9 +70,14 @@ class Pascal5i(PairedImages):
     ) -> None:
         source = pascal_source(existing_folder(Path(path).expanduser(), "PASCAL-5i", LAYOUT), masks)
         table = listed_or_drawn(
-            pairs, source.items, per_class=per_class, shots=shots, seed=seed,
-            fold_of=lambda label: fold_of(int(label), "pascal"), dataset="pascal5i",
-        )  # fmt: skip
+            pairs,
+            source.items,
+            per_class=per_class,
+            shots=shots,
+            seed=seed,
+            fold_of=lambda label: fold_of(int(label), "pascal"),
+            dataset="pascal5i",
+        )
         super().__init__("PASCAL-5i", source, table, cross_class=cross_class, fold=fold)
 
 
@@ -95,7 +100,7 @@ def pascal_source(root: Path, masks: Masks = "auto") -> FileSource:
         listing = partial(label_items, folder, range(1, len(PASCAL_CLASSES) + 1))
         return FileSource(
             image_file=image_file, mask_file=partial(map_in, folder), list_items=listing, titles=titles, has_labels=True
-        )  # fmt: skip
+        )
     if there[0] == "merged":
         mask_file, listing = partial(merged_in, folder), partial(merged_items, folder)
     else:

@@ -1,4 +1,4 @@
-"""Pixels on which nobody is judged, counted: with them, scores under another rule for void need no new run."""
+"""Pixels excluded from scoring, counted: with them, scores under another rule for void need no new run."""
 
 from __future__ import annotations
 

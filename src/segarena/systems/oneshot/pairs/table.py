@@ -167,7 +167,7 @@ def _completed(given: pl.DataFrame) -> pl.DataFrame:
         *(pl.col(name).fill_null(value) for name, value in _DEFAULTS.items()),
         pl.col("row").fill_null(pl.int_range(pl.len(), dtype=pl.Int64)),
         pl.col("support_classes").fill_null(pl.col("class").repeat_by(pl.col("supports").list.len())),
-    )  # fmt: skip
+    )
     other = pl.col("support_classes").list.n_unique() > 1
     first = pl.col("support_classes").list.first() != pl.col("class")
     return table.with_columns(cross_class=(other | first)).select(*COLUMNS)
@@ -182,9 +182,11 @@ def _check(table: pl.DataFrame) -> None:
         if table[name].null_count():
             raise DatasetError(f"pairs: row {table[name].is_null().arg_max()} has no {name}; every row needs one")
     allowed: dict[str, Sequence[str]] = {
-        "tier": get_args(Tier), "partition": PARTITIONS, "level": (*LEVELS, POOLED_LEVEL),
+        "tier": get_args(Tier),
+        "partition": PARTITIONS,
+        "level": (*LEVELS, POOLED_LEVEL),
         "support_kind": get_args(SupportKind),
-    }  # fmt: skip
+    }
     for name, values in allowed.items():
         bad = table.filter(~pl.col(name).is_in(values))
         if bad.height:

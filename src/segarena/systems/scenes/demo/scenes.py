@@ -109,9 +109,10 @@ class TrueScene:
         for front, behind in self.pairs:
             old, new = group[behind], group[front]
             group = [new if value == old else value for value in group]
-        return tuple(
-            tuple(place for place, value in enumerate(group) if value == wanted) for wanted in dict.fromkeys(group)
-        )
+        members: dict[int, list[int]] = {}
+        for place, value in enumerate(group):
+            members.setdefault(value, []).append(place)
+        return tuple(map(tuple, members.values()))
 
     @property
     def layers(self) -> tuple[int, ...]:

@@ -38,8 +38,15 @@ T = TypeVar("T")
 _TOP = ("images", "annotations")
 _ANNOTATION = ("image_id", "author", "size", "depth_constraint", "regions")
 _REGION = (
-    "segmentation", "name", "order", "isStuff", "area", "occlude_rate", "visible_mask", "invisible_mask",
-)  # fmt: skip
+    "segmentation",
+    "name",
+    "order",
+    "isStuff",
+    "area",
+    "occlude_rate",
+    "visible_mask",
+    "invisible_mask",
+)
 
 
 def read_cocoa(path: Path) -> SceneSet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,11 @@ class Format:
         title: what it is.
         write: writes a set of scenes.
         carries: what comes back from it, or could: names of `LOSSES`.
-        is_folder: whether it writes a folder.
     """
 
     title: str
     write: Write
     carries: frozenset[str]
-    is_folder: bool = False
 
 
 LOSSES: dict[str, tuple[str, Callable[[Scene], bool]]] = {
@@ -88,13 +87,11 @@ FORMATS = {
         title="a folder of 16-bit label images, numbers in depth order",
         write=partial(write_label_pngs, kind="16-bit"),
         carries=frozenset({"order", "unknown stuff", "pixel centres"}),
-        is_folder=True,
     ),
     "png-palette": Format(
         title="a folder of 8-bit label images in colours, numbers in depth order",
         write=partial(write_label_pngs, kind="palette"),
         carries=frozenset({"order", "unknown stuff", "pixel centres"}),
-        is_folder=True,
     ),
     "rle": Format(
         title="a JSON list of regions: full, visible and hidden masks as COCO run lengths",
@@ -140,8 +137,8 @@ def read_scenes(path: Path, *, file_format: str | None = None, images: Path | No
         raise DatasetMissing(f"{path}: expected annotation files (.json, .ann, .xml) in this folder, found none")
     sets = [_read_of_many(file, file_format, images or file.parent) for file in files]
     return SceneSet(
-        scenes=tuple(scene for one in sets for scene in one.scenes),
-        defects=tuple(defect for one in sets for defect in one.defects),
+        scenes=tuple(chain.from_iterable(one.scenes for one in sets)),
+        defects=tuple(chain.from_iterable(one.defects for one in sets)),
         attributes=sets[0].attributes if len(sets) == 1 else {},
     )
 
@@ -189,8 +186,12 @@ def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
     if found == "ann":
         return read_ann(path, size_of_image=lambda name: _image_size(images / name))
     readers = {
-        "coco-amodal": read_cocoa, "coco": read_coco, "labelme": read_labelme, "cvat": read_cvat, "rle": read_rle,
-    }  # fmt: skip
+        "coco-amodal": read_cocoa,
+        "coco": read_coco,
+        "labelme": read_labelme,
+        "cvat": read_cvat,
+        "rle": read_rle,
+    }
     return readers[found](path)
 
 

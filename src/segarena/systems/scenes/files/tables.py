@@ -29,14 +29,36 @@ from segarena.systems.scenes.model.rasters import RegionRaster, crop, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet
 
 _KEYS = (
-    "image_id", "author", "order", "name", "isStuff", "area", "occlude_rate", "segmentation", "visible_mask",
+    "image_id",
+    "author",
+    "order",
+    "name",
+    "isStuff",
+    "area",
+    "occlude_rate",
+    "segmentation",
+    "visible_mask",
     "invisible_mask",
-)  # fmt: skip
+)
 
 COLUMNS = (
-    "image", "annotator", "region", "order", "name", "is_stuff", "area_px", "visible_px", "occlusion", "vertices",
-    "polygon_area_px", "perimeter_px", "top", "left", "bottom", "right",
-)  # fmt: skip
+    "image",
+    "annotator",
+    "region",
+    "order",
+    "name",
+    "is_stuff",
+    "area_px",
+    "visible_px",
+    "occlusion",
+    "vertices",
+    "polygon_area_px",
+    "perimeter_px",
+    "top",
+    "left",
+    "bottom",
+    "right",
+)
 
 
 def write_rle(scenes: SceneSet, path: Path) -> list[Path]:

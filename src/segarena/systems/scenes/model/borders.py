@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -39,9 +40,7 @@ def double_borders(scene: Scene, *, near_px: float, least_px: float) -> Iterator
     pairs of outlines with so many vertices that this would take seconds.
     """
     shared = set(scene.shared_edges())
-    sides = {
-        region.id: _sides(scene, [e for ring in region.rings for e in edges(ring)], shared) for region in scene.regions
-    }
+    sides = {region.id: _sides(scene, list(chain(*map(edges, region.rings))), shared) for region in scene.regions}
     ids = [region_id for region_id, found in sides.items() if len(found.starts)]
     boxes = {region_id: _box(sides[region_id], near_px) for region_id in ids}
     for index, one in enumerate(ids):

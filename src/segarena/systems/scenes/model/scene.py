@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -219,7 +220,7 @@ class Scene:
         """Return the sides that several regions have in common, with the ids of those regions, front first."""
         owners: dict[Edge, dict[str, None]] = {}
         for region in self.regions:
-            for edge in (edge for ring in region.rings for edge in edges(ring)):
+            for edge in chain(*map(edges, region.rings)):
                 owners.setdefault(edge, {})[region.id] = None
         return {edge: tuple(ids) for edge, ids in owners.items() if len(ids) > 1}
 
@@ -258,13 +259,14 @@ def _rings(polygons: Iterable[Any], vertices: tuple[Vertex, ...]) -> tuple[tuple
     for index, vertex in enumerate(vertices):
         known.setdefault(vertex, index)
     fresh: dict[Vertex, int] = {}
-    rings = [
-        tuple(
-            known[vertex] if vertex in known else len(vertices) + fresh.setdefault(vertex, len(fresh))
-            for vertex in _vertices(points)
-        )
-        for points in polygons
-    ]
+    rings: list[Ring] = []
+    for points in polygons:
+        ring: list[int] = []
+        for vertex in _vertices(points):
+            if vertex not in known:
+                fresh[vertex] = known[vertex] = len(vertices) + len(fresh)
+            ring.append(known[vertex])
+        rings.append(tuple(ring))
     return tuple(rings), (*vertices, *fresh)
 
 

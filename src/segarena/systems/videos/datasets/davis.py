@@ -35,7 +35,7 @@ class Davis(VideoDataset):
         sequences: of the subset, only these.
         resolution: folder in `JPEGImages` and `Annotations`.
         year: 2017, or 2016 for one object: all ids are merged to 1, and `ImageSets` of that year count.
-        renumber: number object ids that have gaps anew instead of refusing them.
+        renumber: close gaps in the object ids instead of refusing them.
 
     Raises:
         DatasetMissing: a folder, a list or a sequence is not there.

@@ -62,7 +62,7 @@ class DemoVideos:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def load(self, sample_id: str) -> VideoSample:
-        """Make one sample; it is made anew each time.
+        """Make one sample; nothing is cached.
 
         Raises:
             SampleInvalid: there is no such sample.

@@ -28,7 +28,7 @@ class VideoFolder(VideoDataset):
         scribbles: folder of the scribbles in `path`; it need not be there.
         sequences: only these; by default all.
         single: whether all objects of a video are one.
-        renumber: number object ids that have gaps anew instead of refusing them.
+        renumber: close gaps in the object ids instead of refusing them.
         max_objects: how many objects a video has at most; more are an error.
         ignore_value: value of pixels excluded from scoring; None: there are none.
         name: as it appears in records; by default the name of the folder at `path`.

@@ -18,7 +18,7 @@ from segarena.systems.videos.files.frames import FrameFiles, frame_shape, match_
 from segarena.systems.videos.scribbles.files import Scribbles, read_scribbles
 
 VOID = 255
-"""The value that DAVIS gives to pixels that nobody is judged on."""
+"""The value that DAVIS gives to pixels excluded from scoring."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +48,9 @@ class ObjectRules:
     """How the values in masks become objects.
 
     Attributes:
-        ignore_value: value of pixels that nobody is judged on; None: there are none.
+        ignore_value: value of pixels excluded from scoring; None: there are none.
         single: whether all objects are one.
-        renumber: whether ids with gaps are numbered anew, in order.
+        renumber: whether gaps in the ids are closed.
         max_objects: how many objects a video has at most.
     """
 
@@ -90,7 +90,7 @@ class ObjectRules:
             return numbers
         if not self.renumber:
             raise InvalidMask(
-                f"expected object ids 1 to {ids.size}, found {ids.tolist()}; set renumber=True to number them anew"
+                f"expected object ids 1 to {ids.size}, found {ids.tolist()}; set renumber=True to close the gaps"
             )
         numbers[:] = 0
         numbers[ids] = np.arange(1, ids.size + 1)

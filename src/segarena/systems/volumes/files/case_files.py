@@ -71,7 +71,7 @@ class Description:
 
     Attributes:
         classes: numbers by class, without the background.
-        ignore_value: the number of the voxels that nobody is judged on.
+        ignore_value: the number of voxels excluded from scoring.
         modalities: of each channel, or one for all under "".
         has_instances: whether each number is an object, as in what `segarena data prepare` writes.
     """

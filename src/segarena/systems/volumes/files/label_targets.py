@@ -66,7 +66,7 @@ class TargetRules:
         classes: numbers of each class; a number in no class is a class of its own.
         excluded_classes: classes that are no targets, by name.
         kind: "organ" or "pathology" for all classes, or for each class by name.
-        ignore_value: number of the voxels that nobody is judged on.
+        ignore_value: number of voxels excluded from scoring.
         modality: as in `VolumeSample`.
 
     Raises:

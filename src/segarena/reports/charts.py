@@ -12,6 +12,7 @@ from html import escape
 from typing import TypeAlias
 
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, number, px
+from segarena.reports.rendering import macros
 
 COLOURS = 7
 """How many numbered colours the page has; series beyond them start again."""
@@ -72,8 +73,8 @@ def colour_class(colour: Colour) -> str:
 
 def legend(entries: Sequence[tuple[str, Colour]]) -> str:
     """Return an HTML legend: a swatch and a label for each (label, colour)."""
-    items = "".join(f'<li class="{colour_class(colour)}"><i></i>{escape(label)}</li>' for label, colour in entries)
-    return f'<ul class="legend">{items}</ul>' if entries else ""
+    named = [(colour_class(colour), label) for label, colour in entries]
+    return str(macros("segarena.reports", "charts.html").legend(named))
 
 
 def line_chart(

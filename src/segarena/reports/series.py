@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 from segarena.reports.charts import legend
 from segarena.reports.reading import Run
+from segarena.reports.rendering import macros
 from segarena.reports.tables import metrics_of, user_names
 from segarena.roles import Statistic
 
@@ -80,13 +80,10 @@ def figure(
     shown = [(heading, chart) for heading, chart in charts if chart]
     if not shown:
         return None
-    panels = "".join(
-        f'<div class="panel">{f"<h4>{escape(heading)}</h4>" if heading else ""}{chart}</div>'
-        for heading, chart in shown
-    )
+    html = macros("segarena.reports", "charts.html").panels(shown)
     return Figure(
         title=title,
         caption=caption,
-        html=f'{legend(colours)}<div class="panels">{panels}</div>',
+        html=legend(colours) + str(html),
         is_wide=len(shown) > 1,
     )

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 from segarena.arrays.boxes import bounding_window
 from segarena.reports.axes import px
 from segarena.reports.gallery import BUDGET_BYTES, open_dataset
 from segarena.reports.overlays import View, jpeg_uri, outline, view_of
 from segarena.reports.reading import Run
+from segarena.reports.rendering import macros
 from segarena.reports.tables import TargetKey
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Target
@@ -36,10 +36,18 @@ Place = tuple[float, float]
 class _Scene:
     """What is common to the pictures of one instance."""
 
-    anchor: str
     view: View
     sample: ImageSample
-    target: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Panel:
+    """One picture: its name and number, and the SVG that is drawn between photograph and outline."""
+
+    name: str
+    number: str
+    inside: str
+    is_grey: bool = False
 
 
 def robustness_pictures(runs: Sequence[Run], found: Sequence[Hardness]) -> tuple[str, list[str]]:
@@ -79,19 +87,21 @@ def _card(runs: Sequence[Run], one: Hardness, index: int, dataset: Dataset, anch
         return "", f"Sample {key[0]} cannot be shown: {' '.join(str(error).split())}."
     if not isinstance(sample, ImageSample):
         return "", "Only photographs are shown; volumes and videos are left out."
-    scene = _Scene(anchor=anchor, view=_view(runs, key, sample, target), sample=sample, target=target)
+    scene = _Scene(view=_view(runs, key, sample, target), sample=sample)
     panels, missing = _mask_panels(scene, runs, one.who, key)
     clicked = _click_panels(scene, runs[0], key)
-    columns = min(MOST_COLUMNS, len(clicked) + len(panels))
-    numbers = f"NSR {one.nsr[index]:.3f}, IoU@1 {one.means[index]:.3f} ± {one.stds[index]:.3f}"
-    name = target.label or target.id
-    where = f"{one.dataset} / {key[0]} / {key[1]}"
-    html = (
-        f'<article class="scene" id="{anchor}"><header><h3>{escape(title)}: {escape(name)}</h3>'
-        f'<p class="where">{escape(where)}</p><p class="who">{escape(numbers)}</p></header>{_shared(scene)}'
-        f'<div class="strip even" style="--columns: {columns}">{"".join([*clicked, *panels])}</div></article>'
+    card = macros("segarena.systems.clicks.page", "scene.html").card(
+        anchor,
+        f"{title}: {target.label or target.id}",
+        f"{one.dataset} / {key[0]} / {key[1]}",
+        f"NSR {one.nsr[index]:.3f}, IoU@1 {one.means[index]:.3f} ± {one.stds[index]:.3f}",
+        min(MOST_COLUMNS, len(clicked) + len(panels)),
+        scene.view,
+        jpeg_uri(sample.image, scene.view),
+        outline(target.mask, scene.view),
+        [*clicked, *panels],
     )
-    return html, missing
+    return str(card), missing
 
 
 def _view(runs: Sequence[Run], key: TargetKey, sample: ImageSample, target: Target) -> View:
@@ -102,26 +112,17 @@ def _view(runs: Sequence[Run], key: TargetKey, sample: ImageSample, target: Targ
     return view_of((sample.shape[0], sample.shape[1]), [bounding_window(target.mask > 0)], places)
 
 
-def _shared(scene: _Scene) -> str:
-    anchor, view = scene.anchor, scene.view
-    return (
-        f'<svg class="shared" width="0" height="0" aria-hidden="true"><defs>'
-        f'<image id="{anchor}-i" width="{view.width:.1f}" height="{view.height:.1f}" preserveAspectRatio="none" '
-        f'href="{jpeg_uri(scene.sample.image, view)}"/>'
-        f'<path id="{anchor}-t" d="{outline(scene.target.mask, view)}"/></defs></svg>'
-    )
-
-
-def _click_panels(scene: _Scene, run: Run, key: TargetKey) -> list[str]:
+def _click_panels(scene: _Scene, run: Run, key: TargetKey) -> list[_Panel]:
     """Return the panels of first clicks: those of real people, those sampled, those of base user and groups."""
     roles = roles_of(run)
-    panels: list[str] = []
+    panels: list[_Panel] = []
     for who, user in (("real", roles.real), ("sampled", roles.sampled)):
         places = first_positions(run, user, key) if user else []
         if places:
             heat = heat_image(density(places, scene.sample.shape, scene.view), scene.view, is_fading=True)
             dots = "".join(_dot(scene.view, place, "person") for place in places)
-            panels.append(_panel(scene, heat + dots, WHO[who].partition(" from ")[0], f"{len(places)} clicks"))
+            name = WHO[who].partition(" from ")[0]
+            panels.append(_Panel(name=name, number=f"{len(places)} clicks", inside=heat + dots))
     marks = [
         _dot(scene.view, place, f"person {group_colour(number, len(roles.groups))}")
         for number, group in enumerate(roles.groups)
@@ -129,13 +130,14 @@ def _click_panels(scene: _Scene, run: Run, key: TargetKey) -> list[str]:
     ]
     centre = [_cross(scene.view, place) for place in (first_positions(run, roles.base, key)[:1] if roles.base else [])]
     if marks or centre:
-        panels.append(_panel(scene, "".join([*marks, *centre]), "groups, base +", f"{len(marks)} clicks"))
+        inside = "".join([*marks, *centre])
+        panels.append(_Panel(name="groups, base +", number=f"{len(marks)} clicks", inside=inside))
     return panels
 
 
-def _mask_panels(scene: _Scene, runs: Sequence[Run], who: str, key: TargetKey) -> tuple[list[str], str]:
+def _mask_panels(scene: _Scene, runs: Sequence[Run], who: str, key: TargetKey) -> tuple[list[_Panel], str]:
     """Return the mean mask of each run, and a line when some were not kept."""
-    panels: list[str] = []
+    panels: list[_Panel] = []
     for run in runs:
         roles = roles_of(run)
         users = [roles.real] if who == "real" and roles.real else [*roles.groups]
@@ -144,27 +146,15 @@ def _mask_panels(scene: _Scene, runs: Sequence[Run], who: str, key: TargetKey) -
             continue
         values = first_values(run, users)[key]
         panels.append(
-            _panel(
-                scene,
-                heat_image(mean, scene.view, is_fading=False),
-                f"mean, {run.segmenter}",
-                f"{values.mean():.2f} ± {values.std():.2f}",
+            _Panel(
+                name=f"mean, {run.segmenter}",
+                number=f"{values.mean():.2f} ± {values.std():.2f}",
+                inside=heat_image(mean, scene.view, is_fading=False),
                 is_grey=True,
             )
         )
     missing = "" if len(panels) == len(runs) else "Some predictions of the first round were not kept: no mean mask."
     return panels, missing
-
-
-def _panel(scene: _Scene, inside: str, name: str, number: str, *, is_grey: bool = False) -> str:
-    anchor, view = scene.anchor, scene.view
-    css = ' class="grey"' if is_grey else ""
-    return (
-        f'<figure><svg class="picture" viewBox="{view.box}" role="img" aria-label="{escape(name)}">'
-        f'<use href="#{anchor}-i"{css}/>{inside}'
-        f'<use href="#{anchor}-t" class="truth halo"/><use href="#{anchor}-t" class="truth thin"/></svg>'
-        f"<figcaption><span>{escape(name)}</span><b>{escape(number)}</b></figcaption></figure>"
-    )
 
 
 def _dot(view: View, place: Place, css: str) -> str:

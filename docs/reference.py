@@ -8,11 +8,13 @@ Three kinds of blocks are written, wherever a page has them: the help of a comma
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import typer
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
@@ -27,10 +29,22 @@ OPTIONS = re.compile(
 )
 
 
+def own_commands() -> typer.Typer:
+    """Return the program without the groups of commands that other installed packages bring."""
+
+    def is_ours(group: typer.Typer) -> bool:
+        functions = [command.callback for command in group.registered_commands]
+        return all(function.__module__.startswith("segarena.") for function in functions if function is not None)
+
+    own = copy.copy(app)
+    own.registered_groups = [group for group in app.registered_groups if is_ours(group.typer_instance)]
+    return own
+
+
 def help_text(command: str) -> str:
     """Return the help of `segarena COMMAND` as printed 80 columns wide, spaces at line ends apart."""
     terminal = {"COLUMNS": "80", "TERM": "dumb"}
-    printed = CliRunner(env=terminal).invoke(app, [*command.split(), "--help"]).stdout
+    printed = CliRunner(env=terminal).invoke(own_commands(), [*command.split(), "--help"]).stdout
     lines = [line.rstrip() for line in printed.strip().splitlines()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 

@@ -1,18 +1,20 @@
 """What the documentation says is there, is there; and what is there, the documentation says."""
 
+import csv
 import importlib.util
 import inspect
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
-from segarena.cli.main import app
 from segarena.records.configuration import plain_configuration
 from segarena.records.tables import COLUMNS
 from segarena.registry import kinds, names
@@ -70,7 +72,7 @@ def commands():
         for name, inner in getattr(command, "commands", {}).items():
             collect(f"{path} {name}".strip(), inner)
 
-    collect("", get_command(app))
+    collect("", get_command(reference.own_commands()))
     return found
 
 
@@ -168,6 +170,40 @@ def test_python_blocks_run(name, tmp_path):
             [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_the_benchmark_of_the_page_runs_and_reports_when_its_files_are_installed(tmp_path):
+    """The page's own text is put where an installed package would be: the module, and its entry points beside it."""
+    page = (DOCS / "own-benchmark.md").read_text(encoding="utf-8")
+    files = dict(re.findall(r'```\w+ title="([^"]+)"\n(.*?)```', page, re.S))
+    (tmp_path / "setbacks.py").write_text(files["setbacks.py"])
+    groups = tomllib.loads(files["pyproject.toml"])["project"]["entry-points"]
+    told: list[str] = []
+    for group, points in groups.items():
+        told += [f"[{group}]", *(f"{name} = {module}" for name, module in points.items())]
+    package = tmp_path / "setbacks-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: setbacks\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("\n".join(told))
+    program = "import sys; from segarena.cli.main import main; sys.argv[0] = 'segarena'; main()"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "120"}
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", program, *shlex.split(line)[1:]],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
+        ).stdout
+        for line in re.search(r"```console\n(.*?)```", page, re.S)[1].splitlines()
+        if line.startswith("segarena")
+    ]  # fmt: skip
+    html = (tmp_path / "runs/steady/report/report.html").read_text(encoding="utf-8")
+    assert html.index('<section id="setbacks"><h2>Setbacks</h2>') < html.index('<section id="summary">')
+    assert "<li>Setbacks: mean number of clicks, of 5, after which IoU was lower than before." in html
+    losses, (summary,) = (
+        list(csv.DictReader((tmp_path / "runs/steady/report" / name).read_text().splitlines()))
+        for name in ("setbacks.csv", "summary.csv")
+    )
+    assert len(losses) == round(float(summary["Setbacks"]) * int(summary["targets"])) > 0
+    assert "IoU lost" in answers[1]
 
 
 def test_the_model_in_the_readme_can_be_judged_by_the_command_below_it(tmp_path):

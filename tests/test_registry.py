@@ -49,7 +49,7 @@ def test_built_in_plugins_of_every_kind_are_found_in_alphabetical_order():
 
 
 def test_plugins_of_an_installed_package_are_found_by_name():
-    assert find("segmenter", "sample-disc").__module__ == "segarena_sample_plugin"
+    assert find("segmenter", "sample-disc").__module__ == "segarena_sample_plugin.plugins"
     assert build("segmenter", "sample-disc(radius_px=4)").radius_px == 4
     assert {"sample-squares", "demo"} <= set(names("dataset"))
 

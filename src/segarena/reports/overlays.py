@@ -87,7 +87,12 @@ def jpeg_uri(image: NDArray[np.uint8], view: View) -> str:
         crop = crop.resize((max(1, round(view.width)), max(1, round(view.height))), Image.Resampling.BOX)
     buffer = io.BytesIO()
     crop.save(buffer, format="JPEG", quality=JPEG_QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+    return data_uri(buffer.getvalue(), "jpeg")
+
+
+def data_uri(data: bytes, kind: str) -> str:
+    """Return the bytes of a picture file ("jpeg", "png") as a URI that holds them."""
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def outline(mask: Mask | Labels, view: View) -> str:
@@ -117,21 +122,30 @@ def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View, *, is_l
 
 def positions_of(prompt: RecordedPrompt) -> list[tuple[float, float]]:
     """Return the (row, column) positions that a recorded prompt names; none for masks and examples."""
+    return [(float(point[-2]), float(point[-1])) for point in points_of(prompt)]
+
+
+def points_of(prompt: RecordedPrompt) -> list[Sequence[float]]:
+    """Return the positions that a recorded prompt names, in all dimensions; none for limits, masks and examples."""
     match prompt:
         case Click(position=position):
-            points = [position]
+            return [position]
         case Box(start=start, stop=stop):
-            points = [start, [i - 1 for i in stop]]
-        case Scribble(points=drawn):
-            points = drawn
+            return [start, [i - 1 for i in stop]]
+        case Scribble(points=points) | Lasso(points=points):
+            return list(points)
         case _:
-            points = []
-    return [(float(point[-2]), float(point[-1])) for point in points]
+            return []
+
+
+def sign_of(prompt: RecordedPrompt) -> str:
+    """Return the CSS class of a prompt on the object, "pos", or off it, "neg"."""
+    return "neg" if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive else "pos"
 
 
 def _mark(prompt: RecordedPrompt, view: View, number: int, *, is_large: bool, is_last: bool) -> str:
     places = [view.place(*position) for position in positions_of(prompt)]
-    sign = "neg" if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive else "pos"
+    sign = sign_of(prompt)
     if not places:
         return ""
     if isinstance(prompt, Click):

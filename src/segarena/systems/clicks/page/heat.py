@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Sequence
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segarena.arrays.boxes import window_shape
-from segarena.reports.overlays import View
+from segarena.reports.overlays import View, data_uri
 from segarena.samples import Shape
 
 LEVELS = 32
@@ -57,10 +56,9 @@ def heat_image(values: NDArray[np.float64], view: View, *, is_fading: bool) -> s
     opacity[0] = 0
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", optimize=True, transparency=bytes(opacity.astype(np.uint8).tolist()))
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
     return (
         f'<image width="{view.width:.1f}" height="{view.height:.1f}" preserveAspectRatio="none" '
-        f'href="data:image/png;base64,{data}"/>'
+        f'href="{data_uri(buffer.getvalue(), "png")}"/>'
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.reports.overlays import data_uri
 from segarena.systems.scenes.measures.agreement import region_support
 from segarena.systems.scenes.measures.drawings import Drawing
 from segarena.systems.scenes.measures.reductions import hidden_edges
@@ -40,7 +40,7 @@ class SupportPicture:
     def uri(self) -> str:
         """The picture as a data URI."""
         done, png = cv2.imencode(".png", self.pixels[:, :, ::-1])
-        return "data:image/png;base64," + base64.b64encode(png.tobytes() if done else b"").decode("ascii")
+        return data_uri(png.tobytes() if done else b"", "png")
 
 
 def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPicture:

@@ -19,7 +19,7 @@ from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
 from segarena.prompts import Box, Click, Lasso, Limits, Scribble
 from segarena.records.prompts import RecordedPrompt
 from segarena.reports.axes import px
-from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline
+from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline, points_of, sign_of
 from segarena.reports.pictures import pictures
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.rendering import macros
@@ -132,7 +132,7 @@ def slices_of(
     """Return the slice along each axis through the middle of the target's voxels; of an empty one the volume's."""
     seen = join_windows(bounding_window(truth), bounding_window(guess))
     for prompt in prompts:
-        for point in _corners(prompt):
+        for point in points_of(prompt):
             seen = join_windows(seen, tuple(slice(int(c), int(c) + 1) for c in point))
     if is_empty(seen):
         seen = tuple(slice(0, n) for n in truth.shape)
@@ -202,29 +202,16 @@ def _large(mask: Mask, size: tuple[int, int]) -> Mask:
     return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)) > 0
 
 
-def _corners(prompt: RecordedPrompt) -> list[Sequence[float]]:
-    match prompt:
-        case Click(position=position):
-            return [position]
-        case Box(start=start, stop=stop):
-            return [start, [i - 1 for i in stop]]
-        case Scribble(points=points) | Lasso(points=points):
-            return list(points)
-        case _:
-            return []
-
-
 def _is_on(shown: Slice, prompt: RecordedPrompt) -> bool:
     """Tell whether a prompt meets the slice; limits do when they can be seen on it."""
     if isinstance(prompt, Limits):
         return prompt.axis != shown.axis
-    along = [point[shown.axis] for point in _corners(prompt)]
+    along = [point[shown.axis] for point in points_of(prompt)]
     return bool(along) and min(along) - 0.5 <= shown.index <= max(along) + 0.5
 
 
 def _mark(shown: Slice, prompt: RecordedPrompt, *, is_faint: bool) -> str:
-    is_off = isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive
-    sign = ("neg" if is_off else "pos") + (" faint" if is_faint else "")
+    sign = sign_of(prompt) + (" faint" if is_faint else "")
     match prompt:
         case Click(position=position):
             return _click(*shown.place(position), sign)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from segarena.reports.reading import DialogueRecord, Key, Run
 from segarena.reports.series import area_statistic
-from segarena.reports.tables import TargetKey, mean_over_users, metrics_of, thresholds_of
+from segarena.reports.tables import TargetKey, mean_over_users, thresholds_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +57,6 @@ def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) 
     count = min(others, len(rest))
     spread = [rest[round(i * (len(rest) - 1) / max(1, count - 1))] for i in range(count)]
     return [target.worst for target in [*targets[:hardest], *spread]]
-
-
-def primary_metric(runs: Sequence[Run]) -> str:
-    """Return the metric whose values stand beside pictures."""
-    return metrics_of(runs[0])[0]
 
 
 def _rank(

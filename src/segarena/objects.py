@@ -1,7 +1,7 @@
 """Several objects judged together: label masks held against each other, as a video challenge does.
 
 `Comparison` judges one object. Here a prediction and a target are uint8 labels (0 background, 1..N the objects);
-each object can be had as a `Comparison` of its own, and what a metric computes once for all is kept.
+each object is available as a `Comparison` of its own, and what a metric computes once for all objects is kept.
 """
 
 from __future__ import annotations

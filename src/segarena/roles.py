@@ -41,8 +41,8 @@ class Segmenter(Protocol):
         device: where it works, e.g. "cpu" or "cuda:0".
         slice_intensity: how slices of volumes become pictures for it (see `segarena.segmenters.volumes.slices`).
 
-    What `encode` returns may have `pass_seconds`: what each encoder pass took so far, for who encodes slices or frames
-    when they are first needed. Otherwise `encode` counts as one pass.
+    What `encode` returns may have `pass_seconds`: what each encoder pass took so far, for segmenters that
+    encode slices or frames when they are first needed. Otherwise `encode` counts as one pass.
     """
 
     def encode(self, sample: Sample) -> Any:
@@ -90,8 +90,8 @@ class User(Protocol):
 
     Optional attributes:
         prompt_kinds: the kinds of prompts given, e.g. `{"click"}`; checked against the segmenter's.
-        corrects_objects: True for who corrects several objects at once; others are not asked about such targets.
-        may_be_silent: True for who may give no prompts in a round and go on; the last answer then stands.
+        corrects_objects: True for users that correct several objects at once; others are not asked about such targets.
+        may_be_silent: True for users that may give no prompts in a round and go on; the last answer then stands.
         lift: how the prompts are meant to be spread over slices (see `segarena.dialogue.Lift`).
         repeats: `repeats(sample, target) -> int`, how often this user talks about a target (a user who stands
             for the people who clicked there); by default as the run says.

@@ -8,6 +8,7 @@ differ in their last digit, and then equal depths are no longer equal.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty
+from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, window_shape, window_start
 from segarena.samples import Mask
 
 # OpenCV's fast 5 x 5 distance (steps 1, 1.4 and 2.1969) divided by the true one lies between 0.98249, reached along
@@ -133,11 +134,13 @@ def deepest_pixel(mask: Mask, *, forbidden: Iterable[tuple[int, ...]] = (), at_l
 
 def _inside(positions: Iterable[tuple[int, ...]], window: Window) -> list[tuple[int, ...]]:
     """Return those of `positions` that lie in `window`, relative to its start."""
-    return [
-        tuple(i - s.start for i, s in zip(position, window, strict=True))
-        for position in positions
-        if all(s.start <= i < s.stop for i, s in zip(position, window, strict=True))
-    ]
+    starts, shape = window_start(window), window_shape(window)
+    inside: list[tuple[int, ...]] = []
+    for position in positions:
+        relative = tuple(map(operator.sub, position, starts))
+        if all(0 <= i < n for i, n in zip(relative, shape, strict=True)):
+            inside.append(relative)
+    return inside
 
 
 def _deepest_by_full_transform(padded: Mask, taken: list[tuple[int, ...]]) -> DeepestPixel:
@@ -235,5 +238,7 @@ def _nearest_edge(padded: NDArray[np.uint8], index: int, reach: int) -> tuple[in
 
 def _mirrored(rows: int, columns: int, width: int) -> set[int]:
     """Return the flat steps of the up to eight offsets that differ in signs and order only."""
-    pairs = ((rows, columns), (columns, rows))
-    return {a * sa * width + b * sb for a, b in pairs for sa in (1, -1) for sb in (1, -1)}
+    steps: set[int] = set()
+    for a, b in ((rows, columns), (columns, rows)):
+        steps |= {a * width + b, a * width - b, b - a * width, -a * width - b}
+    return steps

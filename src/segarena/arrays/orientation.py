@@ -145,7 +145,8 @@ class Grid:
         mine, its = self.canonical, other.canonical
         if mine.shape != its.shape:
             return f"{its.shape} voxels (plane, row, column) against {mine.shape}"
-        corners = [(*corner, 1) for corner in itertools.product(*((0, n - 1) for n in mine.shape))]
+        ends = [(0, n - 1) for n in mine.shape]
+        corners = [(*corner, 1) for corner in itertools.product(*ends)]
         apart_mm = np.linalg.norm((its.affine - mine.affine) @ np.transpose(corners), axis=0).max()
         if apart_mm <= tolerance_voxels * min(mine.spacing_mm):
             return None

@@ -91,7 +91,8 @@ def interpolate_points(keys: Iterable[Position]) -> dict[int, Pixel]:
     Returns:
         {plane: (row, column)} in ascending order of planes; empty without keys.
     """
-    return {plane: (row, column) for plane, (row, column) in _interpolated({k[0]: k[1:] for k in keys}).items()}
+    pixels = {plane: (row, column) for plane, row, column in keys}
+    return {plane: (row, column) for plane, (row, column) in _interpolated(pixels).items()}
 
 
 def interpolate_boxes(keys: Iterable[tuple[Position, Position]]) -> dict[int, Corners]:
@@ -118,7 +119,7 @@ def _interpolated(keys: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]
         here, there = np.asarray(keys[first], dtype=np.int64), np.asarray(keys[last], dtype=np.int64)
         steps = np.arange(1, last - first + 1)[:, None]
         values = divide_half_even(here * (last - first) + (there - here) * steps, last - first)
-        between.update({first + 1 + i: tuple(row) for i, row in enumerate(values.tolist())})
+        between.update(zip(range(first + 1, last + 1), map(tuple, values.tolist()), strict=True))
     return between
 
 

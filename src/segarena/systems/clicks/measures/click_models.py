@@ -166,10 +166,11 @@ def mean_quality(
         seed: see `bootstrap_mean`.
     """
     names = [field.name for field in fields(rows[0]) if field.name in _AVERAGED] if rows else []
-    return {
-        name: bootstrap_mean([getattr(row, name) for row in rows], clusters, repeats=repeats, level=level, seed=seed)
-        for name in names
-    }
+    means: dict[str, Interval] = {}
+    for name in names:
+        values = [getattr(row, name) for row in rows]
+        means[name] = bootstrap_mean(values, clusters, repeats=repeats, level=level, seed=seed)
+    return means
 
 
 def _shares(probability: ArrayLike, protocol: Protocol) -> NDArray[np.float64]:

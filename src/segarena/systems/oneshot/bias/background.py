@@ -82,9 +82,11 @@ def negation_table(evidence: pl.DataFrame, presence: Mapping[str, float] | None 
         Columns class, images, supervised, one_shot, drop (their difference), salience, presence; means over images.
     """
     table = evidence.group_by("class").agg(
-        images=pl.len(), supervised=pl.col("supervised").mean(), one_shot=pl.col("one_shot").mean(),
+        images=pl.len(),
+        supervised=pl.col("supervised").mean(),
+        one_shot=pl.col("one_shot").mean(),
         salience=pl.col("salience").mean(),
-    )  # fmt: skip
+    )
     known = presence or {}
     shares = pl.Series("presence", [known.get(label) for label in table["class"].to_list()], dtype=pl.Float64)
     table = table.with_columns(shares, drop=pl.col("supervised") - pl.col("one_shot"))
@@ -121,13 +123,11 @@ def presence_of(
         images: those that may be trained on; None all.
     """
     classes_of = _classes_by_image(items, images)
-    tested = {
-        label: fold
-        for label in {c for held in classes_of.values() for c in held}
-        if (fold := fold_of(label)) is not None
-    }
     shares: dict[str, float] = {}
-    for label, fold in sorted(tested.items()):
+    for label in sorted(set[str]().union(*classes_of.values())):
+        fold = fold_of(label)
+        if fold is None:
+            continue
         training = [held for held in classes_of.values() if any(fold_of(other) != fold for other in held)]
         shares[label] = sum(label in held for held in training) / max(1, len(training))
     return shares

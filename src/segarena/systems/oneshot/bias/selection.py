@@ -89,9 +89,15 @@ def measure_training(
     items: Sequence[Item] = [("", image) for image in sorted(classes)]
     parameters = {"threshold": threshold, "is_soft": is_soft, "saliency": saliency, "fold": fold}
     table = run_stage(
-        folder, f"sgtss-fold{fold}", items, stage_job(share_of, source, saliency, classes, threshold, is_soft=is_soft),
-        columns={"share": pl.Float64}, parameters=parameters, executor=executor_of(workers), on_progress=on_progress,
-    )  # fmt: skip
+        folder,
+        f"sgtss-fold{fold}",
+        items,
+        stage_job(share_of, source, saliency, classes, threshold, is_soft=is_soft),
+        columns={"share": pl.Float64},
+        parameters=parameters,
+        executor=executor_of(workers),
+        on_progress=on_progress,
+    )
     return table.drop("class")
 
 

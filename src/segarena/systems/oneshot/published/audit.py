@@ -114,19 +114,23 @@ def _cross_class(table: pl.DataFrame) -> Iterator[ListFinding]:
         )
         share = 100 * rows.height / table.height
         yield _finding(
-            "cross-class", table, rows.height,
+            "cross-class",
+            table,
+            rows.height,
             f"{rows.height} rows ({share:.1f} %) show another class than they ask for, {len(couples)} couples: "
             f"{some(sorted(couples.to_list()), 8)}; leave them out with drop_cross_class",
-        )  # fmt: skip
+        )
 
 
 def _selves(table: pl.DataFrame) -> Iterator[ListFinding]:
     rows = table.filter(self_pairs(table))
     if rows.height:
         yield _finding(
-            "self-pairs", table, rows.height,
+            "self-pairs",
+            table,
+            rows.height,
             f"{rows.height} rows show the query image itself: {some(pair_id(rows).to_list(), 3)}",
-        )  # fmt: skip
+        )
 
 
 def _duplicates(table: pl.DataFrame) -> Iterator[ListFinding]:
@@ -145,9 +149,11 @@ def _tiny(table: pl.DataFrame, tiny: int) -> Iterator[ListFinding]:
         where = " ".join(str(cell[name]) for name in ("partition", "level") if cell[name] is not None)
         images = "ONE query image" if cell["queries"] == 1 else f"{cell['queries']} query images"
         yield _finding(
-            "tiny-cell", table, cell["queries"],
+            "tiny-cell",
+            table,
+            cell["queries"],
             f"{where} class {cell['class']}: {cell['pairs']} pairs of {images}".strip(),
-        )  # fmt: skip
+        )
 
 
 def _uneven(table: pl.DataFrame) -> Iterator[ListFinding]:

@@ -26,9 +26,13 @@ ATTRIBUTES = {
 }
 """Columns of the statistics file, and what the paper calls them."""
 PUBLISHED_INFORMATION = {
-    "iou": 0.0905, "area_ratio": 0.0330, "offset_ratio": 0.0219, "saliou": 0.2107, "blob_count": 0.0023,
+    "iou": 0.0905,
+    "area_ratio": 0.0330,
+    "offset_ratio": 0.0219,
+    "saliou": 0.2107,
+    "blob_count": 0.0023,
     "distractor_weight": 0.1615,
-}  # fmt: skip
+}
 EASY_FROM = 0.75
 SALIENT_FROM = 0.5
 

@@ -35,9 +35,12 @@ def level_table(counts: pl.DataFrame, settings: Settings | None = None, *, tiny:
     """
     cells = class_table(counts, settings, tiny=tiny)
     folds = cells.group_by(_CELL, maintain_order=True).agg(
-        miou=pl.col("iou").mean(), classes=pl.len(), pairs=pl.col("pairs").sum(),
-        queries=pl.col("queries").sum(), tiny_classes=pl.col("is_tiny").sum(),
-    )  # fmt: skip
+        miou=pl.col("iou").mean(),
+        classes=pl.len(),
+        pairs=pl.col("pairs").sum(),
+        queries=pl.col("queries").sum(),
+        tiny_classes=pl.col("is_tiny").sum(),
+    )
     distinct = counts.group_by(_CELL).agg(queries=pl.col("query").n_unique())
     folds = folds.drop("queries").join(distinct, on=_CELL, nulls_equal=True, maintain_order="left")
     by = [name for name in _CELL if name != "fold"]

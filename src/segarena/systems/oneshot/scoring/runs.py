@@ -62,10 +62,12 @@ def scores_of_runs(runs: Sequence[pl.DataFrame], settings: Settings) -> tuple[li
 def score_table(scores: Sequence[RunsScore]) -> pl.DataFrame:
     """Return scores as a table; the fold of a mean over folds is null."""
     schema = {
-        **dict.fromkeys(("name", "dataset", "tier"), pl.String), "fold": pl.Int64,
+        **dict.fromkeys(("name", "dataset", "tier"), pl.String),
+        "fold": pl.Int64,
         **dict.fromkeys(("value", "low", "high"), pl.Float64),
-        **dict.fromkeys(("pairs", "queries", "classes", "runs"), pl.Int64), "spread": pl.Float64,
-    }  # fmt: skip
+        **dict.fromkeys(("pairs", "queries", "classes", "runs"), pl.Int64),
+        "spread": pl.Float64,
+    }
     rows = [{**asdict(one.score), "runs": one.runs, "spread": one.spread} for one in scores]
     table = pl.DataFrame(rows, schema=schema)
     return table if any(one.runs > 1 for one in scores) else table.drop("runs", "spread")

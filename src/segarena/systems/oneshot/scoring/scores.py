@@ -182,9 +182,15 @@ def _tier(counts: pl.DataFrame, tier: str) -> pl.DataFrame:
 
 def _tally(table: pl.DataFrame, by: Sequence[str], settings: Settings, *, is_background: bool = False) -> Tally:
     return tally(
-        table, by, aggregate=settings.aggregate, empty_union=settings.empty_union, void=settings.void,
-        repeats=settings.repeats, seed=settings.seed, is_background=is_background,
-    )  # fmt: skip
+        table,
+        by,
+        aggregate=settings.aggregate,
+        empty_union=settings.empty_union,
+        void=settings.void,
+        repeats=settings.repeats,
+        seed=settings.seed,
+        is_background=is_background,
+    )
 
 
 def _class_means(table: pl.DataFrame, by: Sequence[str], settings: Settings) -> dict[tuple[object, ...], Values]:

@@ -62,8 +62,14 @@ class Settings:
     def mode(self) -> str:
         """One line that says under which conventions a table was made."""
         weights = " ".join(f"{w:g}" for w in self.weights) if isinstance(self.weights, tuple) else self.weights
-        parts = [f"IoU {self.aggregate}", f"empty union {self.empty_union}", f"void {self.void}", f"SCS {self.variant}",
-                 f"weights {weights}", f"order {self.order}"]  # fmt: skip
+        parts = [
+            f"IoU {self.aggregate}",
+            f"empty union {self.empty_union}",
+            f"void {self.void}",
+            f"SCS {self.variant}",
+            f"weights {weights}",
+            f"order {self.order}",
+        ]
         return ", ".join([*parts, *(["strict_published"] if self.strict_published else [])])
 
 

@@ -50,9 +50,7 @@ def spurious_pairs(pairs: pl.DataFrame, kinds: Sequence[str] = tuple(KINDS), *, 
     if unknown or not kinds:
         raise InvalidInput(f"kind {(unknown or [''])[0]!r}: expected some of {', '.join(KINDS)}")
     is_self = pl.col("supports").list.contains(pl.col("query"))
-    usual = pairs.filter(
-        ~pl.col("cross_class"), ~is_self, pl.col("support_kind") == "shown", pl.col("transform") == ""
-    )  # fmt: skip
+    usual = pairs.filter(~pl.col("cross_class"), ~is_self, pl.col("support_kind") == "shown", pl.col("transform") == "")
     if not usual.height:
         raise InvalidInput("expected pairs that show the class as it is, got none")
     plain = usual.with_columns(
@@ -116,9 +114,14 @@ def grouped_miou(counts: pl.DataFrame, by: str, settings: Settings | None = None
     """
     chosen = settings or Settings()
     found = tally(
-        counts, [by, "fold", "class"], aggregate=chosen.aggregate, empty_union=chosen.empty_union, void=chosen.void,
-        repeats=chosen.repeats, seed=chosen.seed,
-    )  # fmt: skip
+        counts,
+        [by, "fold", "class"],
+        aggregate=chosen.aggregate,
+        empty_union=chosen.empty_union,
+        void=chosen.void,
+        repeats=chosen.repeats,
+        seed=chosen.seed,
+    )
     groups = found.groups.with_row_index("place")
     rows: list[dict[str, object]] = []
     for (value,), part in groups.group_by([by], maintain_order=True):

@@ -68,12 +68,16 @@ def check_against(
 
 
 def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
-    """Return which regions of two annotations are the same, by place in the order of each."""
+    """Return which regions of two annotations are the same, by place in the order of each.
+
+    Here a pair of equal regions should not be broken up for the sake of one pair more, so the sum of IoU decides;
+    agreement is measured by the number of pairs, as published: `segarena.systems.scenes.measures.agreement`.
+    """
     from scipy.optimize import linear_sum_assignment
 
-    overlaps = np.array(
-        [[_iou(one, a, other, b) for b in range(len(other.regions))] for a in range(len(one.regions))]
-    ).reshape(len(one.regions), len(other.regions))
+    overlaps = np.zeros((len(one.regions), len(other.regions)))
+    for a, b in np.ndindex(overlaps.shape):
+        overlaps[a, b] = _iou(one, a, other, b)
     gains: NDArray[np.float64] = np.where(overlaps >= SAME_IOU, overlaps, 0.0)
     rows, columns = linear_sum_assignment(gains, maximize=True)
     return {int(a): int(b) for a, b in zip(rows, columns, strict=True) if gains[a, b] > 0}
@@ -110,9 +114,13 @@ def _missing(
                 text = f"expected a region like {region.name.strip() or 'the one'!r} that {len(same)} of {len(others)} "
                 text += "others drew here, found none; look whether it is missing"
                 yield Defect(
-                    kind="missing", message=text, severity="warning", image=who.image.id, annotator=who.annotator,
+                    kind="missing",
+                    message=text,
+                    severity="warning",
+                    image=who.image.id,
+                    annotator=who.annotator,
                     place=centre(rasters.regions[place]),
-                )  # fmt: skip
+                )
 
 
 def _order(
@@ -138,9 +146,13 @@ def _order(
             text = f"expected region {behind.id} in front of region {front.id}, as {against} of {len(votes)} others "
             text += "have it; check the order"
             yield Defect(
-                kind="order", message=text, image=scene.image.id, annotator=scene.annotator,
-                regions=(front.id, behind.id), place=centre(rasters.regions[a]),
-            )  # fmt: skip
+                kind="order",
+                message=text,
+                image=scene.image.id,
+                annotator=scene.annotator,
+                regions=(front.id, behind.id),
+                place=centre(rasters.regions[a]),
+            )
 
 
 def _coverage(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def check_scene(scene: Scene, *, limits: QualityLimits | None = None, rasters: R
     limits = limits or QualityLimits()
     if not scene.regions:
         return [_tell(scene, "empty", "expected regions, found none; annotate the image")]
-    found = [defect for region in scene.regions for defect in _drawing(scene, region, limits)]
+    found = list(chain.from_iterable(_drawing(scene, region, limits) for region in scene.regions))
     found += _pairs(scene)
     try:
         rasters = rasters or rasterise(scene)
@@ -170,9 +171,13 @@ def _visibility(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterat
             names = (holders[0].id, region.id)
             text = f"expected it in front of region {holders[0].id}, which contains it and hides it; check the order"
             yield Defect(
-                kind="contained", message=text, image=scene.image.id, annotator=scene.annotator, regions=names,
+                kind="contained",
+                message=text,
+                image=scene.image.id,
+                annotator=scene.annotator,
+                regions=names,
                 place=centre(raster),
-            )  # fmt: skip
+            )
         elif raster.visible_px <= limits.least_visible * raster.area_px:
             severity: Severity = "warning" if raster.visible_px else "error"
             text = f"expected more of it to be seen, got {raster.visible_px} of {raster.area_px} pixels"
@@ -224,9 +229,14 @@ def _modal(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[De
             if filled > limits.filled_concavity * hollow_px and overlap < 0.05 * filled:
                 text = f"expected it to go on behind region {front.id}, which fills its hollow and does not overlap it"
                 yield _tell(
-                    scene, "modal", text + "; draw its full extent", region, front, severity="warning",
+                    scene,
+                    "modal",
+                    text + "; draw its full extent",
+                    region,
+                    front,
+                    severity="warning",
                     place=centre(other),
-                )  # fmt: skip
+                )
 
 
 def _double_borders(scene: Scene, limits: QualityLimits) -> Iterator[Defect]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ class Repaired(NamedTuple):
 def repair_set(scenes: SceneSet) -> SceneSet:
     """Return a set with every scene repaired, and the changes among its defects."""
     repaired = [repair_scene(scene) for scene in scenes.scenes]
-    changes = tuple(change for one in repaired for change in one.changes)
+    changes = chain.from_iterable(one.changes for one in repaired)
     return replace(scenes, scenes=tuple(one.scene for one in repaired), defects=(*scenes.defects, *changes))
 
 
@@ -54,7 +55,8 @@ def repair_scene(scene: Scene) -> Repaired:
             note("a stated mask was dropped", region.id)
             mended = mended.replaced(kept)
         drawn = scene.polygons(region)
-        better = [points for points in (repair_polygon(points, scene.shape) for points in drawn) if len(points)]
+        repaired = [repair_polygon(points, scene.shape) for points in drawn]
+        better = [points for points in repaired if len(points)]
         if len(better) != len(drawn) or any(not np.array_equal(*pair) for pair in zip(better, drawn, strict=True)):
             note("its outline was mended", region.id)
             mended = mended.redrawn(region.id, better)

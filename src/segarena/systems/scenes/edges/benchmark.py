@@ -124,9 +124,14 @@ def judge_image(item: tuple[HumanImage, Path], *, rules: EdgeRules) -> dict[str,
         )
         regions = count_regions(segmentations, [d.labels for d in drawings], thresholds=thresholds)
         result["regions"] = [
-            regions.thresholds.tolist(), regions.covered.tolist(), regions.area, regions.best,
-            regions.given_covered.tolist(), regions.rand.tolist(), regions.information.tolist(),
-        ]  # fmt: skip
+            regions.thresholds.tolist(),
+            regions.covered.tolist(),
+            regions.area,
+            regions.best,
+            regions.given_covered.tolist(),
+            regions.rand.tolist(),
+            regions.information.tolist(),
+        ]
     return result
 
 
@@ -134,18 +139,26 @@ def edge_counts_of(result: dict[str, Any]) -> EdgeCounts:
     """Return the edge counts in a result of `judge_image`."""
     thresholds, target_matched, target, prediction_matched, prediction = map(np.array, result["edges"])
     return EdgeCounts(
-        thresholds=thresholds, target_matched=target_matched, target=target,
-        prediction_matched=prediction_matched, prediction=prediction,
-    )  # fmt: skip
+        thresholds=thresholds,
+        target_matched=target_matched,
+        target=target,
+        prediction_matched=prediction_matched,
+        prediction=prediction,
+    )
 
 
 def region_counts_of(result: dict[str, Any]) -> RegionCounts:
     """Return the region counts in a result of `judge_image`."""
     thresholds, covered, area, best, given, rand, information = result["regions"]
     return RegionCounts(
-        thresholds=np.array(thresholds), covered=np.array(covered), area=area, best=best,
-        given_covered=np.array(given), rand=np.array(rand), information=np.array(information),
-    )  # fmt: skip
+        thresholds=np.array(thresholds),
+        covered=np.array(covered),
+        area=area,
+        best=best,
+        given_covered=np.array(given),
+        rand=np.array(rand),
+        information=np.array(information),
+    )
 
 
 def read_detection(path: Path) -> NDArray[Any] | list[NDArray[Any]]:

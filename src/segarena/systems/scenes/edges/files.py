@@ -53,5 +53,7 @@ def _values(score: EdgePoint) -> list[float]:
 
 
 def _write(path: Path, rows: Iterable[Sequence[float]]) -> Path:
-    path.write_text("".join(" ".join(f"{value:10.6g}" for value in row) + "\n" for row in rows), encoding="utf-8")
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(" ".join(f"{value:10.6g}" for value in row) + "\n")
     return path

@@ -117,8 +117,16 @@ def count_regions(
             f"expected a segmentation per threshold and people to compare with, got {len(segmentations)} "
             f"segmentations, {len(thresholds)} thresholds, {len(references)} people"
         )
-    tables = [[shared_px(segmentation, reference) for reference in references] for segmentation in segmentations]
-    best_ious = [np.concatenate([ious(table).max(axis=0) for table in row]) for row in tables]
+    tables: list[list[NDArray[np.int64]]] = []
+    best_ious: list[NDArray[np.float64]] = []
+    rand: list[float] = []
+    information: list[float] = []
+    for segmentation in segmentations:
+        row = [shared_px(segmentation, reference) for reference in references]
+        tables.append(row)
+        best_ious.append(np.concatenate([ious(table).max(axis=0) for table in row]))
+        rand.append(float(np.mean([rand_index(table) for table in row])))
+        information.append(float(np.mean([variation_of_information(table) for table in row])))
     areas = np.concatenate([table.sum(axis=0) for table in tables[0]]).astype(np.float64)
     return RegionCounts(
         thresholds=np.asarray(thresholds, dtype=np.float64),
@@ -126,8 +134,8 @@ def count_regions(
         area=float(areas.sum()),
         best=float((np.max(best_ious, axis=0) * areas).sum()),
         given_covered=np.array([_given_covered(row) for row in tables]),
-        rand=np.array([[rand_index(table) for table in row] for row in tables]).mean(axis=1),
-        information=np.array([[variation_of_information(table) for table in row] for row in tables]).mean(axis=1),
+        rand=np.array(rand),
+        information=np.array(information),
     )
 
 
@@ -168,6 +176,10 @@ def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
     covered = np.sum([one.covered for one in counts], axis=0) / area
     rand = np.mean([one.rand for one in counts], axis=0)
     information = np.mean([one.information for one in counts], axis=0)
+    images: list[tuple[float, float, float]] = []
+    for one in counts:
+        best = int(one.covered.argmax())
+        images.append((one.thresholds[best], one.covered[best] / one.area, one.given_covered[best]))
     at, rand_at, information_at = int(covered.argmax()), int(rand.argmax()), int(information.argmin())
     return RegionSummary(
         covering_threshold=float(thresholds[at]),
@@ -181,13 +193,7 @@ def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
         information_ods=float(information[information_at]),
         information_ois=float(np.mean([one.information.min() for one in counts])),
         curve=np.stack([thresholds, covered, rand, information], axis=1),
-        images=np.array(
-            [
-                (one.thresholds[best], one.covered[best] / one.area, one.given_covered[best])
-                for one in counts
-                for best in [int(one.covered.argmax())]
-            ]
-        ),
+        images=np.array(images),
     )
 
 

@@ -116,11 +116,16 @@ def measure_agreement(
             matches[a, b] = match_edges(one.edges, other.edges, radius_px=match_radius_px(one.edges.shape))
         pairs.append(
             PairAgreement(
-                one=one.annotator, other=other.annotator, regions=regions,
+                one=one.annotator,
+                other=other.annotator,
+                regions=regions,
                 edges=_edge_f(matches[a, b], one, other) if with_edges else math.nan,
-                order_same=order[0], order_pairs=order[1], names_same=names[0], names=names[1],
+                order_same=order[0],
+                order_pairs=order[1],
+                names_same=names[0],
+                names=names[1],
             )
-        )  # fmt: skip
+        )
     humans = _humans(drawings, matches) if with_edges and len(drawings) > 1 else ()
     return ImageAgreement(
         image=drawings[0].image if drawings else "", annotators=len(drawings), pairs=tuple(pairs), humans=humans

@@ -107,7 +107,9 @@ def _interval(
     places = [np.arange(end - len(group), end) for end, group in zip(ends, kept, strict=True)]
     values: list[float] = []
     for drawn in units_drawn(len(kept), repeats, rng):
-        values.extend(value(rows[np.concatenate([places[image] for image in images])]) for images in drawn)
+        for images in drawn:
+            rows_of_draw = np.concatenate([places[image] for image in images])
+            values.append(value(rows[rows_of_draw]))
     return Interval(value(rows), *percentile_interval(values, level), len(rows))
 
 

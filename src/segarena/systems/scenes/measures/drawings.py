@@ -94,9 +94,11 @@ def region_ious(one: Drawing, other: Drawing) -> NDArray[np.float64]:
         areas, other_areas = shared.sum(axis=1), shared.sum(axis=0)
     else:
         first, second = _extents(one), _extents(other)
-        shared = np.array([[shared_by_patches(a, b) for b in second] for a in first], dtype=np.int64)
-        shared = shared.reshape(len(first), len(second))
-        areas, other_areas = (np.array([np.count_nonzero(p.mask) for p in ps], np.int64) for ps in (first, second))
+        shared = np.zeros((len(first), len(second)), dtype=np.int64)
+        for a, b in np.ndindex(shared.shape):
+            shared[a, b] = shared_by_patches(first[a], second[b])
+        areas = np.array([np.count_nonzero(patch.mask) for patch in first], dtype=np.int64)
+        other_areas = np.array([np.count_nonzero(patch.mask) for patch in second], dtype=np.int64)
     return shared / np.maximum(areas[:, None] + other_areas[None] - shared, 1)
 
 

@@ -91,8 +91,10 @@ def shared_sides(scene: Scene) -> list[SharedSide]:
 
 def vocabulary(scenes: Iterable[Scene]) -> dict[str, int]:
     """Return a class from 1 on for each name in the scenes, in alphabetical order; blank names have none."""
-    names = sorted({plain_name(region.name) for scene in scenes for region in scene.regions} - {""})
-    return {name: number for number, name in enumerate(names, 1)}
+    names: set[str] = set()
+    for scene in scenes:
+        names.update(plain_name(region.name) for region in scene.regions)
+    return {name: number for number, name in enumerate(sorted(names - {""}), 1)}
 
 
 def plain_name(name: str) -> str:

@@ -7,6 +7,7 @@ Source: the amodalAPI evaluation (2017), which follows COCO; every step of it, i
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ class AmodalQuality:
         if not most or sorted(set(most)) != list(most) or most[0] < 1:
             raise InvalidInput(f"most={list(most)}: expected numbers of segments, 1 or more, ascending")
         self._most, self._open, self._none_value = tuple(most), open_upper_end, none_value
-        sorts: list[tuple[Kind, str]] = [(kind, occlusion) for kind in KINDS for occlusion in OCCLUSIONS]
+        sorts = list(itertools.product(KINDS, OCCLUSIONS))
         self._found = {sort: np.zeros((len(self._most), len(IOU_THRESHOLDS)), np.int64) for sort in sorts}
         self._regions = dict.fromkeys(sorts, 0)
         self.images = 0
@@ -115,19 +116,13 @@ class AmodalQuality:
 
     def results(self) -> list[SegmentRecall]:
         """Return the average recall of every kind, occlusion and number of segments."""
-        return [
-            SegmentRecall(
-                kind,
-                name,
-                most,
-                float((found[place] / self._regions[kind, name]).mean())
-                if self._regions[kind, name]
-                else self._none_value,
-                self._regions[kind, name],
-            )
-            for (kind, name), found in self._found.items()
-            for place, most in enumerate(self._most)
-        ]
+        results: list[SegmentRecall] = []
+        for (kind, name), found in self._found.items():
+            regions = self._regions[kind, name]
+            for most, hits in zip(self._most, found, strict=True):
+                recall = float((hits / regions).mean()) if regions else self._none_value
+                results.append(SegmentRecall(kind, name, most, recall, regions))
+        return results
 
 
 def mask_ious(segments: Sequence[Mask], regions: Sequence[Mask]) -> NDArray[np.float64]:

@@ -139,5 +139,4 @@ def _segmentation_files(path: Path) -> list[tuple[str, Path]]:
             files = sorted((root / folder).glob(f"*/*{suffix}"))
             if files:
                 return [(file.parent.name, file) for file in files]
-    straight = [file for suffix in (".npz", ".mat") for file in sorted(path.glob(f"*{suffix}"))]
-    return [("", file) for file in straight]
+    return [("", file) for file in (*sorted(path.glob("*.npz")), *sorted(path.glob("*.mat")))]

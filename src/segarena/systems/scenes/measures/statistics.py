@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -172,9 +173,9 @@ class StatisticsSummary:
 def summarise_annotations(records: Iterable[AnnotationRecord]) -> StatisticsSummary:
     """Return a set of annotations in numbers; means of nothing are NaN. Every region weighs the same."""
     given = list(records)
-    regions = [region for record in given for region in record.regions]
+    regions = list(chain.from_iterable(record.regions for record in given))
     hidden = [region.occlusion for region in regions if region.occlusion > 0]
-    found = tuple(component for record in given for component in record.components)
+    found = tuple(chain.from_iterable(record.components for record in given))
     visible = _mean([record.edge_px / record.pixels for record in given])
     all_edges = _mean([(record.edge_px + record.hidden_edge_px) / record.pixels for record in given])
     names = Counter(region.name for region in regions if region.name)
@@ -231,9 +232,15 @@ def _label_regions(drawing: Drawing, estimator: Estimator) -> Iterable[RegionRec
         crop = mask[bounding_window(mask)]
         shape = mask_shape(crop, estimator=estimator)
         yield RegionRecord(
-            name="", is_stuff=None, area_px=int(np.count_nonzero(crop)), occlusion=0.0, points=0, amodal=shape,
-            modal=shape, polygon=nothing,
-        )  # fmt: skip
+            name="",
+            is_stuff=None,
+            area_px=int(np.count_nonzero(crop)),
+            occlusion=0.0,
+            points=0,
+            amodal=shape,
+            modal=shape,
+            polygon=nothing,
+        )
 
 
 def _shape(measures: Sequence[ShapeMeasures], edge_density: float) -> Shape:

@@ -1,4 +1,4 @@
-"""What the values of one object over the frames of a video come to: mean, recall and decay.
+"""The values of one object over the frames of a video in two numbers: recall and decay.
 
 Source: Perazzi et al., DAVIS, CVPR 2016, section 4; as the toolkit for semi-supervised methods computes them. That
 toolkit leaves out the first and the last frame of each sequence, which is the caller's to do (`values[1:-1]`).

@@ -1,4 +1,4 @@
-"""What a timed video challenge comes to: quality against time, the area under it, the value after a minute.
+"""The result of a timed video challenge: quality against time, the area under it, the value after a minute.
 
 Interactions that a sample did not get to hold the last quality and cost no time; before the first answer there is
 nothing. Quality is a mean over objects, so that a sample counts by its objects; time is a mean over samples. Intervals

@@ -88,7 +88,10 @@ def _order(there: Mask, ties: Ties) -> NDArray[np.int64]:
 @cache
 def _needed() -> Mask:
     """Return whether a pixel stays, by its neighbours: a bit for each of `_AROUND`, the first lowest."""
-    return np.array([_is_needed([at for bit, at in enumerate(_AROUND) if code >> bit & 1]) for code in range(256)])
+    needed = np.zeros(256, dtype=np.bool_)
+    for code in range(256):
+        needed[code] = _is_needed([at for bit, at in enumerate(_AROUND) if code >> bit & 1])
+    return needed
 
 
 def _is_needed(neighbours: list[tuple[int, int]]) -> bool:

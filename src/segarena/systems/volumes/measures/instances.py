@@ -63,11 +63,13 @@ def count_instances(predictions: Sequence[Any], targets: Sequence[Any]) -> Insta
         [as_mask(mask, shape, name="prediction") for mask in predictions],
         [as_mask(mask, shape, name="target") for mask in targets],
     )
-    windows = [[bounding_window(mask) for mask in masks] for masks in found]
-    areas = [
-        np.array([np.count_nonzero(mask[window]) for mask, window in zip(masks, around, strict=True)], dtype=np.int64)
-        for masks, around in zip(found, windows, strict=True)
-    ]
+    windows: list[list[Window]] = []
+    areas: list[Counts] = []
+    for masks in found:
+        around = [bounding_window(mask) for mask in masks]
+        counts = [np.count_nonzero(mask[window]) for mask, window in zip(masks, around, strict=True)]
+        windows.append(around)
+        areas.append(np.array(counts, dtype=np.int64))
     intersections = np.zeros((len(predictions), len(targets)), dtype=np.int64)
     for row, column in np.ndindex(intersections.shape):
         both: Window = intersect_windows(windows[0][row], windows[1][column])

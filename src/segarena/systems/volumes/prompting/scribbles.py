@@ -101,12 +101,11 @@ def line_through_surplus(comparison: Comparison, rng: np.random.Generator, strok
 
 def point_of_scribble(prompts: tuple[Scribble | Click, ...], rng: np.random.Generator) -> tuple[Click, ...]:
     """Return a click at one random point of what `scribble` gave: what a model in 3D is told of it."""
-    points = [
-        Click(tuple(int(i) for i in point), prompt.is_positive)
-        for prompt in prompts
-        for point in ([prompt.position] if isinstance(prompt, Click) else prompt.points)
-    ]
-    return (points[rng.integers(len(points))],) if points else ()
+    clicks: list[Click] = []
+    for prompt in prompts:
+        points = [prompt.position] if isinstance(prompt, Click) else prompt.points
+        clicks += [Click(tuple(map(int, point)), prompt.is_positive) for point in points]
+    return (clicks[rng.integers(len(clicks))],) if clicks else ()
 
 
 def _plane_of_most_surplus(comparison: Comparison, axes: tuple[int, ...]) -> tuple[int, int | None]:

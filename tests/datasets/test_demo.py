@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import numpy as np
@@ -68,7 +69,7 @@ def small(tmp_path, monkeypatch):
     Image.fromarray(np.eye(6, 8, dtype=np.uint8) * 255).save(data / "masks" / "cat__nose.png")
     entry = {"name": "nose", "label": "nose", "size": "small", "is_thin": True, "area_px": 6, "ignore": False}
     photograph = {"name": "cat", "file": "skimage:cat.png", "height": 6, "width": 8, "objects": [entry]}
-    photograph["sha256"] = demo.hashlib.sha256(np.full((6, 8, 3), (1, 2, 3), dtype=np.uint8).tobytes()).hexdigest()
+    photograph["sha256"] = hashlib.sha256(np.full((6, 8, 3), (1, 2, 3), dtype=np.uint8).tobytes()).hexdigest()
     (data / "demo.json").write_text(json.dumps({"photographs": [photograph]}))
     folders = {"skimage": tmp_path / "skimage", "segarena.datasets": tmp_path / "datasets"}
     monkeypatch.setattr(demo, "_installed", folders.__getitem__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from importlib import resources
@@ -13,6 +12,7 @@ import numpy as np
 
 from segarena.datasets.listing import CheckTally, Files, ListedDataset
 from segarena.errors import DatasetMissing, InvalidImage, InvalidMask, SampleInvalid
+from segarena.files.hashes import sha256
 from segarena.files.images import LOSSY_SUFFIXES, check_same_shape, read_image, read_values
 from segarena.registry import dataset
 from segarena.roles import Finding
@@ -44,7 +44,7 @@ class Demo(ListedDataset[ImageSample]):
             for photograph in json.loads(index.read_text(encoding="utf-8"))["photographs"]
         }
         files = {name: self._files_of(photograph) for name, photograph in self._photographs.items()}
-        super().__init__("demo", files, {"index": hashlib.sha256(index.read_bytes()).hexdigest()})
+        super().__init__("demo", files, {"index": sha256(index.read_bytes())})
 
     def _files_of(self, photograph: dict[str, Any]) -> Files:
         image = self._image(photograph["file"])
@@ -93,7 +93,7 @@ class Demo(ListedDataset[ImageSample]):
                 pixels = self.load(name).image
             except SampleInvalid:
                 continue
-            if hashlib.sha256(pixels.tobytes()).hexdigest() != photograph["sha256"]:
+            if sha256(pixels.tobytes()) != photograph["sha256"]:
                 yield _other_pixels(self._files[name][0])
 
     def _image(self, file: str) -> Path:

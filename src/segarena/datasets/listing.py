@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
+from segarena.files import hashes
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample, check_sample
 
@@ -85,7 +85,7 @@ class ListedDataset(ABC, Generic[AnySample]):
         for sample_id, files in self._files.items():
             listing.append([sample_id, [[file.name, _bytes_in(file)] for file in files]])
         text = json.dumps([self._rules, listing], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashes.fingerprint(text)
 
     def load(self, sample_id: str) -> AnySample:
         """Read one sample.

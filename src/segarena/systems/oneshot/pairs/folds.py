@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Literal, TypeAlias
 
 from segarena.errors import InvalidInput
+from segarena.files.hashes import fingerprint
 
 FoldRule: TypeAlias = Literal["pascal", "interleaved", "blocks"]
 FOLDS = 4
@@ -65,4 +65,4 @@ def fold_of(class_id: int, rule: FoldRule) -> int:
 def fold_checksum(rule: FoldRule) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of the folds, written `1 2 3;6 7;...` with class ids."""
     text = ";".join(" ".join(map(str, fold_classes(fold, rule))) for fold in range(FOLDS))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return fingerprint(text)

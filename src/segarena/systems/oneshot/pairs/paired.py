@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from segarena.datasets.listing import Files, ListedDataset
 from segarena.errors import DatasetError, InvalidMask
+from segarena.files.hashes import sha256
 from segarena.roles import Finding
 from segarena.samples import ImageSample, Support, Target
 from segarena.systems.oneshot.pairs.sources import ClassMask, ImageSource
@@ -70,7 +70,7 @@ class PairedImages(ListedDataset[ImageSample]):
             _sample_id(str(query), str(transform)): rows
             for (query, transform), rows in used.group_by(["query", "transform"], maintain_order=True)
         }
-        digest = hashlib.sha256(used.write_ndjson().encode()).hexdigest()
+        digest = sha256(used.write_ndjson())
         super().__init__(name, {key: self._files_of(rows) for key, rows in self._rows.items()}, {"pairs": digest})
         self._support = lru_cache(maxsize=KEPT_SUPPORTS)(self._load_support)
 

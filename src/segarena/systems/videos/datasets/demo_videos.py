@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from math import cos, pi, sin
@@ -11,6 +10,7 @@ import numpy as np
 
 from segarena.datasets.demo import Demo
 from segarena.errors import PluginInvalid, SampleInvalid
+from segarena.files import hashes
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import Target, VideoSample, check_sample
@@ -59,7 +59,7 @@ class DemoVideos:
     def fingerprint(self) -> str:
         """Hash of the options and of the edition of the rules."""
         text = json.dumps([EDITION, self._shape, self._frames, self._seed])
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashes.fingerprint(text)
 
     def load(self, sample_id: str) -> VideoSample:
         """Make one sample; nothing is cached.

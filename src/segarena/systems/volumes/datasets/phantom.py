@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import PluginInvalid, SampleInvalid
+from segarena.files import hashes
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import Target, VolumeSample, check_sample
@@ -71,7 +71,7 @@ class Phantom:
     def fingerprint(self) -> str:
         """Hash of the options and of the edition of the rules."""
         text = json.dumps([EDITION, self._shape, self._seed, len(self._numbers)])
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashes.fingerprint(text)
 
     def load(self, sample_id: str) -> VolumeSample:
         """Make one sample; nothing is cached.

@@ -81,6 +81,23 @@ class Pieces:
             if frames[table].height or table not in ONLY_WITH_ROWS:
                 write_whole(self._loose_file(table, index), parquet_of(frames[table]))
 
+    def write_piece(
+        self, first: int, stop: int, tables: Iterable[tuple[str, pl.DataFrame]], *, replaces: Sequence[str] = ()
+    ) -> None:
+        """Write the tables of the samples at `first` to `stop` - 1 at once, in place of pieces that had some of them.
+
+        Raises:
+            StoreError: as `write`; or the run is not held.
+        """
+        name = self._new_name(first, stop)
+        files: dict[str, str] = {}
+        for table, frame in tables:
+            if frame.height or table not in ONLY_WITH_ROWS:
+                data = parquet_of(frame)
+                write_whole(self._piece_file(table, name), data)
+                files[table] = sha256(data)
+        self._note(name, Piece(first=first, stop=stop, files=files, replaces=tuple(replaces)))
+
     def read(self, table: str, columns: Sequence[str] | None = None, *, without: Sequence[str] = ()) -> pl.DataFrame:
         """Return a table in the order of the samples: all columns or those of `columns` that it has, less some.
 
@@ -169,15 +186,8 @@ class Pieces:
             self._gather(first, (first + stop) // 2)
             self._gather((first + stop) // 2, stop)
             return
-        name = self._new_name(first, stop)
-        files: dict[str, str] = {}
-        for table in TABLES:
-            frame = self._rows(table, inside, loose, _everything)
-            if frame.height or table not in ONLY_WITH_ROWS:
-                data = parquet_of(frame)
-                write_whole(self._piece_file(table, name), data)
-                files[table] = sha256(data)
-        self._note(name, Piece(first=first, stop=stop, files=files, replaces=tuple(inside)))
+        tables = ((table, self._rows(table, inside, loose, _everything)) for table in TABLES)
+        self.write_piece(first, stop, tables, replaces=tuple(inside))
         for old, piece in inside.items():
             for table in piece.files:
                 self._piece_file(table, old).unlink(missing_ok=True)

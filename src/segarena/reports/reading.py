@@ -113,7 +113,7 @@ class Run:
             return (), np.empty((0, self.rounds))
         firsts, lasts = np.array([(d.first, d.first + d.rounds - 1) for d in finished]).T
         held = column[np.minimum(firsts[:, None] + np.arange(self.rounds), lasts[:, None])]
-        is_defined: NDArray[np.bool_] = np.isfinite(held).all(axis=1)
+        is_defined = np.atleast_1d(np.isfinite(held).all(axis=1))
         return tuple(compress(finished, is_defined.tolist())), held[is_defined]
 
     def finished(self, user: str | None = None) -> tuple[DialogueRecord, ...]:

@@ -24,8 +24,8 @@ def report(
     """Print the summary of runs and write the page, CSV and LaTeX tables.
 
     The page is one file that works offline: summary with intervals, curves, the gallery of dialogues, the
-    hardest targets. Everything is read from the records; nothing is computed again. Runs of rclicks have tables and
-    figures over clicking groups and first clicks before all that, runs over volumes those of prompts and effort.
+    hardest targets. Everything is read from the records; nothing is computed again. Some
+    benchmarks have sections and tables of their own before all that.
 
         segarena report runs/grabcut
 

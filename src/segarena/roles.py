@@ -16,6 +16,8 @@ import numpy as np
 
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import InvalidInput
+from segarena.objects import Judged
 from segarena.prompts import Prompt
 from segarena.rules import Statistic, TimeBudget
 from segarena.samples import Sample, Target
@@ -31,18 +33,7 @@ class Segmenter(Protocol):
     each other, and nothing may be kept between calls: what the next round needs travels in
     `Prediction.logits` and comes back as `dialogue.previous.logits`.
 
-    Optional attributes:
-        prompt_kinds: the kinds it understands, e.g. `{"click", "box"}`; a run with a user who gives other
-            kinds is refused before it starts.
-        sample_kinds: what it segments, of "image", "volume", "video"; `{"image"}` when it does not say.
-        pack, unpack: `pack(encoded) -> dict[str, ndarray]` and `unpack(arrays) -> encoded`, without loss: `--cache`
-            keeps encodings. `encode` must then depend on nothing but the pixels, not on `sample.id` or targets.
-        fingerprint: a text that changes when `encode` would make something else of the same pixels: a hash of weights.
-        device: where it works, e.g. "cpu" or "cuda:0".
-        slice_intensity: how slices of volumes become pictures for it (see `segarena.segmenters.volumes.slices`).
-
-    What `encode` returns may have `pass_seconds`: what each encoder pass took so far, for segmenters that
-    encode slices or frames when they are first needed. Otherwise `encode` counts as one pass.
+    What else it can do (prompts and samples it takes, encodings that can be kept, ...): see `segarena.abilities`.
     """
 
     def encode(self, sample: Sample) -> Any:
@@ -63,7 +54,7 @@ class Turn:
         target: the ground truth.
         dialogue: prompts so far, and the last prediction.
         comparison: the last prediction against the target; the empty prediction in the first round. When several
-            objects are judged together: `segarena.objects.ObjectsComparison`, for users who declare `corrects_objects`.
+            objects are judged together, all of them (`segarena.objects`), for users who correct several at once.
         repeat: the number of this dialogue among the user's dialogues about the target, from 0.
         rng: this round's own random generator. It depends only on seed, benchmark, sample, target, user,
             repeat and round, never on what ran before.
@@ -72,7 +63,7 @@ class Turn:
     sample: Sample
     target: Target
     dialogue: Dialogue
-    comparison: Any
+    comparison: Judged
     rng: np.random.Generator
     repeat: int = 0
 
@@ -81,23 +72,20 @@ class Turn:
         """The round these prompts open, counted from 1."""
         return len(self.dialogue.rounds) + 1
 
+    @property
+    def of_one(self) -> Comparison:
+        """The comparison of a target of one object; raises `InvalidInput` when several are judged together."""
+        if isinstance(self.comparison, Comparison):
+            return self.comparison
+        raise InvalidInput(f"target {self.target.id} has several objects judged together, expected one")
+
 
 @runtime_checkable
 class User(Protocol):
     """A simulated user: looks at the last prediction and gives the next prompts.
 
     Must be pure: the same turn gives the same prompts; randomness only from `turn.rng`.
-
-    Optional attributes:
-        prompt_kinds: the kinds of prompts given, e.g. `{"click"}`; checked against the segmenter's.
-        corrects_objects: True for users that correct several objects at once; others are not asked about such targets.
-        may_be_silent: True for users that may give no prompts in a round and go on; the last answer then stands.
-        lift: how the prompts are meant to be spread over slices (see `segarena.dialogue.Lift`).
-        repeats: `repeats(sample, target) -> int`, how often this user talks about a target (a user who stands
-            for the people who clicked there); by default as the run says.
-        shared: an object that several users share, with `prepare(turns)`. It is called once per round
-            with the turns of all of them, before anyone is asked, so that work common to many (a network's
-            forward pass) is done in one batch.
+    What else a user can do (correct several objects, be silent, share work, ...): see `segarena.abilities`.
     """
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
@@ -201,16 +189,12 @@ class Benchmark:
     adapter: PluginSpec | None = None
 
     def __post_init__(self) -> None:
-        """Read what was given as text.
-
-        Raises:
-            PluginInvalid: a text is no plug-in.
-        """
-        plugins = {
-            "users": tuple(PluginSpec.parse_named(user) if isinstance(user, str) else user for user in self.users),
+        """Read what was given as text; raise `PluginInvalid` where it is no plug-in."""
+        read = {
+            "users": tuple(map(PluginSpec.named, self.users)),
             "metrics": tuple(map(PluginSpec.of, self.metrics)),
             "dataset": PluginSpec.of(self.dataset),
             "adapter": PluginSpec.of(self.adapter) if self.adapter else None,
         }
-        for name, value in plugins.items():
+        for name, value in read.items():
             object.__setattr__(self, name, value)

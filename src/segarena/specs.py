@@ -43,6 +43,11 @@ class PluginSpec:
         return cls.parse(plugin) if isinstance(plugin, str) else plugin
 
     @classmethod
+    def named(cls, plugin: PluginSpec | str) -> PluginSpec:
+        """Return what `plugin` specifies, with the name that the text gives it."""
+        return cls.parse_named(plugin) if isinstance(plugin, str) else plugin
+
+    @classmethod
     def parse(cls, text: str) -> PluginSpec:
         """Read `name`, `name(key=value, ...)` or `file.py:Name(key=value, ...)`.
 

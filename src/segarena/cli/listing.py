@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
@@ -19,7 +21,7 @@ def list_plugins(
         typer.Argument(help="segmenters, users, metrics, datasets, benchmarks or click-models. [default: all]"),
     ] = None,
 ) -> None:
-    """Show the plug-ins that are installed, what each is, and its options with their defaults.
+    """Show the plug-ins that are installed, what each is and takes, and its options with their defaults.
 
     A plug-in is written NAME or NAME(option=value, ...); a file of your own works without installation:
     my_model.py:MyClass.
@@ -35,8 +37,49 @@ def list_plugins(
             table = Table(title=f"{known}s", title_justify="left", title_style="bold", box=None, pad_edge=False)
             table.add_column("name", style="cyan", no_wrap=True)
             table.add_column("what it is")
+            abilities = _ABILITIES.get(known)
+            if abilities is not None:
+                table.add_column(abilities[0], style="green")
             table.add_column("options", style="dim")
             for name, factory in names(known).items():
                 what = (inspect.getdoc(factory) or "").split("\n", 1)[0]
-                table.add_row(name, what, show_options(factory))
+                shown = [] if abilities is None else [abilities[1](factory)]
+                table.add_row(name, what, *shown, show_options(factory))
             Console().print(table, "")
+
+
+def _takes(factory: Callable[..., Any]) -> str:
+    """Say what samples and prompts a segmenter takes, as its class says it: models are not loaded for a list."""
+    from segarena.abilities import abilities_of_segmenter
+
+    found = abilities_of_segmenter(_class_of(factory))
+    return f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
+
+
+def _gives(factory: Callable[..., Any]) -> str:
+    """Say what prompts a user gives, built with its defaults where there are such."""
+    from segarena.abilities import abilities_of_user
+    from segarena.options import options_of
+
+    plugin = _class_of(factory)
+    if not any(option.is_required for option in options_of(factory)):
+        with suppress(Exception):  # another package's fault must not take the list away
+            plugin = factory()
+    found = abilities_of_user(plugin)
+    return _listed(found.prompt_kinds) + (", on several objects" if found.corrects_objects else "")
+
+
+def _class_of(factory: Callable[..., Any]) -> Any:
+    if inspect.isclass(factory):
+        return factory
+    with suppress(Exception):  # as above
+        return get_type_hints(factory).get("return")
+    return None
+
+
+def _listed(kinds: Iterable[str] | None) -> str:
+    return "any" if kinds is None else ", ".join(sorted(kinds))
+
+
+_ABILITIES = {"segmenter": ("takes", _takes), "user": ("gives", _gives)}
+"""Of kinds with abilities to choose by: the heading of a column, and what stands in it."""

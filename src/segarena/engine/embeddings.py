@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.sizes import bytes_of
 from segarena.engine.blobs import BlobFolder, BlobMemory
 from segarena.errors import SegmenterError
@@ -158,17 +159,16 @@ def segmenter_key(segmenter: Any, described: Mapping[str, Any] | None, environme
         described: what a run records of it, all options resolved; None for an object.
         environment: the versions that could matter.
     """
-    fingerprint = getattr(segmenter, "fingerprint", None)
-    can_travel = callable(getattr(segmenter, "pack", None)) and callable(getattr(segmenter, "unpack", None))
-    if not can_travel or (fingerprint is None and described is None):
+    abilities = abilities_of_segmenter(segmenter)
+    if abilities.packing is None or (abilities.fingerprint is None and described is None):
         return ""
-    facts = [described, environment, _source_of(type(segmenter)), fingerprint, device_of(segmenter)]
+    facts = [described, environment, _source_of(type(segmenter)), abilities.fingerprint, device_of(segmenter)]
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def device_of(segmenter: Any) -> str:
     """Return the kind of device a segmenter works on, without its number: "cuda"; "cpu" when it does not say."""
-    return str(getattr(segmenter, "device", "cpu")).partition(":")[0]
+    return abilities_of_segmenter(segmenter).device.partition(":")[0]
 
 
 def sample_key(segmenter: str, sample: Sample) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from segarena.abilities import TimesPasses, UserAbilities, abilities_of_user
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.guard import TimeLimit
@@ -35,6 +36,7 @@ class Cast:
         users: by the name they have in the records.
         repeats: how often each user talks about each target.
         encoder: encodes by the segmenter, or knows what it made before.
+        user_abilities: what each user can do.
     """
 
     dataset: Dataset
@@ -43,6 +45,12 @@ class Cast:
     rules: Rules
     encoder: Encoder
     repeats: int = 1
+    user_abilities: dict[str, UserAbilities] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look at the users, once for the run."""
+        found = {name: abilities_of_user(user) for name, user in self.users.items()}
+        object.__setattr__(self, "user_abilities", found)
 
 
 def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
@@ -86,25 +94,24 @@ def open_sessions(cast: Cast, sample: Sample, clock: Callable[[], float] = time.
             start=start,
             user=user,
             user_name=name,
+            abilities=cast.user_abilities[name],
             repeat=repeat,
             clock=clock,
         )
         for target, start in starts
         for name, user in cast.users.items()
-        for repeat in range(_repeats(user, sample, target, cast.repeats))
+        for repeat in range(_repeats(cast.user_abilities[name], sample, target, cast.repeats))
     ]
 
 
-def _repeats(user: User, sample: Sample, target: Target, otherwise: int) -> int:
-    own = getattr(user, "repeats", None)
-    return otherwise if own is None else own(sample, target)
+def _repeats(user: UserAbilities, sample: Sample, target: Target, otherwise: int) -> int:
+    return otherwise if user.repeats is None else user.repeats(sample, target)
 
 
 def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Row]:
-    seconds = getattr(encoding.value, "pass_seconds", None)
-    if seconds is None or encoding.is_from_cache:
+    if not isinstance(encoding.value, TimesPasses) or encoding.is_from_cache:
         return [encoder_row(sample_id, encoding.seconds, is_from_cache=encoding.is_from_cache)]
-    return [encoder_row(sample_id, each) for each in seconds]
+    return [encoder_row(sample_id, each) for each in encoding.value.pass_seconds]
 
 
 def _hold_dialogues(answers: _Answers, sessions: list[Session]) -> None:
@@ -125,10 +132,10 @@ def _as_before(session: Session) -> Prediction:
 
 def _prepare(sessions: Sequence[Session]) -> None:
     """Let what users share work for all of them at once; when that fails, each is asked without it."""
-    shared = {id(thing): thing for session in sessions if (thing := getattr(session.user, "shared", None)) is not None}
-    for key, thing in shared.items():
+    shared = {id(thing): thing for session in sessions if (thing := session.abilities.shared) is not None}
+    for thing in shared.values():
         with suppress(Exception):
-            thing.prepare([session.turn() for session in sessions if id(getattr(session.user, "shared", None)) == key])
+            thing.prepare([session.turn() for session in sessions if session.abilities.shared is thing])
 
 
 def _ask(session: Session) -> Dialogue | None:
@@ -182,12 +189,12 @@ class _Answers:
 
     def _limits(self, dialogues: Sequence[Dialogue]) -> float:
         """Return how many predictions' time is given: who encodes on the way may need an encode's too."""
-        encodes = hasattr(self._encoded, "pass_seconds") or any(_supports(dialogue) for dialogue in dialogues)
+        encodes = isinstance(self._encoded, TimesPasses) or any(_supports(dialogue) for dialogue in dialogues)
         return len(dialogues) * (1 + ENCODE_LIMITS * encodes)
 
     def _encoding_s(self) -> float:
         """Return what encoding on the way has taken so far."""
-        own = sum(getattr(self._encoded, "pass_seconds", ()))
+        own = sum(self._encoded.pass_seconds) if isinstance(self._encoded, TimesPasses) else 0.0
         return own + sum(row["predict_s"] for row in self.support_rows)
 
     def _show_supports(self, dialogue: Dialogue) -> Dialogue:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from segarena.abilities import MetricAbilities
 from segarena.comparison import Comparison
 from segarena.engine.rows import Row
 from segarena.errors import PluginError
@@ -15,7 +16,7 @@ from segarena.objects import Judged
 from segarena.roles import Metric
 
 
-def measure(metrics: Sequence[Metric], comparison: Judged) -> dict[str, float]:
+def measure(metrics: Sequence[MetricAbilities], comparison: Judged) -> dict[str, float]:
     """Return the values of all `metrics` for one comparison, by column.
 
     Raises:
@@ -23,21 +24,21 @@ def measure(metrics: Sequence[Metric], comparison: Judged) -> dict[str, float]:
     """
     values: dict[str, float] = {}
     for metric in metrics:
-        if isinstance(comparison, Comparison) or getattr(metric, "judges_objects", False):
-            values.update(_measure(metric, comparison))
+        if isinstance(comparison, Comparison) or metric.judges_objects:
+            values.update(_measure(metric.metric, comparison))
         else:
-            each = [_measure(metric, one) for one in comparison.each()]
-            values.update({column: fmean(value[column] for value in each) for column in metric.columns})
+            each = [_measure(metric.metric, one) for one in comparison.each()]
+            values.update({column: fmean(value[column] for value in each) for column in metric.metric.columns})
     return values
 
 
-def measure_parts(metrics: Sequence[Metric], comparison: Judged) -> list[Row]:
+def measure_parts(metrics: Sequence[MetricAbilities], comparison: Judged) -> list[Row]:
     """Return what those metrics that can say of each object and frame: a row each, frame by frame.
 
     Raises:
         PluginError: two metrics give values of other objects or frames.
     """
-    tables = [ask(comparison) for metric in metrics if (ask := getattr(metric, "parts", None)) is not None]
+    tables = [metric.parts(comparison) for metric in metrics if metric.parts is not None]
     columns = {name: np.asarray(values, dtype=np.float64) for table in tables for name, values in table.items()}
     shapes = {values.shape for values in columns.values()}
     if len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):

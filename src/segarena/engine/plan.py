@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from segarena.abilities import abilities_of_segmenter, prompt_kinds
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
@@ -252,24 +253,23 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
 
 def _fit(segmenter: Any, rules: Benchmark) -> Any:
     """Return a segmenter that takes the benchmark's samples: as it is, or with the benchmark's lift around it."""
-    kinds = getattr(segmenter, "sample_kinds", None)
-    says_so = kinds is not None and rules.sample_kind in kinds
-    if segmenter is None or says_so or (kinds is None and rules.sample_kind == "image"):
+    kinds = abilities_of_segmenter(segmenter).sample_kinds
+    if segmenter is None or rules.sample_kind in kinds:
         return segmenter
-    if rules.adapter and "image" in (kinds or {"image"}):
+    if rules.adapter and "image" in kinds:
         given = {**rules.adapter.options, "segmenter": segmenter}
         return build("segmenter", replace(rules.adapter, options=given))
     raise PluginInvalid(
-        f"{type(segmenter).__name__} segments {', '.join(sorted(kinds or {'image'}))} samples; {rules.name} is about "
+        f"{type(segmenter).__name__} segments {', '.join(sorted(kinds))} samples; {rules.name} is about "
         f"{rules.sample_kind} samples. A segmenter says what it takes by sample_kinds = {{{rules.sample_kind!r}}}"
     )
 
 
 def _check_prompt_kinds(users: dict[str, User], segmenter: Any) -> None:
-    understood = getattr(segmenter, "prompt_kinds", None)
+    understood = prompt_kinds(segmenter)
     for name, user in users.items():
-        given = getattr(user, "prompt_kinds", None)
-        if understood is not None and given is not None and not set(given) <= set(understood):
+        given = prompt_kinds(user)
+        if understood is not None and given is not None and not given <= understood:
             raise PluginInvalid(
                 f"user {name} gives {', '.join(sorted(given))}; "
                 f"{type(segmenter).__name__} understands {', '.join(sorted(understood))}"

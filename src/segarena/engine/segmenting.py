@@ -12,6 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 
+from segarena.abilities import abilities_of_segmenter
 from segarena.datasets.encodings import MaskEncoding
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid
@@ -141,7 +142,7 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
 def _build(segmenter: str, supports: Sequence[tuple[Path, Path]]) -> Callable[[tuple[Path, Path]], bool]:
     """Return what writes the mask of (image, file of the mask), and tells whether it has a pixel."""
     built: Any = build("segmenter", segmenter)
-    if "support" not in getattr(built, "prompt_kinds", {"support"}):
+    if not abilities_of_segmenter(built).understands("support"):
         raise PluginInvalid(f"{segmenter} does not answer supports; `segarena list segmenters` shows who does")
     shown = [_read_support(image, mask) for image, mask in supports]
     encoded = [Support(each.sample, each.mask, encoded=built.encode(each.sample)) for each in shown]

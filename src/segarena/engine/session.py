@@ -11,11 +11,12 @@ import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from segarena.abilities import MetricAbilities, UserAbilities, abilities_of_metric, abilities_of_user
 from segarena.arrays.rle import encode_rle
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.measures import measure, measure_parts
@@ -37,6 +38,7 @@ class Rules:
         benchmark: its name; part of every random stream.
         dataset: its name.
         metrics: what is measured after each round.
+        measures: the same, with what each can do.
         rounds: the most rounds a dialogue may have.
         stop_at: (column, value): the dialogue ends as soon as the column reaches the value; None goes on.
         budget: what time a dialogue has; None: no limit.
@@ -52,6 +54,11 @@ class Rules:
     budget: TimeBudget | None = None
     seed: int = 0
     keep_rounds: tuple[int, ...] = ()
+    measures: tuple[MetricAbilities, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look at the metrics, once for the run."""
+        object.__setattr__(self, "measures", tuple(map(abilities_of_metric, self.metrics)))
 
 
 class Session:
@@ -64,6 +71,7 @@ class Session:
         start: the empty prediction against the target; shared by all sessions about it.
         user: who gives the prompts.
         user_name: as it appears in the records.
+        abilities: of the user, when they were looked at before.
         repeat: number of this repetition, from 0.
         clock: seconds since some fixed moment; measures the time to answer when nobody else does.
 
@@ -84,6 +92,7 @@ class Session:
         start: Judged,
         user: User,
         user_name: str,
+        abilities: UserAbilities | None = None,
         repeat: int = 0,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -92,7 +101,8 @@ class Session:
         self.target = target
         self.user_name = user_name
         self.repeat = repeat
-        self.dialogue = Dialogue(lift=getattr(user, "lift", None))
+        self.abilities = abilities_of_user(user) if abilities is None else abilities
+        self.dialogue = Dialogue(lift=self.abilities.lift)
         self.is_over = False
         self.answered = 0
         self.spent_s = 0.0
@@ -154,11 +164,11 @@ class Session:
         """
         if self._is_asked:
             raise ProtocolViolation(f"round {len(self.dialogue.rounds)} is not answered yet; call submit() first")
-        _check_objects(self.user_name, self.user, self.target)
+        _check_objects(self.user_name, self.abilities, self.target)
         self.is_over = self.is_over or self.is_late
         with self._judging():
             prompts = None if self.is_over else self.user.next(self.turn())
-        if prompts is None or not (prompts or getattr(self.user, "may_be_silent", False)):
+        if prompts is None or not (prompts or self.abilities.may_be_silent):
             self.is_over = True
             return None
         for prompt in prompts:
@@ -193,7 +203,7 @@ class Session:
             return {}
         with self._judging():
             comparison = compare(prediction.mask, self._comparison)
-            values, parts = measure(self.rules.metrics, comparison), measure_parts(self.rules.metrics, comparison)
+            values, parts = measure(self.rules.measures, comparison), measure_parts(self.rules.measures, comparison)
         self._comparison, self._turn = comparison, None
         self.dialogue = self.dialogue.answer(prediction)
         self.answered += 1
@@ -271,6 +281,6 @@ class Session:
         )
 
 
-def _check_objects(name: str, user: User, target: Target) -> None:
-    if target.mask.dtype != np.bool_ and not getattr(user, "corrects_objects", False):
+def _check_objects(name: str, abilities: UserAbilities, target: Target) -> None:
+    if target.mask.dtype != np.bool_ and not abilities.corrects_objects:
         raise InvalidInput(f"target {target.id} has {target.objects} objects judged together; {name} corrects one")

@@ -47,7 +47,7 @@ class CentreClicker:
 
     def click(self, turn: Turn) -> Click | None:
         """Return the click itself, or None when nothing is left to correct."""
-        click = deepest_error(turn.comparison, [click.position for click in turn.dialogue.clicks])
+        click = deepest_error(turn.of_one, [click.position for click in turn.dialogue.clicks])
         if click is None and self._when_solved == "published":
             return Click((0,) * len(turn.sample.shape), is_positive=False)
         return click

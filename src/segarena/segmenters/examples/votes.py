@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from segarena.abilities import abilities_of_segmenter
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.errors import InvalidInput, PluginInvalid, PredictionInvalid
 from segarena.registry import build, segmenter
@@ -38,9 +39,10 @@ class Votes:
 
     def __init__(self, *, segmenter: str | Segmenter, rule: Rule = "vote") -> None:
         self.segmenter: Any = build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
-        if not PROMPT_KINDS & frozenset(getattr(self.segmenter, "prompt_kinds", PROMPT_KINDS)):
+        abilities = abilities_of_segmenter(self.segmenter)
+        if not any(map(abilities.understands, PROMPT_KINDS)):
             raise PluginInvalid(f"votes needs a segmenter that answers supports; got {type(self.segmenter).__name__}")
-        self.device = str(getattr(self.segmenter, "device", "cpu"))
+        self.device = abilities_of_segmenter(self.segmenter).device
         self._rule: Rule = rule
 
     def encode(self, sample: Sample) -> tuple[tuple[int, ...], Any]:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Literal
 
+from segarena.abilities import abilities_of_segmenter
 from segarena.dialogue import Dialogue, Lift, Prediction, Spread, as_prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.options import Protocol
@@ -64,19 +65,20 @@ class Slices:
         if not 0 <= low < high <= 100:
             raise PluginInvalid(f"percentiles={percentiles!r}: expected two from 0 to 100, the lower one first")
         self.segmenter: Any = build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
-        if "image" not in getattr(self.segmenter, "sample_kinds", {"image"}):
+        abilities = abilities_of_segmenter(self.segmenter)
+        if "image" not in abilities.sample_kinds:
             raise PluginInvalid(f"slices needs a segmenter of images; {type(self.segmenter).__name__} takes none")
         self.intensity = self._own_intensity(protocol) if intensity == "auto" else intensity
         self.percentiles = (float(low), float(high))
         self.keep_bytes = int(keep_mb * 1e6)
         self.lift = Lift(spread=spread, keeps_prompts=keeps_prompts, protocol=protocol)
-        self.image_kinds = frozenset(getattr(self.segmenter, "prompt_kinds", UNDERSTOOD_IF_SILENT))
+        self.image_kinds = UNDERSTOOD_IF_SILENT if abilities.prompt_kinds is None else abilities.prompt_kinds
         self.prompt_kinds = kinds_in_volume(self.image_kinds)
 
     @property
     def device(self) -> str:
         """Where the image segmenter works."""
-        return str(getattr(self.segmenter, "device", "cpu"))
+        return abilities_of_segmenter(self.segmenter).device
 
     def encode(self, sample: Sample) -> SliceEncodings:
         """Return the slices, none of them encoded yet.
@@ -113,7 +115,7 @@ class Slices:
         return [finished[index] for index in range(len(dialogues))]
 
     def _own_intensity(self, protocol: str) -> str:
-        own = getattr(self.segmenter, "slice_intensity", "volume-percentiles")
+        own = abilities_of_segmenter(self.segmenter).slice_intensity or "volume-percentiles"
         is_published = protocol == "published" and own == "slice-foreground-percentiles"
         return "slice-positive-percentiles" if is_published else own
 

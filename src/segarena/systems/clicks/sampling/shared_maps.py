@@ -51,10 +51,10 @@ class SharedMap:
         Raises:
             InvalidInput: the map has another shape than the sample, or values below 0.
         """
-        slot = self._slot(turn.comparison, is_positive)
+        slot = self._slot(turn.of_one, is_positive)
         if not slot:
-            error = _full_frame(turn.comparison, is_positive)
-            values = self._map(turn.sample, turn.comparison.target, error)
+            error = _full_frame(turn.of_one, is_positive)
+            values = self._map(turn.sample, turn.of_one.target, error)
             slot.append(weights_at(error, values))
         return slot[0]
 
@@ -65,18 +65,18 @@ class SharedMap:
             return
         needed = self._needed(turns)
         for batch in (needed[start : start + BATCH] for start in range(0, len(needed), BATCH)):
-            errors = [_full_frame(turn.comparison, is_positive) for turn, is_positive in batch]
-            maps = many([turn.sample for turn, _ in batch], [turn.comparison.target for turn, _ in batch], errors)
+            errors = [_full_frame(turn.of_one, is_positive) for turn, is_positive in batch]
+            maps = many([turn.sample for turn, _ in batch], [turn.of_one.target for turn, _ in batch], errors)
             for (turn, is_positive), error, values in zip(batch, errors, maps, strict=True):
-                self._slot(turn.comparison, is_positive).append(weights_at(error, values))
+                self._slot(turn.of_one, is_positive).append(weights_at(error, values))
 
     def _needed(self, turns: Sequence[Turn]) -> list[tuple[Turn, bool]]:
         """Return a turn and a sign for each map that is not there yet."""
         needed: dict[int, tuple[Turn, bool]] = {}
         for turn in turns:
-            click = deepest_error(turn.comparison, [click.position for click in turn.dialogue.clicks])
-            if click is not None and not self._slot(turn.comparison, click.is_positive):
-                needed[id(self._slot(turn.comparison, click.is_positive))] = (turn, click.is_positive)
+            click = deepest_error(turn.of_one, [click.position for click in turn.dialogue.clicks])
+            if click is not None and not self._slot(turn.of_one, click.is_positive):
+                needed[id(self._slot(turn.of_one, click.is_positive))] = (turn, click.is_positive)
         return list(needed.values())
 
     def _slot(self, comparison: Comparison, is_positive: bool) -> list[ErrorWeights]:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.boxes import bounding_window, grow_window, window_shape
 from segarena.arrays.components import component_labels
 from segarena.comparison import Comparison
@@ -198,7 +199,7 @@ def _from_folder(folder: Path, source: ImageSource) -> Measure:
 
 def _from_segmenter(written: str, source: ImageSource) -> Measure:
     segmenter = build("segmenter", written)
-    if "support" not in getattr(segmenter, "prompt_kinds", {"support"}):
+    if not abilities_of_segmenter(segmenter).understands("support"):
         raise PluginInvalid(f"difficulty {written!r}: expected a segmenter that answers supports")
 
     @lru_cache(maxsize=1)

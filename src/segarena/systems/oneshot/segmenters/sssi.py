@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.abilities import abilities_of_segmenter
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Prompt
@@ -130,7 +131,8 @@ class Sssi:
                 "expected above 0 and up to 1, and for dilation 0 to 10"
             )
         self.segmenter: Any = build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
-        if not PROMPT_KINDS & frozenset(getattr(self.segmenter, "prompt_kinds", PROMPT_KINDS)):
+        abilities = abilities_of_segmenter(self.segmenter)
+        if not any(map(abilities.understands, PROMPT_KINDS)):
             raise PluginInvalid(
                 f"sssi needs a segmenter that answers supports; {type(self.segmenter).__name__} does not"
             )
@@ -140,7 +142,7 @@ class Sssi:
     @property
     def device(self) -> str:
         """Where the segmenter works."""
-        return str(getattr(self.segmenter, "device", "cpu"))
+        return abilities_of_segmenter(self.segmenter).device
 
     def encode(self, sample: Sample) -> BlurrableImage:
         """Return the image encoded as it is; blurred only when that is asked for.

@@ -45,7 +45,7 @@ class SupportAgainUser:
         """
         if turn.round == 1:
             return self._once.next(turn)
-        both = turn.comparison
+        both = turn.of_one
         if turn.round > 2 or both.intersection >= self.iou_below * max(both.union, 1):
             return None
         return tuple(prompt for prompt in turn.dialogue.prompts if isinstance(prompt, Support))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from segarena.abilities import abilities_of_segmenter, abilities_of_user
 from segarena.dialogue import Lift
 from segarena.records.configuration import UserUsed
 from segarena.registry import build, find
@@ -98,7 +99,7 @@ def _segmenter_text(run: Run) -> str:
 def _spread_text(described: UserUsed) -> str:
     """Return how a user means prompts for other slices; empty for one who does not say."""
     try:
-        lift = getattr(build("user", described.spec), "lift", None)
+        lift = abilities_of_user(build("user", described.spec)).lift
     except Exception:  # a user is foreign code; the report does without
         return ""
     if not isinstance(lift, Lift):
@@ -111,7 +112,7 @@ def _spread_text(described: UserUsed) -> str:
 
 def _takes_volumes(name: str) -> bool:
     try:
-        return "volume" in getattr(find("segmenter", name), "sample_kinds", ())
+        return "volume" in abilities_of_segmenter(find("segmenter", name)).sample_kinds
     except Exception:  # as above
         return False
 

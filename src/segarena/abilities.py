@@ -1,0 +1,220 @@
+"""What a plug-in can do beyond its role: small protocols, and one look at a plug-in when a run is planned.
+
+A plug-in has an ability by having the attribute; nothing is inherited and nothing is declared twice. The engine looks
+once (`abilities_of_segmenter`, `abilities_of_user`, `abilities_of_metric`) and uses what it found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from segarena.dialogue import Lift
+from segarena.roles import Metric, Turn
+from segarena.samples import Sample, Target
+
+IMAGES = frozenset({"image"})
+
+
+@runtime_checkable
+class KnowsPrompts(Protocol):
+    """Of a segmenter: the kinds of prompts it understands; of a user: those given. A run checks one by the other."""
+
+    prompt_kinds: AbstractSet[str] | None
+
+
+@runtime_checkable
+class KnowsSamples(Protocol):
+    """Of a segmenter: what it segments, of "image", "volume", "video"; images alone when it does not say."""
+
+    sample_kinds: AbstractSet[str]
+
+
+@runtime_checkable
+class PacksEncodings(Protocol):
+    """Of a segmenter whose encodings can be kept by `--cache`, without loss.
+
+    `encode` must then depend on nothing but the pixels, not on `sample.id` or targets.
+    """
+
+    def pack(self, encoded: Any) -> Mapping[str, Any]:
+        """Return the encoding as named arrays."""
+        ...
+
+    def unpack(self, arrays: Mapping[str, Any]) -> Any:
+        """Return the encoding that was packed."""
+        ...
+
+
+@runtime_checkable
+class HasFingerprint(Protocol):
+    """Of a segmenter: a text that changes when `encode` would make something else of the same pixels."""
+
+    fingerprint: str | None
+
+
+@runtime_checkable
+class HasDevice(Protocol):
+    """Of a segmenter: where it works, "cpu" or "cuda:0"."""
+
+    device: Any
+
+
+@runtime_checkable
+class WantsIntensity(Protocol):
+    """Of a segmenter of images: how slices of volumes become pictures, see `segarena.segmenters.volumes.slices`."""
+
+    slice_intensity: str
+
+
+@runtime_checkable
+class TimesPasses(Protocol):
+    """Of an encoding: what each encoder pass took so far, for segmenters that encode slices when first needed."""
+
+    pass_seconds: Sequence[float]
+
+
+@runtime_checkable
+class CorrectsObjects(Protocol):
+    """Of a user: True when they correct several objects at once; others are not asked about such targets."""
+
+    corrects_objects: bool
+
+
+@runtime_checkable
+class MayBeSilent(Protocol):
+    """Of a user: True when they may give no prompts in a round and go on; the last answer then stands."""
+
+    may_be_silent: bool
+
+
+@runtime_checkable
+class MeansLift(Protocol):
+    """Of a user: how the prompts are meant to be spread over slices."""
+
+    lift: Lift | None
+
+
+@runtime_checkable
+class CountsRepeats(Protocol):
+    """Of a user who stands for the people who clicked there: how often this user talks about a target."""
+
+    def repeats(self, sample: Sample, target: Target) -> int:
+        """Return the number of dialogues, in place of the run's own."""
+        ...
+
+
+class Shared(Protocol):
+    """What several users share, so that work common to many is done in one batch."""
+
+    def prepare(self, turns: Sequence[Turn]) -> None:
+        """Work for the turns of all of them; called once per round, before anyone is asked."""
+        ...
+
+
+@runtime_checkable
+class SharesWork(Protocol):
+    """Of a user: an object that several users share."""
+
+    shared: Shared | None
+
+
+@runtime_checkable
+class JudgesObjects(Protocol):
+    """Of a metric: True when it is given several objects at once, as `segarena.objects.ObjectsComparison`."""
+
+    judges_objects: bool
+
+
+@runtime_checkable
+class GivesParts(Protocol):
+    """Of a metric: values of each object and frame, kept in a table of their own."""
+
+    def parts(self, comparison: Any) -> Mapping[str, Any]:
+        """Return an array (objects, frames) for each column."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmenterAbilities:
+    """What a segmenter can do; `prompt_kinds` is None for one that does not say."""
+
+    prompt_kinds: frozenset[str] | None
+    sample_kinds: frozenset[str]
+    packing: PacksEncodings | None
+    fingerprint: str | None
+    device: str
+    slice_intensity: str | None
+
+    def understands(self, kind: str) -> bool:
+        """Tell whether it takes prompts of this kind, or does not say."""
+        return self.prompt_kinds is None or kind in self.prompt_kinds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserAbilities:
+    """What a user can do; `prompt_kinds` is None for one who does not say."""
+
+    prompt_kinds: frozenset[str] | None
+    corrects_objects: bool
+    may_be_silent: bool
+    lift: Lift | None
+    repeats: Callable[[Sample, Target], int] | None
+    shared: Shared | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricAbilities:
+    """A metric, and what it can do."""
+
+    metric: Metric
+    judges_objects: bool
+    parts: Callable[[Any], Mapping[str, Any]] | None
+
+
+def abilities_of_segmenter(segmenter: object) -> SegmenterAbilities:
+    """Look at a segmenter, or at the class of one as far as that says."""
+    return SegmenterAbilities(
+        prompt_kinds=prompt_kinds(segmenter),
+        sample_kinds=frozenset(segmenter.sample_kinds) if isinstance(segmenter, KnowsSamples) else IMAGES,
+        packing=_packing(segmenter),
+        fingerprint=segmenter.fingerprint if isinstance(segmenter, HasFingerprint) else None,
+        device=str(segmenter.device) if isinstance(segmenter, HasDevice) else "cpu",
+        slice_intensity=segmenter.slice_intensity if isinstance(segmenter, WantsIntensity) else None,
+    )
+
+
+def _packing(segmenter: object) -> PacksEncodings | None:
+    """Return the segmenter if it packs; one object may lack what its class has."""
+    if isinstance(segmenter, PacksEncodings) and callable(segmenter.pack) and callable(segmenter.unpack):
+        return segmenter
+    return None
+
+
+def abilities_of_user(user: object) -> UserAbilities:
+    """Look at a user."""
+    return UserAbilities(
+        prompt_kinds=prompt_kinds(user),
+        corrects_objects=isinstance(user, CorrectsObjects) and user.corrects_objects,
+        may_be_silent=isinstance(user, MayBeSilent) and user.may_be_silent,
+        lift=user.lift if isinstance(user, MeansLift) else None,
+        repeats=user.repeats if isinstance(user, CountsRepeats) else None,
+        shared=user.shared if isinstance(user, SharesWork) else None,
+    )
+
+
+def abilities_of_metric(metric: Metric) -> MetricAbilities:
+    """Look at a metric."""
+    return MetricAbilities(
+        metric=metric,
+        judges_objects=isinstance(metric, JudgesObjects) and metric.judges_objects,
+        parts=metric.parts if isinstance(metric, GivesParts) else None,
+    )
+
+
+def prompt_kinds(plugin: object) -> frozenset[str] | None:
+    """Return the kinds of prompts of a segmenter or user; None when it does not say."""
+    said = plugin.prompt_kinds if isinstance(plugin, KnowsPrompts) else None
+    return None if said is None else frozenset(said)

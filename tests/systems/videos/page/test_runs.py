@@ -9,6 +9,7 @@ from rich.console import Console
 
 import segarena
 from segarena.engine.store import RunFolder
+from segarena.prompts import Scribble
 from segarena.registry import build
 from segarena.reports import terminal_table, write_report
 from segarena.reports.reading import read_runs
@@ -176,7 +177,7 @@ def test_kept_predictions_have_all_objects(timed, dataset):
 
 
 def test_shown_frames_are_those_drawn_in_and_others_between():
-    line = {"kind": "scribble", "points": [[7.0, 1, 1], [7.0, 2, 2]]}
+    line = Scribble(points=((7.0, 1.0, 1.0), (7.0, 2.0, 2.0)))
     assert shown_frames(24, [[line], [line]]) == [0, 7, 11, 15, 19, 23]
     assert shown_frames(3, [[]]) == [0, 1, 2]
 

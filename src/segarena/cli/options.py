@@ -54,8 +54,8 @@ class Asked:
     ] = None
     rounds: Annotated[int | None, typer.Option(help="The most rounds of a dialogue.")] = None
     workers: Annotated[int | None, typer.Option("--workers", "-w", help="Processes to use. [default: 1]")] = None
-    limit: Annotated[int | None, typer.Option(help="Only the first so many samples.")] = None
-    repeats: Annotated[int | None, typer.Option(help="How often each user talks about each target.")] = None
+    limit: Annotated[int | None, typer.Option(help="Only the first N samples.")] = None
+    repeats: Annotated[int | None, typer.Option(help="Dialogues of each user about each target.")] = None
     seed: Annotated[int | None, typer.Option(help="Of all random choices. [default: 0]")] = None
     time_limit_s: Annotated[
         float | None,
@@ -63,15 +63,16 @@ class Asked:
     ] = None
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder where encodings of images are kept for other runs, if the segmenter can."),
+        typer.Option(help="Folder where encodings of images are kept for other runs, if the segmenter supports it."),
     ] = None
-    cache_gb: Annotated[float | None, typer.Option(help="What that folder may take, in GB. [default: 20]")] = None
+    cache_gb: Annotated[float | None, typer.Option(help="The most that folder may take, in GB. [default: 20]")] = None
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder of the run. If it holds this run already, it goes on there."),
+        typer.Option("--out", "-o", help="Folder of the run. If it already holds this run, the run resumes."),
     ] = None
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="A TOML file with the same options; the command line wins.")
+        Path | None,
+        typer.Option("--config", "-c", help="A TOML file with the same options; the command line takes precedence."),
     ] = None
 
 

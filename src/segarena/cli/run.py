@@ -14,9 +14,9 @@ from segarena.terminal.running import run_and_show
 @takes_what_to_run(interrupted="stopped; finished samples are kept, and the same command goes on where it was")
 def run(
     asked: dict[str, Any],
-    retry_failed: Annotated[bool, typer.Option(help="Do samples again in which something failed.")] = False,
+    retry_failed: Annotated[bool, typer.Option(help="Repeat samples in which something failed.")] = False,
 ) -> None:
-    """Judge a segmenter by a benchmark, and keep every round as a record.
+    """Evaluate a segmenter on a benchmark, and keep every round as a record.
 
     The run is a folder. Stop it with Ctrl-C (or lose the machine): the same command goes on where it was.
 

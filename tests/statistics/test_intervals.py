@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from segarena.errors import InvalidInput
+from segarena.statistics import intervals
 from segarena.statistics.intervals import bootstrap_mean, paired_difference
 
 
@@ -205,3 +206,16 @@ def test_no_pairs_and_one_pair():
 def test_pairs_need_as_many_of_each():
     with pytest.raises(InvalidInput, match="as many"):
         paired_difference([1.0, 2.0], [1.0])
+
+
+def test_very_many_clusters_have_the_interval_that_draws_tend_to(monkeypatch):
+    rng = np.random.default_rng(7)
+    clusters = np.sort(rng.integers(0, 1500, 4000))
+    values = rng.beta(5, 2, 4000) + 0.2 * rng.uniform(size=1500)[clusters]
+    drawn = bootstrap_mean(values, clusters)
+    monkeypatch.setattr(intervals, "MANY", 1000)
+    limit = bootstrap_mean(values, clusters)
+    width = drawn.high - drawn.low
+    assert limit.mean == drawn.mean
+    assert abs(limit.low - drawn.low) < 0.05 * width
+    assert abs(limit.high - drawn.high) < 0.05 * width

@@ -87,9 +87,13 @@ def target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, 
     if not dialogues:
         return {}
     values = statistic_values(statistic, curves, run.config.benchmark.options)
+    keys = [dialogue.key[:2] for dialogue in dialogues]
+    single = dict(zip(keys, values.tolist(), strict=True))
+    if len(single) == len(keys):
+        return single
     groups: defaultdict[TargetKey, list[float]] = defaultdict(list)
-    for dialogue, value in zip(dialogues, values.tolist(), strict=True):
-        groups[dialogue.key[:2]].append(value)
+    for key, value in zip(keys, values.tolist(), strict=True):
+        groups[key].append(value)
     return {key: math.fsum(group) / len(group) for key, group in groups.items()}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import check_bootstrap, percentile_interval, units_drawn
 
 _AT_ONCE = 1 << 21  # signs held at once: 2 MB, and 16 MB where they are multiplied
+MANY = 50_000
+"""With more clusters nothing is drawn: that would take seconds, and tell less than the limit that draws tend to."""
 _TINY = 1e-12  # sums of the same numbers in another order differ by less, relative to their size
 
 
@@ -73,7 +76,8 @@ def bootstrap_mean(
     """Return the mean of `values` with its percentile bootstrap interval.
 
     With clusters, clusters are drawn with replacement and the mean is that of all their values. Values that are
-    all equal give an interval of width 0; no values give NaN; one cluster gives the mean without an interval.
+    all equal give an interval of width 0; no values give NaN; one cluster gives the mean without an interval. Above
+    `MANY` clusters the interval is the normal one that draws tend to.
 
     >>> bootstrap_mean([0.5, 0.5, 0.5, 0.5])
     Interval(mean=0.5, low=0.5, high=0.5, n=4)
@@ -172,9 +176,19 @@ def _interval(
     check_bootstrap(repeats, level)
     if len(sums) < 2:
         return math.nan, math.nan
+    if len(sums) > MANY:
+        return _normal_interval(sums, sizes, level)
     draws = units_drawn(len(sums), repeats, rng)
     means = [sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1) for drawn in draws]
     return percentile_interval(np.concatenate(means), level)
+
+
+def _normal_interval(sums: NDArray[np.float64], sizes: NDArray[np.float64], level: float) -> tuple[float, float]:
+    """Return the interval that draws tend to: a normal one, with the spread of a ratio of sums over clusters."""
+    mean = float(sums.sum() / sizes.sum())
+    spread = math.sqrt(float(((sums - mean * sizes) ** 2).sum())) / float(sizes.sum())
+    reach = NormalDist().inv_cdf(0.5 + level / 2) * spread
+    return mean - reach, mean + reach
 
 
 def _sign_flip_p(sums: NDArray[np.float64], repeats: int, rng: np.random.Generator) -> float:

@@ -8,7 +8,6 @@ group `segarena.plugins`. `segarena.specs` says how plug-ins are written.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -23,6 +22,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from segarena.errors import PluginError, PluginInvalid, SegarenaError, UnknownPlugin
+from segarena.files.hashes import sha256, sha256_of_file
 from segarena.options import close_to, find_fault, options_of
 from segarena.specs import PluginSpec
 
@@ -145,7 +145,7 @@ def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
     options = {key: _plain(value) for key, value in {**defaults, **spec.options}.items()}
     description: dict[str, Any] = {"kind": kind, "name": spec.reference, "options": options}
     if ".py:" in spec.reference:
-        description["sha256"] = hashlib.sha256(Path(_split_path(spec.reference)[0]).read_bytes()).hexdigest()
+        description["sha256"] = sha256_of_file(Path(_split_path(spec.reference)[0]))
     return description
 
 
@@ -197,7 +197,7 @@ def _from_file(kind: str, reference: str) -> Callable[..., Any]:
 
 @cache
 def _load_file(path: str) -> ModuleType:
-    name = "segarena_file_" + hashlib.sha256(path.encode()).hexdigest()[:12]
+    name = "segarena_file_" + sha256(path)[:12]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise PluginInvalid(f"{path} cannot be imported as Python")

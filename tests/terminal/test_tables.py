@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, StoreError
 from segarena.reports.sheets import Sheet, Value
 from segarena.terminal.tables import check_table_path, show_sheet, write_sheet
 
@@ -50,5 +50,5 @@ def test_another_ending_is_refused_before_any_work():
 
 def test_a_place_that_cannot_be_written_to_is_said(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match="cannot be written"):
+    with pytest.raises(StoreError, match="cannot be written"):
         write_sheet(SHEET, tmp_path / "file" / "heights.csv")

@@ -29,6 +29,7 @@ from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.sizes import bytes_of
 from segarena.engine.blobs import BlobFolder, BlobMemory
 from segarena.errors import SegmenterError
+from segarena.files.hashes import sha256, sha256_of_all
 from segarena.samples import ImageSample, Sample, VolumeSample
 
 WORTH = 1.0
@@ -163,7 +164,7 @@ def segmenter_key(segmenter: Any, described: Mapping[str, Any] | None, environme
     if abilities.packing is None or (abilities.fingerprint is None and described is None):
         return ""
     facts = [described, environment, _source_of(type(segmenter)), abilities.fingerprint, device_of(segmenter)]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
+    return sha256(json.dumps(facts, sort_keys=True, default=str))
 
 
 def device_of(segmenter: Any) -> str:
@@ -231,10 +232,10 @@ def _contents(sample: Sample) -> Iterator[tuple[str, Any]]:
 
 def _source_of(kind: type) -> str:
     """Return class and hash of its source: code that changes makes other encodings."""
-    digest = hashlib.sha256()
-    for name, file in sorted(source_files(kind).items()):
-        digest.update(f"{name}\n".encode() + file.read_bytes())
-    return f"{kind.__qualname__} {digest.hexdigest()}"
+    content = sha256_of_all(
+        f"{name}\n".encode() + file.read_bytes() for name, file in sorted(source_files(kind).items())
+    )
+    return f"{kind.__qualname__} {content}"
 
 
 def source_files(kind: type) -> dict[str, Path]:

@@ -19,7 +19,7 @@ def sha256(*parts: bytes | str) -> str:
     return sha256_of_all(parts)
 
 
-def sha256_of_all(parts: Iterable[bytes | str]) -> str:
+def sha256_of_all(parts: Iterable[bytes | memoryview | str]) -> str:
     """Return the hash of many parts, as `sha256` does, without holding them all in memory."""
     digest = hashlib.sha256()
     for part in parts:

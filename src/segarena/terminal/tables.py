@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from segarena.errors import InvalidInput
+from segarena.files.whole import write_whole
 from segarena.reports.renderers import sheet_csv, sheet_rows, sheet_tex
 from segarena.reports.sheets import Sheet
 
@@ -40,12 +41,9 @@ def write_sheet(sheet: Sheet, path: Path) -> None:
     """Write a table as CSV or LaTeX (booktabs).
 
     Raises:
-        InvalidInput: another ending, or a place that cannot be written to.
+        InvalidInput: another ending.
+        StoreError: a place that cannot be written to.
     """
     check_table_path(path)
     text = sheet_csv(sheet) if path.suffix == ".csv" else sheet_tex(sheet)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}") from error
+    write_whole(path, text)

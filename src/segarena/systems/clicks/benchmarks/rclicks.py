@@ -7,11 +7,11 @@ people beside as many drawn from the click model.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 
 from segarena.errors import InvalidInput
+from segarena.files.hashes import sha256_of_file
 from segarena.options import Protocol
 from segarena.registry import benchmark
 from segarena.roles import Benchmark
@@ -85,5 +85,4 @@ def _sha256(file: Path | None) -> str | None:
         return None
     if not file.is_file():
         raise InvalidInput(f"there is no file {file}")
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    return sha256_of_file(file)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from segarena.files.whole import write_whole
 from segarena.systems.clicks.commands.inputs import (
     DatasetOption,
     OutOption,
@@ -267,7 +268,7 @@ def _write_history(folder: Path, history: Sequence[dict[str, float]]) -> None:
     from segarena.systems.clicks.page.training_curves import training_svg
 
     pl.DataFrame(list(history)).write_csv(folder / "history.csv")
-    (folder / "curves.svg").write_text(training_svg(history), encoding="utf-8")
+    write_whole(folder / "curves.svg", training_svg(history))
 
 
 def _beside(out: Path | None) -> Path | None:

@@ -6,7 +6,6 @@ clicks come from the clicks table, clipped to the image and scaled to the size t
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
+from segarena.files.hashes import fingerprint
 from segarena.samples import Mask
 from segarena.systems.clicks.models.maps import ClickType, error_mask
 
@@ -91,7 +91,7 @@ class ClickedInstances(Sequence[Instance]):
     @cached_property
     def fingerprint(self) -> str:
         """A short hash of the instances' names and clicks."""
-        return hashlib.sha256(repr(self._rows).encode()).hexdigest()[:16]
+        return fingerprint(repr(self._rows))
 
     def __len__(self) -> int:
         return len(self._rows)

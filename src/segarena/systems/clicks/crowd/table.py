@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from segarena.errors import InvalidInput
+from segarena.files.whole import whole_file
 from segarena.roles import Finding
 
 if TYPE_CHECKING:
@@ -122,12 +123,12 @@ def write_clicks(table: pl.DataFrame, path: Path | str) -> None:
 
     Raises:
         InvalidInput: columns are missing.
+        StoreError: it cannot be written.
     """
     _need_columns(table.columns, "the table")
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.partial")
-    table.select(*COLUMNS, *(column for column in table.columns if column not in COLUMNS)).write_csv(partial)
-    partial.replace(target)
+    ordered = table.select(*COLUMNS, *(column for column in table.columns if column not in COLUMNS))
+    with whole_file(Path(path)) as file:
+        ordered.write_csv(file)
 
 
 def read_display_modes(path: Path | str) -> dict[str, pl.DataFrame]:

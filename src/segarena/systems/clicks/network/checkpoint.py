@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from segarena.files.checkpoint import load_weights, read_checkpoint, state_dict_of
+from segarena.files.whole import whole_file
 from segarena.pytorch import torch
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 
@@ -38,14 +38,8 @@ def save_checkpoint(path: Path | str, network: ClickabilityNetwork, **more: Any)
 
     A reader finds either the file of before or the whole new one.
     """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        torch.save({"state_dict": network.state_dict(), "size": asdict(network.size), **more}, partial)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(Path(path)) as file:
+        torch.save({"state_dict": network.state_dict(), "size": asdict(network.size), **more}, file)
 
 
 def _noted_size(content: Mapping[str, Any]) -> NetworkSize | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from segarena.arrays.components import component_labels
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetError, InvalidInput, PluginInvalid, SegarenaError
+from segarena.files.hashes import sha256
 from segarena.files.images import read_values
 from segarena.registry import build, find
 from segarena.samples import ImageSample, Mask, Support
@@ -167,10 +167,8 @@ def _place(mask: Mask) -> Row:
 
 
 def _digest(pixels: NDArray[np.uint8], found: ClassMask) -> str:
-    digest = hashlib.sha256(repr(pixels.shape).encode())
-    for array in (pixels, found.mask, *(() if found.ignore is None else (found.ignore,))):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    arrays = (pixels, found.mask, *(() if found.ignore is None else (found.ignore,)))
+    return sha256(repr(pixels.shape), *(array.tobytes() for array in arrays))
 
 
 def _from_table(file: Path) -> Measure:

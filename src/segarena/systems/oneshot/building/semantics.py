@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
+from segarena.files.whole import write_whole
 
 NAMES_ALIKE = 0.8
 LOOKS_ALIKE = 0.95
@@ -71,7 +72,7 @@ def write_lists(verdicts: Iterable[Verdict], folder: Path) -> None:
     """Write `keep.txt` and `drop.txt`: a class a line, and why behind a `#`; edited, they may be given back."""
     for name, is_kept in (("keep.txt", True), ("drop.txt", False)):
         lines = [f"{verdict.label}  # {verdict.reason}\n" for verdict in verdicts if verdict.keep == is_kept]
-        (folder / name).write_text("".join(lines), encoding="utf-8")
+        write_whole(folder / name, "".join(lines))
 
 
 def read_list(file: Path) -> list[str]:

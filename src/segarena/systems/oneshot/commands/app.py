@@ -270,13 +270,7 @@ def _check_out(out: Path | None, suffixes: tuple[str, ...]) -> None:
 def _write(out: Path, table: pl.DataFrame, everything: dict[str, Any]) -> None:
     import json
 
-    from segarena.errors import InvalidInput
+    from segarena.files.whole import write_whole
 
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        if out.suffix == ".csv":
-            table.write_csv(out)
-        else:
-            out.write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"{out} cannot be written: {error.strerror}") from error
+    is_csv = out.suffix == ".csv"
+    write_whole(out, table.write_csv() if is_csv else json.dumps(everything, indent=1, ensure_ascii=False) + "\n")

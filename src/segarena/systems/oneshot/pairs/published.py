@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
+from segarena.files.whole import write_whole
 from segarena.systems.oneshot.pairs.names import Convention, Item, convention_of, join_item, split_item
 from segarena.systems.oneshot.pairs.table import POOLED_LEVEL, SUFFIXES, pairs_table, read_pairs
 
@@ -113,8 +114,7 @@ def write_published(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
         order = {label: number for number, label in enumerate(sorted(set(part["class"].to_list())))}
         lines = [" ".join(_line(row, convention, order)) for row in part.iter_rows(named=True)]
         file = Path(folder) / f"{name}.txt"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_whole(file, "\n".join(lines) + "\n")
         written.append(file)
     return written
 

@@ -25,11 +25,11 @@ def review(
 
     The page works offline. Decisions are kept in the browser, and saved from there as a file.
     """
-    from segarena.systems.scenes.files.writing import write_bytes
+    from segarena.files.whole import write_whole
     from segarena.systems.scenes.page.review import review_page
 
     with one_line_errors():
         scenes = read(path, file_format, images, annotator=annotator)
         folder = images or (path if path.is_dir() else path.parent)
-        write_bytes(review_page(scenes, images=folder, title=path.name, most=most).encode(), out)
+        write_whole(out, review_page(scenes, images=folder, title=path.name, most=most))
         typer.echo(f"The page is at {out.resolve()}\nOpen it in a browser; it works offline.")

@@ -9,9 +9,10 @@ from typing import Any
 
 from PIL import Image
 
+from segarena.files.whole import write_whole
 from segarena.systems.scenes.demo.scenes import DemoDrawing, DemoScene, TrueScene
 from segarena.systems.scenes.files.cocoa import write_cocoa
-from segarena.systems.scenes.files.writing import write_bytes, write_json
+from segarena.systems.scenes.files.writing import write_json
 from segarena.systems.scenes.model.scene import SceneSet
 
 SCENES = "scenes.json"
@@ -39,7 +40,7 @@ def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
 def _write_photo(truth: TrueScene, folder: Path) -> Path:
     buffer = io.BytesIO()
     Image.fromarray(truth.photo).save(buffer, format="PNG")
-    return write_bytes(buffer.getvalue(), folder / truth.scene.image.file_name)
+    return write_whole(folder / truth.scene.image.file_name, buffer.getvalue())
 
 
 def _truth(scene: DemoScene) -> dict[str, Any]:

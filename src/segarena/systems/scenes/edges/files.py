@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from segarena.files.whole import write_whole
 from segarena.systems.scenes.edges.regions import RegionSummary
 from segarena.systems.scenes.edges.summary import EdgePoint, EdgeSummary
 
@@ -53,7 +54,5 @@ def _values(score: EdgePoint) -> list[float]:
 
 
 def _write(path: Path, rows: Iterable[Sequence[float]]) -> Path:
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(" ".join(f"{value:10.6g}" for value in row) + "\n")
-    return path
+    lines = [" ".join(f"{value:10.6g}" for value in row) + "\n" for row in rows]
+    return write_whole(path, "".join(lines))

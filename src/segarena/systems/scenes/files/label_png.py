@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segarena.errors import InvalidInput
-from segarena.systems.scenes.files.writing import file_stem, write_bytes
+from segarena.files.whole import write_whole
+from segarena.systems.scenes.files.writing import file_stem
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 
@@ -40,7 +41,7 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: Kind) -> list[Path
                 f"{scene.title}: expected at most {LARGEST_LABEL[kind]} regions for {kind} labels, "
                 f"got {len(scene.regions)}; use png-16"
             )
-    return [write_bytes(_encode(scene, kind), folder / f"{stem}.png") for stem, scene in stems.items()]
+    return [write_whole(folder / f"{stem}.png", _encode(scene, kind)) for stem, scene in stems.items()]
 
 
 def named_scenes(scenes: SceneSet) -> dict[str, Scene]:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
+from segarena.files.whole import write_whole
 from segarena.systems.scenes.files.label_png import encode_png, named_scenes
-from segarena.systems.scenes.files.writing import raw_id, write_bytes, write_json
+from segarena.systems.scenes.files.writing import raw_id, write_json
 from segarena.systems.scenes.measures import reductions
 from segarena.systems.scenes.model.rasters import Rasters, rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet
@@ -44,7 +45,7 @@ def write_reduction(scenes: SceneSet, out: Path, reduction: str) -> list[Path]:
     """
     if reduction in PICTURES:
         return [
-            write_bytes(encode_png(PICTURES[reduction](rasterise(scene))), out / f"{stem}.png")
+            write_whole(out / f"{stem}.png", encode_png(PICTURES[reduction](rasterise(scene))))
             for stem, scene in named_scenes(scenes).items()
         ]
     if reduction == "semantic":
@@ -62,7 +63,7 @@ def _write_semantic(scenes: SceneSet, out: Path) -> list[Path]:
     files = [write_json(classes, out / "classes.json")]
     for stem, scene in named_scenes(scenes).items():
         labels = reductions.semantic_labels(scene, rasterise(scene), classes)
-        files.append(write_bytes(encode_png(labels.astype(np.uint16)), out / f"{stem}.png"))
+        files.append(write_whole(out / f"{stem}.png", encode_png(labels.astype(np.uint16))))
     return files
 
 

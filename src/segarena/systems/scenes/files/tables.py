@@ -11,6 +11,7 @@ from typing import Any
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput
+from segarena.files.whole import write_whole
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.reading import (
     Record,
@@ -23,7 +24,7 @@ from segarena.systems.scenes.files.reading import (
     text_of,
     without,
 )
-from segarena.systems.scenes.files.writing import mask_record, raw_id, write_bytes, write_json
+from segarena.systems.scenes.files.writing import mask_record, raw_id, write_json
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.rasters import RegionRaster, crop, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet
@@ -121,7 +122,7 @@ def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
         head = [scene.image.id, scene.annotator, region.id, order, region.name, stuff]
         numbers = [raster.area_px, raster.visible_px, raster.occlusion]
         writer.writerow([*head, *numbers, *exact, rows.start, columns.start, rows.stop, columns.stop])
-    return [write_bytes(text.getvalue().encode(), path)]
+    return [write_whole(path, text.getvalue())]
 
 
 def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]) -> Scene | None:

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, and the values that several formats write alike."""
+"""The values that several formats write alike."""
 
 from __future__ import annotations
 
@@ -8,31 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from segarena.arrays.coco_rle import Rle
-from segarena.errors import DatasetError
+from segarena.files.whole import write_whole
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import RegionRaster
 from segarena.systems.scenes.model.scene import Region, Scene
 
 
-def write_bytes(data: bytes, path: Path) -> Path:
-    """Write a file under a temporary name first, so that none is ever half there.
-
-    Raises:
-        DatasetError: the folder cannot be written to.
-    """
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as cause:
-        raise DatasetError(f"{path}: expected a file that can be written, got: {cause.strerror}") from cause
-    return path
-
-
 def write_json(value: Any, path: Path) -> Path:
     """Write a value as JSON in ASCII: other characters as escapes, which every reader knows."""
-    return write_bytes(json.dumps(value, separators=(",", ":")).encode("ascii"), path)
+    return write_whole(path, json.dumps(value, separators=(",", ":")))
 
 
 def raw_id(text: str) -> int | str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.files.whole import write_whole
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.reports.renderers import sheet_html
 from segarena.reports.rendering import document
@@ -118,10 +119,9 @@ def _histogram(counts: NDArray[Any], x_label: str, y_label: str) -> str:
 
 def _write(folder: Path, name: str, numbers: dict[str, Any], **values: Any) -> Path:
     """Write NAME.json and NAME.html."""
-    (folder / f"{name}.json").write_text(json.dumps(_plain(numbers), indent=1), encoding="utf-8")
+    write_whole(folder / f"{name}.json", json.dumps(_plain(numbers), indent=1))
     page = document("segarena.systems.scenes.page", f"{name}.html", style="pages.css", table=sheet_html, **values)
-    (folder / f"{name}.html").write_text(page, encoding="utf-8")
-    return folder / f"{name}.html"
+    return write_whole(folder / f"{name}.html", page)
 
 
 def _plain(value: Any) -> Any:

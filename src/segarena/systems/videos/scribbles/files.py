@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from segarena.errors import DatasetMissing, InvalidPrompt
+from segarena.files.whole import write_whole
 
 Scribbles: TypeAlias = Mapping[str, Any]
 """What a scribble file holds."""
@@ -90,7 +91,7 @@ def write_scribbles(data: Scribbles, path: Path | str) -> None:
     Raises:
         InvalidPrompt: `data` is not what a scribble file holds; nothing is written.
     """
-    Path(path).write_text(json.dumps(dict(check_scribbles(data)), allow_nan=False) + "\n", encoding="utf-8")
+    write_whole(Path(path), json.dumps(dict(check_scribbles(data)), allow_nan=False) + "\n")
 
 
 def no_scribbles(sequence: str, frames: int) -> dict[str, Any]:

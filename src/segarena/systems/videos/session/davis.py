@@ -24,7 +24,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from segarena.engine.plan import make_plan
-from segarena.errors import InvalidInput, ProtocolViolation, StoreError
+from segarena.errors import InvalidInput, ProtocolViolation
+from segarena.files.whole import write_whole
 from segarena.registry import build
 from segarena.roles import Benchmark, Dataset
 from segarena.specs import PluginSpec
@@ -250,10 +251,7 @@ class DavisInteractiveSession:
             return {}
         summary = self._entered().summary()
         if save_file is not None:
-            try:
-                Path(save_file).write_text(json.dumps(summary, indent=2), encoding="utf-8")
-            except OSError as error:
-                raise StoreError(f"{save_file} cannot be written: {error.strerror}; choose another file") from error
+            write_whole(Path(save_file), json.dumps(summary, indent=2))
         return summary
 
     def _at_work(self) -> Connector:

@@ -117,6 +117,7 @@ def _open(archive: Path, entries: list[zipfile.ZipInfo]) -> tuple[Any, type[Exce
 def _write(packed: Any, entry: zipfile.ZipInfo, target: Path) -> None:
     """Write a file; its stated size is a limit, whatever the packed bytes go on to say."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    # Not flushed one by one like other whole files: archives hold tens of thousands, and are unpacked again by size.
     part = target.with_name(target.name + ".part")
     left = entry.file_size
     with part.open("wb") as out:

@@ -306,8 +306,11 @@ def _covering(pieces: Mapping[str, Piece], index: int) -> bool:
 def _read_file(file: Path, is_read: IsRead, *, is_large: bool = True) -> pl.DataFrame:
     try:
         # Of a small file, looking which columns it has takes longer than reading them all.
-        rows = pl.scan_parquet(file) if is_large else pl.read_parquet(file).lazy()
-        return rows.select(filter(is_read, rows.collect_schema().names())).collect()
+        if not is_large:
+            rows = pl.read_parquet(file)
+            return rows.select(filter(is_read, rows.columns))
+        scan = pl.scan_parquet(file)
+        return scan.select(filter(is_read, scan.collect_schema().names())).collect()
     except FileNotFoundError:
         raise
     except (pl.exceptions.PolarsError, OSError) as error:

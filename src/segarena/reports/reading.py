@@ -100,8 +100,8 @@ class Run:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """Which kinds of prompts were given in finished dialogues."""
-        return self.table.kinds_in(self.finished())
+        """Which kinds of prompts the users gave who finished something."""
+        return self.table.kinds_of({dialogue.user for dialogue in self.finished()})
 
     def curves(self, user: str, metric: str) -> tuple[Sequence[DialogueRecord], NDArray[np.float64]]:
         """Return the dialogues of a user in which `metric` is defined in every round, and its values.

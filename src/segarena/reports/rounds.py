@@ -7,7 +7,7 @@ Prompts, which take more room than all other columns together, are read when the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -25,6 +25,7 @@ Key: TypeAlias = tuple[str, str, str, int]
 
 _DIALOGUE = ["sample", "target", "user", "repeat"]
 _KIND = r'"kind": ?"(\w+)"'
+_ROWS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,12 +113,15 @@ class RoundTable:
         texts = self.folder.read("records", [*key, "prompts"])
         return self.rows.select(key).join(texts, on=key, how="left", maintain_order="left")["prompts"]
 
-    def kinds_in(self, dialogues: Sequence[DialogueRecord]) -> frozenset[str]:
-        """Return the kinds of all prompts that were given in some dialogues."""
-        stretches = [np.arange(d.first, d.first + d.rounds) for d in dialogues]
-        texts = self.prompts[np.concatenate(stretches)] if stretches else self.prompts.head(0)
-        # As most rounds hold the same kinds, what is left of the texts is little.
-        return frozenset(texts.str.extract_all(_KIND).unique().explode().drop_nulls().str.extract(_KIND).to_list())
+    def kinds_of(self, users: Set[str]) -> frozenset[str]:
+        """Return the kinds of all prompts that some users gave in rounds that did not fail."""
+        records = self.folder.read("records", ["user", "failure", "prompts"])
+        texts = records.filter(pl.col("user").is_in(users), pl.col("failure").is_null())["prompts"]
+        found: set[str] = set()
+        for start in range(0, len(texts), _ROWS_AT_ONCE):
+            named = texts[start : start + _ROWS_AT_ONCE].str.extract_all(_KIND).explode().unique().drop_nulls()
+            found.update(named.str.extract(_KIND).to_list())
+        return frozenset(found)
 
 
 def read_rounds(folder: RunFolder) -> RoundTable:

@@ -37,6 +37,7 @@ class Truth:
 
 
 @segmenter("degraded-truth")
+@dataclass(kw_only=True, eq=False)
 class DegradedTruth:
     """A control that LOOKS AT THE TRUTH: the target the prompts are about, made worse in a stated way.
 
@@ -61,26 +62,18 @@ class DegradedTruth:
     prompt_kinds = VOLUME_KINDS
     sample_kinds = frozenset({"volume"})
 
-    def __init__(
-        self,
-        *,
-        border_mm: float = -2.0,
-        wobble_mm: float = 2.0,
-        wobble_scale_mm: float = 8.0,
-        smooth_mm: float = 0.0,
-        lost_slices: float = 0.0,
-        heal_mm: float = 10.0,
-        seed: int = 0,
-    ) -> None:
-        if min(wobble_mm, smooth_mm, heal_mm) < 0 or wobble_scale_mm <= 0 or not 0 <= lost_slices <= 1:
+    border_mm: float = -2.0
+    wobble_mm: float = 2.0
+    wobble_scale_mm: float = 8.0
+    smooth_mm: float = 0.0
+    lost_slices: float = 0.0
+    heal_mm: float = 10.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        lengths_mm = (self.wobble_mm, self.smooth_mm, self.heal_mm)
+        if min(lengths_mm) < 0 or self.wobble_scale_mm <= 0 or not 0 <= self.lost_slices <= 1:
             raise PluginInvalid("degraded-truth: lengths must not be below 0, and lost_slices lies between 0 and 1")
-        self.border_mm = border_mm
-        self.wobble_mm = wobble_mm
-        self.wobble_scale_mm = wobble_scale_mm
-        self.smooth_mm = smooth_mm
-        self.lost_slices = lost_slices
-        self.heal_mm = heal_mm
-        self.seed = seed
 
     def encode(self, sample: Sample) -> Truth:
         """Return the scan with its targets.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -26,6 +26,7 @@ _BOX_REACH = 0.2
 
 
 @segmenter("grabcut")
+@dataclass(kw_only=True, eq=False)
 class GrabCutSegmenter:
     """GrabCut: two colour mixtures and a graph cut, on a window at reduced size; no weights, no learning.
 
@@ -58,24 +59,13 @@ class GrabCutSegmenter:
 
     prompt_kinds = PROMPT_KINDS
 
-    def __init__(
-        self,
-        *,
-        iterations: int = 1,
-        work_px: int = 20_000,
-        reach_px: int = 6,
-        first_share: float = 0.12,
-        least_window_px: int = 30,
-        radius_px: int = 3,
-        band_px: int = 4,
-    ) -> None:
-        self.iterations = iterations
-        self.work_px = work_px
-        self.reach_px = reach_px
-        self.first_share = first_share
-        self.least_window_px = least_window_px
-        self.radius_px = radius_px
-        self.band_px = band_px
+    iterations: int = 1
+    work_px: int = 20_000
+    reach_px: int = 6
+    first_share: float = 0.12
+    least_window_px: int = 30
+    radius_px: int = 3
+    band_px: int = 4
 
     def encode(self, sample: Sample) -> NDArray[np.uint8]:
         """Return the image; there is nothing to prepare.

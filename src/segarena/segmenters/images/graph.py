@@ -33,6 +33,7 @@ class EncodedGraph:
 
 
 @segmenter("graph")
+@dataclass(kw_only=True, eq=False)
 class GraphSegmenter:
     """Random walks with restart over superpixels; no weights, no learning, a few milliseconds per click.
 
@@ -65,26 +66,14 @@ class GraphSegmenter:
 
     prompt_kinds = PROMPT_KINDS
 
-    def __init__(
-        self,
-        *,
-        superpixels: int = 1500,
-        compactness: float = 25.0,
-        border_weight: float = 0.5,
-        beta: float = 2.0,
-        restart: float = 0.001,
-        threshold: float = 0.3,
-        radius_px: int = 3,
-        band_px: int = 4,
-    ) -> None:
-        self.superpixels = superpixels
-        self.compactness = compactness
-        self.border_weight = border_weight
-        self.beta = beta
-        self.restart = restart
-        self.threshold = threshold
-        self.radius_px = radius_px
-        self.band_px = band_px
+    superpixels: int = 1500
+    compactness: float = 25.0
+    border_weight: float = 0.5
+    beta: float = 2.0
+    restart: float = 0.001
+    threshold: float = 0.3
+    radius_px: int = 3
+    band_px: int = 4
 
     def encode(self, sample: Sample) -> EncodedGraph:
         """Cut the image into superpixels and set up the walk.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -17,6 +18,7 @@ from segarena.segmenters.drawing.marks import INSIDE, PROMPT_KINDS, draw_marks, 
 
 
 @segmenter("watershed")
+@dataclass(kw_only=True, eq=False)
 class WatershedSegmenter:
     """Marker-controlled watershed of the smoothed photograph; no weights, no learning, no superpixels.
 
@@ -41,13 +43,14 @@ class WatershedSegmenter:
 
     prompt_kinds = PROMPT_KINDS
 
-    def __init__(self, *, sigma_px: float = 2.0, radius_px: int = 3, frame_step: int = 3, band_px: int = 4) -> None:
-        if not 0 <= frame_step <= 127:
-            raise InvalidInput(f"frame_step: expected 0..127, got {frame_step}")
-        self.sigma_px = sigma_px
-        self.radius_px = radius_px
-        self.frame_step = frame_step
-        self.band_px = band_px
+    sigma_px: float = 2.0
+    radius_px: int = 3
+    frame_step: int = 3
+    band_px: int = 4
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.frame_step <= 127:
+            raise InvalidInput(f"frame_step: expected 0..127, got {self.frame_step}")
 
     def encode(self, sample: Sample) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return the photograph and the smoothed photograph.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from segarena.segmenters.volumes.seeding.likelihood import hold_seeds, inside_li
 
 
 @segmenter("geodesic")
+@dataclass(kw_only=True, eq=False)
 class GeodesicSegmenter:
     """Each block of voxels goes with the seed that reaches it more cheaply; no weights, no learning.
 
@@ -37,17 +39,16 @@ class GeodesicSegmenter:
     prompt_kinds = VOLUME_KINDS
     sample_kinds = frozenset({"volume"})
 
-    def __init__(
-        self,
-        *,
-        base_cost: float = 0.02,
-        reach_mm: float = 40.0,
-        least_mm: float = 6.0,
-        radius_mm: float = 2.0,
-        most_blocks: int = 60_000,
-    ) -> None:
-        self.base_cost = base_cost
-        self.reach = Reach(first_mm=reach_mm, least_mm=least_mm, radius_mm=radius_mm, most_blocks=most_blocks)
+    base_cost: float = 0.02
+    reach_mm: float = 40.0
+    least_mm: float = 6.0
+    radius_mm: float = 2.0
+    most_blocks: int = 60_000
+
+    def __post_init__(self) -> None:
+        self.reach = Reach(
+            first_mm=self.reach_mm, least_mm=self.least_mm, radius_mm=self.radius_mm, most_blocks=self.most_blocks
+        )
 
     def encode(self, sample: Sample) -> VolumeSample:
         """Return the scan; there is nothing to prepare.
@@ -58,7 +59,7 @@ class GeodesicSegmenter:
         return volume_of(sample, "geodesic")
 
     def predict(self, encoded: VolumeSample, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue; see `segarena.segmenters.seeding.layout.answer`."""
+        """Answer each dialogue; see `segarena.segmenters.volumes.seeding.layout.answer`."""
         return [answer(encoded, dialogue, self.reach, self._solve) for dialogue in dialogues]
 
     def _solve(self, layout: SeededBlocks) -> NDArray[np.floating]:

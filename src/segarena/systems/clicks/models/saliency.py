@@ -6,6 +6,7 @@ A saliency is any callable from a crop, uint8 (h, w, 3) RGB, and the window it w
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
 import cv2
@@ -32,6 +33,7 @@ def contrast(crop: NDArray[np.uint8], window: Window) -> NDArray[np.float64]:
     return mean_contrast(crop)
 
 
+@dataclass(eq=False)
 class OnCanvas:
     """Gives a network its crop on a canvas of fixed size, and brings the answer back to the crop.
 
@@ -43,27 +45,27 @@ class OnCanvas:
         shape: of the canvas; TranSalNet's by default.
     """
 
-    def __init__(self, network: Any, *, shape: tuple[int, int] = (288, 384)) -> None:
-        self._network = network
-        self._shape = shape
+    network: Any
+    _: KW_ONLY
+    shape: tuple[int, int] = (288, 384)
 
     def __call__(self, crop: NDArray[np.uint8], window: Window) -> NDArray[np.uint8]:
         """Return 8-bit saliency of the crop's shape."""
-        answer = np.asarray(self._network(self._put(crop)))
-        if answer.shape != self._shape:
-            raise InvalidInput(f"a saliency network on a canvas of {self._shape} returned a map of {answer.shape}")
+        answer = np.asarray(self.network(self._put(crop)))
+        if answer.shape != self.shape:
+            raise InvalidInput(f"a saliency network on a canvas of {self.shape} returned a map of {answer.shape}")
         return self._cut((255 * answer).astype(np.uint8), (crop.shape[0], crop.shape[1]))
 
     def _put(self, crop: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        rows, columns = _fit((crop.shape[0], crop.shape[1]), self._shape)
-        canvas = np.full((*self._shape, 3), PADDING, dtype=np.uint8)
-        top, left = (self._shape[0] - rows) // 2, (self._shape[1] - columns) // 2
+        rows, columns = _fit((crop.shape[0], crop.shape[1]), self.shape)
+        canvas = np.full((*self.shape, 3), PADDING, dtype=np.uint8)
+        top, left = (self.shape[0] - rows) // 2, (self.shape[1] - columns) // 2
         canvas[top : top + rows, left : left + columns] = cv2.resize(crop, (columns, rows))
         return canvas
 
     def _cut(self, answer: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8]:
         """Return the answer scaled until it covers `shape`, and cut to it around the centre."""
-        height, width = self._shape
+        height, width = self.shape
         rows, columns = shape
         if shape[0] / height > shape[1] / width:
             columns = width * shape[0] // height

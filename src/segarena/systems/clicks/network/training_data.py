@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ class CanvasInstance:
     columns: slice
 
 
+@dataclass(eq=False)
 class TrainingSet:
     """Instances prepared for the network, computed when asked for.
 
@@ -46,34 +47,27 @@ class TrainingSet:
         InvalidInput: there are no instances.
     """
 
-    def __init__(
-        self,
-        instances: Sequence[Instance],
-        *,
-        side_px: int,
-        sigma: float = 5.0,
-        radius: RadiusRule = "paper",
-        margin: float | None = None,
-        is_cached: bool = False,
-    ) -> None:
-        if not len(instances):
+    instances: Sequence[Instance]
+    _: KW_ONLY
+    side_px: int
+    sigma: float = 5.0
+    radius: RadiusRule = "paper"
+    margin: float | None = None
+    is_cached: bool = False
+
+    def __post_init__(self) -> None:
+        if not len(self.instances):
             raise InvalidInput("there are no instances to train on")
-        self._instances = instances
-        self._side_px = side_px
-        self._sigma = sigma
-        self._radius: RadiusRule = radius
-        self._margin = margin
-        self._is_cached = is_cached
         self._cache: dict[int, CanvasInstance] = {}
 
     def __len__(self) -> int:
-        return len(self._instances)
+        return len(self.instances)
 
     def __getitem__(self, index: int) -> CanvasInstance:
         if index in self._cache:
             return self._cache[index]
-        prepared = self._prepare(self._instances[index])
-        if self._is_cached:
+        prepared = self._prepare(self.instances[index])
+        if self.is_cached:
             self._cache[index] = prepared
         return prepared
 
@@ -83,22 +77,22 @@ class TrainingSet:
 
         Lazy instances that know theirs are asked for it; others are looked at once.
         """
-        known = getattr(self._instances, "fingerprint", None)
+        known = getattr(self.instances, "fingerprint", None)
         if known is not None:
             return str(known)
         digest = hashlib.sha256()
-        for instance in self._instances:
+        for instance in self.instances:
             digest.update(f"{instance.dataset}/{instance.full_stem}".encode())
             digest.update(np.ascontiguousarray(instance.positions, dtype=np.int64).tobytes())
         return digest.hexdigest()[:16]
 
     def _prepare(self, instance: Instance) -> CanvasInstance:
         error = instance.error
-        window = view_window(error, self._margin)
+        window = view_window(error, self.margin)
         image, target = instance.image[window], instance.target[window]
-        box = Letterbox.fit(target.shape, self._side_px)
+        box = Letterbox.fit(target.shape, self.side_px)
         # The loss divides by the sum, so the map need not sum to 1 here.
-        clicked = click_map(instance.positions, error, sigma=self._sigma, radius=self._radius, normalise="none")
+        clicked = click_map(instance.positions, error, sigma=self.sigma, radius=self.radius, normalise="none")
         masks = [box.put_mask(plane) for plane in (target, error[window], clicked[window])]
         return CanvasInstance(np.concatenate([box.put_image(image), np.stack(masks)]), box.columns)
 

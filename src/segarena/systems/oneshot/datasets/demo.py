@@ -47,7 +47,7 @@ class OneShotDemo(PairedImages):
 
     Raises:
         PluginInvalid: a list of another name.
-        DatasetError: see `segarena.datasets.oneshot.published.read_lists`.
+        DatasetError: see `segarena.systems.oneshot.pairs.published.read_lists`.
     """
 
     def __init__(self, *, fold: int | None = None, lists: str = "", pairs: str = "") -> None:

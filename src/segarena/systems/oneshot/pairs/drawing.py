@@ -67,7 +67,7 @@ def listed_or_drawn(
     """Return the pairs of the lists at `pairs` (several are separated by commas); drawn ones when it is empty.
 
     Raises:
-        DatasetError: see `draw_pairs` and `segarena.datasets.oneshot.published.read_lists`.
+        DatasetError: see `draw_pairs` and `segarena.systems.oneshot.pairs.published.read_lists`.
     """
     if pairs:
         return read_lists(Path(part.strip()) for part in pairs.split(","))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -57,6 +57,7 @@ class ImageSource(Protocol):
         ...
 
 
+@dataclass(kw_only=True, eq=False)
 class FileSource:
     """Images and masks that are files.
 
@@ -71,24 +72,15 @@ class FileSource:
             or as 0 and 255 (from 128 on).
     """
 
-    def __init__(
-        self,
-        *,
-        image_file: Callable[[str], Path],
-        mask_file: Callable[[str, str], Path],
-        list_items: Callable[[], Iterable[Item]],
-        titles: Mapping[str, str] | None = None,
-        has_labels: bool = False,
-    ) -> None:
-        self._image_file = image_file
-        self._mask_file = mask_file
-        self._list_items = list_items
-        self._titles = titles or {}
-        self._has_labels = has_labels
+    image_file: Callable[[str], Path]
+    mask_file: Callable[[str, str], Path]
+    list_items: Callable[[], Iterable[Item]]
+    titles: Mapping[str, str] = field(default_factory=dict[str, str])
+    has_labels: bool = False
 
     @cached_property
     def _items(self) -> tuple[Item, ...]:
-        return tuple(sorted(self._list_items()))
+        return tuple(sorted(self.list_items()))
 
     def items(self) -> Sequence[Item]:
         """Return every class and image of which there is a mask, sorted."""
@@ -96,7 +88,7 @@ class FileSource:
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:
         """Return the files of an image and of its mask."""
-        return (self._image_file(image), self._mask_file(label, image))
+        return (self.image_file(image), self.mask_file(label, image))
 
     def missing(self, label: str, image: str) -> Sequence[Path]:
         """Return which of the two are not there."""
@@ -108,7 +100,7 @@ class FileSource:
         Raises:
             InvalidImage: missing or unreadable.
         """
-        return read_image(self._image_file(image))
+        return read_image(self.image_file(image))
 
     def mask(self, label: str, image: str) -> ClassMask:
         """Return where a class is in an image.
@@ -116,16 +108,16 @@ class FileSource:
         Raises:
             InvalidMask: missing, unreadable, or of other values than expected.
         """
-        file = self._mask_file(label, image)
+        file = self.mask_file(label, image)
         values = read_values(file)
-        if self._has_labels:
+        if self.has_labels:
             void = values == VOID
             return ClassMask(mask=values == int(label), ignore=void if void.any() else None)
         return ClassMask(mask=binary(values, file))
 
     def title(self, label: str) -> str:
         """Return a class in human words."""
-        return self._titles.get(label, label)
+        return self.titles.get(label, label)
 
 
 def binary(values: NDArray[np.int32], file: Path) -> Mask:

@@ -75,6 +75,7 @@ Void: TypeAlias = Literal["ignore", "background"]
 
 
 @metric("jaccard-contour")
+@dataclass(kw_only=True, eq=False)
 class JaccardContourMetric:
     """J, F and their mean, averaged over frames and objects; each of them in the table of parts.
 
@@ -88,9 +89,8 @@ class JaccardContourMetric:
     titles = MappingProxyType({"jaccard": "J", "contour": "F", "j_and_f": "J&F"})
     judges_objects = True
 
-    def __init__(self, *, bound_share: float = 0.008, void: Void = "ignore") -> None:
-        self._bound_share = bound_share
-        self._void = void
+    bound_share: float = 0.008
+    void: Void = "ignore"
 
     def __call__(self, comparison: Judged) -> Mapping[str, float]:
         """Return the means over frames, then over objects."""
@@ -106,14 +106,14 @@ class JaccardContourMetric:
     def of(self, comparison: Judged) -> JaccardContour:
         """Return J and F of each object and frame, computed once per comparison."""
         # Without ignored pixels both rules say the same: whoever asks with either finds it done.
-        leaves_out = self._void == "ignore" and comparison.reference.ignore is not None
-        key = ("jaccard-contour", self._bound_share, leaves_out)
+        leaves_out = self.void == "ignore" and comparison.reference.ignore is not None
+        key = ("jaccard-contour", self.bound_share, leaves_out)
         return comparison.remember(key, lambda: self._judge(comparison))
 
     def _judge(self, comparison: Judged) -> JaccardContour:
         prediction, target, ignore, objects = _stacks(comparison)
-        ignore = None if self._void == "background" else ignore
-        radius_px = contour_radius_px(target.shape[1:], self._bound_share)
+        ignore = None if self.void == "background" else ignore
+        radius_px = contour_radius_px(target.shape[1:], self.bound_share)
         truths: dict[tuple[int, int], _Truth] = comparison.reference.remember(
             ("truths", ignore is None, radius_px), dict[tuple[int, int], _Truth]
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from segarena.comparison import Comparison
@@ -22,12 +23,13 @@ Give = Literal["clicks", "scribbles"]
 
 
 @user("cvpr2025")
+@dataclass(kw_only=True, eq=False)
 class CvprUser:
     """A box on the middle slice and the limits first, then a click in the middle of the largest error, again and again.
 
     The box is the smallest one around the slice's foreground, enlarged on all sides by one random number of pixels,
     0 to `most_px` in an image of side 256 and in proportion in others (rounded down along each axis), and cut at
-    the frame. For the clicks see `segarena.users.volume.corrections.centre_of_largest_error`.
+    the frame. For the clicks see `segarena.systems.volumes.prompting.corrections.centre_of_largest_error`.
 
     Source: CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation". Published boxes
     have their last pixel as maximum; ours the one after it. The published generator starts anew with every click.
@@ -42,27 +44,27 @@ class CvprUser:
         InvalidInput: `most_px` is negative.
     """
 
-    def __init__(self, *, box: bool = True, most_px: int = 5, middle: Middle = "slice") -> None:
-        if most_px < 0:
-            raise InvalidInput(f"most_px: expected 0 or more, got {most_px}")
-        self._has_box = box
-        self._box = box
-        self._most_px = most_px
-        self._middle = middle
-        self.prompt_kinds = frozenset({"box", "limits", "click"} if box else {"click"})
-        self.lift = Lift(spread="propagate" if box else "stay")
+    box: bool = True
+    most_px: int = 5
+    middle: Middle = "slice"
+
+    def __post_init__(self) -> None:
+        if self.most_px < 0:
+            raise InvalidInput(f"most_px: expected 0 or more, got {self.most_px}")
+        self.prompt_kinds = frozenset({"box", "limits", "click"} if self.box else {"click"})
+        self.lift = Lift(spread="propagate" if self.box else "stay")
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
         """Return box and limits, then one click a round; None when nothing is wrong or the target is empty."""
         comparison = comparison_in_volume(turn)
-        if turn.round > 1 or not self._has_box:
+        if turn.round > 1 or not self.box:
             return centre_of_largest_error(comparison, turn.rng) or None
         target = SlicedTarget.of(comparison)
         return self._first(turn, target) if target.slices else None
 
     def _first(self, turn: Turn, target: SlicedTarget) -> tuple[Box, Limits]:
-        plane = target.slices[len(target.slices) // 2] if self._middle == "slice" else _slice_of_middle_voxel(target)
-        most = int(turn.rng.integers(self._most_px + 1))
+        plane = target.slices[len(target.slices) // 2] if self.middle == "slice" else _slice_of_middle_voxel(target)
+        most = int(turn.rng.integers(self.most_px + 1))
         margins = (0, *(most * size // 256 for size in target.shape[1:]))
         return enlarged(target.box(plane), target.shape, margins), limits(target)
 

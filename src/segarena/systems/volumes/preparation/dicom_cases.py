@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +13,27 @@ from segarena.errors import SampleInvalid
 from segarena.systems.volumes.preparation.dicom_ct import read_ct
 from segarena.systems.volumes.preparation.dicom_seg import Segmentation, read_segmentation
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries
-from segarena.systems.volumes.preparation.published import Converted, LabelArray, Skipped
+from segarena.systems.volumes.preparation.published import Converted, LabelArray, RawCase, Skipped
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.radiology import sitk
 
 Wanted = Callable[[tuple[str, ...]], Iterable[int]]
+ConvertPair = Callable[[DicomSeries, DicomSeries], Converted | Skipped]
+
+
+def case_of(case: str, ct: DicomSeries, seg: DicomSeries, convert: ConvertPair) -> RawCase:
+    """Return the case that `convert` makes of a CT and its segmentation."""
+    return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=partial(convert, ct, seg))
+
+
+def only_case(
+    case: str, cts: Sequence[DicomSeries], segs: Sequence[DicomSeries], convert: ConvertPair, *, expected: str
+) -> RawCase | Skipped:
+    """Return the case of one CT and one SEG; without exactly one of each it is skipped, saying what was `expected`."""
+    if len(cts) == len(segs) == 1:
+        return case_of(case, cts[0], segs[0], convert)
+    return Skipped(id=case, reason=f"expected {expected}, found {len(cts)} and {len(segs)}", by_rule=False)
 
 
 def read_pair(

@@ -34,5 +34,5 @@ def test_other_shapes_are_left_out_and_other_scans_not_taken(tmp_path, write_ct,
     result, _ = prepared("adrenal")
     assert [case.id for case in result.cases] == ["A"]
     assert result.left_out == {"B": "the SEG has shape (4, 12, 40), the CT (5, 12, 40)"}
-    assert "found 1 and 0" in result.failed["C"]
+    assert "found 0 and 1" in result.failed["C"]
     assert sorted(path.name for path in (tmp_path / "out" / "imagesTr").iterdir()) == ["A_0000.nii.gz"]

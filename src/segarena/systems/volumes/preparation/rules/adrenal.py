@@ -7,13 +7,14 @@ from functools import partial
 from pathlib import Path
 
 from segarena.systems.volumes.preparation.components import instances
-from segarena.systems.volumes.preparation.dicom_cases import convert_lesions
-from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
-from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
+from segarena.systems.volumes.preparation.dicom_cases import convert_lesions, only_case
+from segarena.systems.volumes.preparation.dicom_series import find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.published import Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.rules.rider_lung import second_or_only
 from segarena.systems.volumes.preparation.sources import IdcManifest
 
 LEAST_VOXELS = 30
+_LABEL = partial(instances, dilation=1, least_voxels=LEAST_VOXELS)
 
 
 def find(folder: Path) -> Iterator[RawCase | Skipped]:
@@ -21,20 +22,8 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
     for patient, series in grouped(find_series(folder), lambda one: one.patient).items():
         segs = of_modality(series, "SEG")
         cts = [one for one in of_modality(series, "CT") if len(segs) == 1 and one.uid == segs[0].refers_to]
-        if len(cts) == len(segs) == 1:
-            yield _case(patient, cts[0], segs[0])
-        else:
-            reason = f"expected one SEG and the CT that it refers to, found {len(segs)} and {len(cts)}"
-            yield Skipped(id=patient, reason=reason, by_rule=False)
-
-
-def _case(patient: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
-    return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=partial(_convert, patient, ct, seg))
-
-
-def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:
-    label = partial(instances, dilation=1, least_voxels=LEAST_VOXELS)
-    return convert_lesions(ct, seg, wanted=second_or_only, label=label, same_shape_or=patient)
+        convert = partial(convert_lesions, wanted=second_or_only, label=_LABEL, same_shape_or=patient)
+        yield only_case(patient, cts, segs, convert, expected="one CT and the one SEG that refers to it")
 
 
 ADRENAL = PublishedSet(

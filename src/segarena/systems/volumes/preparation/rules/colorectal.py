@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from segarena.errors import SampleInvalid
 from segarena.systems.volumes.preparation.components import renumbered
-from segarena.systems.volumes.preparation.dicom_cases import read_pair
+from segarena.systems.volumes.preparation.dicom_cases import only_case, read_pair
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import IdcManifest
@@ -30,21 +29,14 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
         segs = [one for one in of_modality(series, "SEG") if one.description == "Segmentation"]
         if patient in _EXCLUDED:
             yield Skipped(id=patient, reason=_EXCLUDED[patient], by_rule=True)
-        elif len(cts) == len(segs) == 1:
-            yield _case(patient, cts[0], segs[0])
         else:
-            reason = f"expected one CT and one SEG 'Segmentation', found {len(cts)} and {len(segs)}"
-            yield Skipped(id=patient, reason=reason, by_rule=False)
+            yield only_case(patient, cts, segs, _convert, expected="one CT and one SEG 'Segmentation'")
 
 
 _EXCLUDED = {
     **{f"CRLM-CT-{number}": "tumours overlap" for number in OVERLAPPING},
     **{f"CRLM-CT-{number}": "left out by the paper, whose download lacked it" for number in MISSING},
 }
-
-
-def _case(patient: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
-    return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=partial(_convert, ct, seg))
 
 
 def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted:

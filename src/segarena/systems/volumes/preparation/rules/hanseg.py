@@ -36,11 +36,8 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
             lacking = "organs" if ct.is_file() else "CT"
             yield Skipped(id=case, reason=f"no {lacking} beside the MR", by_rule=False)
         else:
-            yield _case(case, mr, ct, organs)
-
-
-def _case(case: str, mr: Path, ct: Path, organs: dict[int, Path]) -> RawCase:
-    return RawCase(id=case, inputs=(mr, ct, *organs.values()), convert=partial(_convert, mr, ct, organs))
+            convert = partial(_convert, mr, ct, organs)
+            yield RawCase(id=case, inputs=(mr, ct, *organs.values()), convert=convert)
 
 
 def _convert(mr_path: Path, ct_path: Path, organs: dict[int, Path]) -> Converted:

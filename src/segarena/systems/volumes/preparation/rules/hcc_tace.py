@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from segarena.systems.volumes.preparation.components import instances
-from segarena.systems.volumes.preparation.dicom_cases import own_shape_differs, read_pair
+from segarena.systems.volumes.preparation.dicom_cases import case_of, own_shape_differs, read_pair
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import IdcManifest
@@ -29,7 +29,7 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
         if patient not in listed:
             yield Skipped(id=patient, reason="not among the 66 patients that the paper's authors list", by_rule=True)
         elif len(pairs) == 1:
-            yield _case(patient, *pairs[0])
+            yield case_of(patient, *pairs[0], partial(_convert, patient))
         else:
             reason = f"expected one study with one CT 'Recon 3' and one SEG 'Segmentation', found {len(pairs)}"
             yield Skipped(id=patient, reason=reason, by_rule=True)
@@ -39,10 +39,6 @@ def _pair(study: list[DicomSeries]) -> tuple[DicomSeries, DicomSeries] | None:
     cts = [one for one in of_modality(study, "CT") if "Recon 3" in one.description]
     segs = [one for one in of_modality(study, "SEG") if one.description == "Segmentation"]
     return (cts[0], segs[0]) if len(cts) == len(segs) == 1 else None
-
-
-def _case(patient: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
-    return RawCase(id=patient, inputs=(*ct.files, *seg.files), convert=partial(_convert, patient, ct, seg))
 
 
 def _convert(patient: str, ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:

@@ -19,13 +19,9 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
         case = image.name.removesuffix("_T2.nii.gz")
         label = image.with_name(f"{case}_mask.nii.gz")
         if label.is_file():
-            yield _case(case, image, label)
+            yield RawCase(id=case, inputs=(image, label), convert=partial(_convert, case, image, label))
         else:
             yield Skipped(id=case, reason="no mask beside the T2", by_rule=False)
-
-
-def _case(case: str, image: Path, label: Path) -> RawCase:
-    return RawCase(id=case, inputs=(image, label), convert=partial(_convert, case, image, label))
 
 
 def _convert(case: str, image_path: Path, label_path: Path) -> Converted | Skipped:

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from segarena.systems.volumes.preparation.components import instances
-from segarena.systems.volumes.preparation.dicom_cases import convert_lesions
-from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
-from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
+from segarena.systems.volumes.preparation.dicom_cases import convert_lesions, only_case
+from segarena.systems.volumes.preparation.dicom_series import find_series, grouped, of_modality
+from segarena.systems.volumes.preparation.published import Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import TciaCollection
 
 
@@ -17,21 +17,10 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
     """Yield the studies, which have one CT and one SEG each."""
     studies = grouped(find_series(folder), lambda one: one.study)
     for number, study in enumerate(studies.values()):
-        case = f"lnq_{number:04d}"
         cts, segs = of_modality(study, "CT"), of_modality(study, "SEG")
-        if len(cts) == len(segs) == 1:
-            yield _case(case, cts[0], segs[0])
-        else:
-            reason = f"expected one CT and one SEG in study {study[0].study}, found {len(cts)} and {len(segs)}"
-            yield Skipped(id=case, reason=reason, by_rule=False)
-
-
-def _case(case: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
-    return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=partial(_convert, ct, seg))
-
-
-def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:
-    return convert_lesions(ct, seg, label=instances)
+        convert = partial(convert_lesions, label=instances)
+        expected = f"one CT and one SEG in study {study[0].study}"
+        yield only_case(f"lnq_{number:04d}", cts, segs, convert, expected=expected)
 
 
 LNQ = PublishedSet(

@@ -24,16 +24,11 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
         if label is None:
             yield Skipped(id=f"{number}_Flair", reason="no lesion file beside the FLAIR", by_rule=False)
         else:
-            yield _case(number, image, label, spacings.get(number))
+            convert = partial(_convert, number, image, label, spacings.get(number))
+            yield RawCase(id=f"{number}_Flair", inputs=(image, label), convert=convert)
 
 
 _PATIENT = re.compile(r"(\d+)-Flair\.nii(?:\.gz)?")
-
-
-def _case(number: int, image: Path, label: Path, spacing_mm: str | None) -> RawCase:
-    return RawCase(
-        id=f"{number}_Flair", inputs=(image, label), convert=partial(_convert, number, image, label, spacing_mm)
-    )
 
 
 def _convert(number: int, image_path: Path, label_path: Path, spacing_mm: str | None) -> Converted:

@@ -19,13 +19,10 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
     images = {path.name: path for path in files if path not in labels.values()}
     for name, image in images.items():
         if name in labels:
-            yield _case(image, labels[name])
+            convert = partial(_convert, image, labels[name])
+            yield RawCase(id=image.stem, inputs=(image, labels[name]), convert=convert)
         else:
             yield Skipped(id=image.stem, reason="no label of that name", by_rule=False)
-
-
-def _case(image: Path, label: Path) -> RawCase:
-    return RawCase(id=image.stem, inputs=(image, label), convert=partial(_convert, image, label))
 
 
 def _convert(image_path: Path, label_path: Path) -> Converted:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from segarena.systems.volumes.preparation.components import instances
-from segarena.systems.volumes.preparation.dicom_cases import convert_lesions
+from segarena.systems.volumes.preparation.dicom_cases import case_of, convert_lesions
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_series, grouped, of_modality
-from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
+from segarena.systems.volumes.preparation.published import Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import TciaManifests
 
 
 def find(folder: Path) -> Iterator[RawCase | Skipped]:
     """Yield pairs of a CT and a SEG of one study; of several, those where the SEG refers to the CT."""
     series = grouped(find_series(folder), lambda one: one.study)
-    pairs = [pair for study in series.values() for pair in _pairs(study)]
+    pairs = list(chain.from_iterable(map(_pairs, series.values())))
+    convert = partial(convert_lesions, wanted=second_or_only, label=instances)
     for number, (ct, seg) in enumerate(pairs):
-        yield _case(f"rider_lung_{number:04d}", ct, seg)
+        yield case_of(f"rider_lung_{number:04d}", ct, seg, convert)
     paired = {ct.uid for ct, _ in pairs}
-    for ct in of_modality((one for study in series.values() for one in study), "CT"):
+    for ct in of_modality(chain.from_iterable(series.values()), "CT"):
         if ct.uid not in paired:
             yield Skipped(id=ct.uid, reason="a CT series without a segmentation of its own", by_rule=True)
 
@@ -31,14 +33,6 @@ def _pairs(study: list[DicomSeries]) -> list[tuple[DicomSeries, DicomSeries]]:
         return [(cts[0], segs[0])]
     drawn_on = {seg.refers_to: seg for seg in reversed(segs)}
     return [(ct, drawn_on[ct.uid]) for ct in cts if ct.uid in drawn_on]
-
-
-def _case(case: str, ct: DicomSeries, seg: DicomSeries) -> RawCase:
-    return RawCase(id=case, inputs=(*ct.files, *seg.files), convert=partial(_convert, ct, seg))
-
-
-def _convert(ct: DicomSeries, seg: DicomSeries) -> Converted | Skipped:
-    return convert_lesions(ct, seg, wanted=second_or_only, label=instances)
 
 
 def second_or_only(names: tuple[str, ...]) -> list[int]:

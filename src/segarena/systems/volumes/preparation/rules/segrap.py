@@ -40,11 +40,8 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
         elif case not in organs:
             yield Skipped(id=case, reason="no organs for this image", by_rule=False)
         else:
-            yield _case(case, image, {organ: organs[case][organ] for organ in ORGANS if organ in organs[case]})
-
-
-def _case(case: str, image: Path, organs: dict[str, Path]) -> RawCase:
-    return RawCase(id=case, inputs=(image, *organs.values()), convert=partial(_convert, image, organs))
+            drawn = {organ: organs[case][organ] for organ in ORGANS if organ in organs[case]}
+            yield RawCase(id=case, inputs=(image, *drawn.values()), convert=partial(_convert, image, drawn))
 
 
 def _convert(image_path: Path, organs: dict[str, Path]) -> Converted:

@@ -11,6 +11,7 @@
     ├── PluginError
     │   ├── UnknownPlugin         no plug-in of that name; the message says the near ones
     │   ├── PluginInvalid         found, but cannot be built (wrong options, import fails)
+    │   ├── NotTrusted            named by a run folder that is only read, and not part of segarena
     │   └── MissingExtra          needs an optional part of the installation
     ├── SegmenterError            a segmenter did not answer properly; becomes a record
     │   ├── PredictionInvalid (ValueError) wrong shape, NaN, wrong number of predictions
@@ -71,6 +72,10 @@ class UnknownPlugin(PluginError):
 
 class PluginInvalid(PluginError, ValueError):
     """A plug-in was found but cannot be built."""
+
+
+class NotTrusted(PluginError):
+    """A run folder that is only read names code that is not part of segarena."""
 
 
 class MissingExtra(PluginError):

@@ -14,14 +14,16 @@ import inspect
 import pkgutil
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from segarena.errors import PluginError, PluginInvalid, SegarenaError, UnknownPlugin
+from segarena.errors import NotTrusted, PluginError, PluginInvalid, SegarenaError, UnknownPlugin
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.options import close_to, find_fault, options_of
 from segarena.specs import PluginSpec
@@ -44,6 +46,7 @@ BUILT_IN = (
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _factories: defaultdict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
+_is_guarded: ContextVar[bool] = ContextVar("only_built_in", default=False)
 
 
 def register(kind: str, name: str) -> Callable[[Factory], Factory]:
@@ -106,15 +109,38 @@ def find(kind: str, reference: str) -> Callable[..., Any]:
     Raises:
         UnknownPlugin: nothing has that name; the message lists the near ones.
         PluginInvalid: the file cannot be imported or has no such name in it.
+        NotTrusted: within `only_built_in`, it is not part of segarena.
     """
-    if ".py:" in reference:
+    is_file = ".py:" in reference
+    if is_file and not _is_guarded.get():
         return _from_file(kind, reference)
+    if is_file or (_is_guarded.get() and not _is_ours(registered(kind, reference))):
+        raise NotTrusted(f"{kind} {reference} is not part of segarena; reading a run does not run it unless trusted")
+    return registered(kind, reference)
+
+
+def registered(kind: str, name: str) -> Callable[..., Any]:
+    """Return the factory of that name, which segarena or an installed package registered; never one from a file.
+
+    Raises:
+        UnknownPlugin: nothing has that name; the message lists the near ones.
+    """
     known = names(kind)
-    if reference in known:
-        return known[reference]
-    hint = close_to(reference, known) or f"known: {', '.join(known) or 'none'}."
+    if name in known:
+        return known[name]
+    hint = close_to(name, known) or f"known: {', '.join(known) or 'none'}."
     broken = "".join(f" ({text})" for text in _import_plugins())
-    raise UnknownPlugin(f"no {kind} is called {reference!r}; {hint} A file works too: my_file.py:MyClass.{broken}")
+    raise UnknownPlugin(f"no {kind} is called {name!r}; {hint} A file works too: my_file.py:MyClass.{broken}")
+
+
+@contextmanager
+def only_built_in() -> Generator[None]:
+    """Within this block, `find` and `build` give only what is part of segarena; see `segarena.records.trust`."""
+    before = _is_guarded.set(True)
+    try:
+        yield
+    finally:
+        _is_guarded.reset(before)
 
 
 def build(kind: str, plugin: PluginSpec | str) -> Any:
@@ -214,6 +240,10 @@ def _load_file(path: str) -> ModuleType:
 def _split_path(reference: str) -> tuple[str, str]:
     path, _, name = reference.rpartition(":")
     return path, name
+
+
+def _is_ours(factory: Callable[..., Any]) -> bool:
+    return factory.__module__.partition(".")[0] == "segarena"
 
 
 def _origin(factory: Callable[..., Any]) -> str:

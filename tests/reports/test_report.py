@@ -52,7 +52,7 @@ class Parsed(HTMLParser):
 
 @pytest.fixture
 def html(make_run, make_ramps):
-    return report_html(page_of(read_runs([make_run(make_ramps())])))
+    return report_html(page_of(read_runs([make_run(make_ramps())], trust=True)))
 
 
 def test_every_link_leads_to_one_place_on_the_page(html):
@@ -77,7 +77,7 @@ def test_all_parts_are_there(html):
 
 
 def test_the_hardest_targets_are_in_the_gallery(make_run, make_ramps):
-    runs = read_runs([make_run(make_ramps())])
+    runs = read_runs([make_run(make_ramps())], trust=True)
     targets = ranked_targets(runs)
     html = report_html(page_of(runs))
     table = html[html.index('id="hardest"') : html.index('id="gallery"')]
@@ -99,7 +99,7 @@ def test_targets_are_ranked_by_mean_area_and_shown_in_their_worst_dialogue(make_
         ],
         rounds=2,
     )
-    hard, easy = ranked_targets(read_runs([run]))
+    hard, easy = ranked_targets(read_runs([run], trust=True))
     assert hard.key == ("photo-1", "disc-0")
     assert hard.score == pytest.approx((0.575 + 0.2) / 2)
     assert (hard.best, hard.solved, hard.dialogues) == (0.95, 1, 2)
@@ -108,7 +108,7 @@ def test_targets_are_ranked_by_mean_area_and_shown_in_their_worst_dialogue(make_
 
 
 def test_the_gallery_takes_the_hardest_and_others_evenly_down_to_the_easiest(make_run, make_ramps):
-    targets = ranked_targets(read_runs([make_run(make_ramps())]))
+    targets = ranked_targets(read_runs([make_run(make_ramps())], trust=True))
     keys = gallery_keys(targets, hardest=2, others=3)
     assert [targets.index(next(t for t in targets if t.worst == key)) for key in keys] == [0, 1, 2, 4, 7]
     assert len(gallery_keys(targets, hardest=20, others=20)) == len(targets)
@@ -130,7 +130,7 @@ def test_hostile_names_stay_text_everywhere(make_run, make_dialogue):
         version=HOSTILE,
     )
     for runs in ([run], [run, run]):
-        parsed = Parsed(report_html(page_of(read_runs(runs))))
+        parsed = Parsed(report_html(page_of(read_runs(runs, trust=True))))
         assert parsed.tags.count("script") == 1
         assert "img" not in parsed.tags
         assert not [name for name in parsed.attributes if name.startswith("on")]
@@ -145,21 +145,21 @@ def test_only_our_own_script_is_allowed_to_run(html):
 
 
 def test_a_partial_run_says_so_on_top(make_run, make_ramps):
-    html = report_html(page_of(read_runs([make_run(make_ramps(), undone=["photo-8", "photo-9"])])))
+    html = report_html(page_of(read_runs([make_run(make_ramps(), undone=["photo-8", "photo-9"])], trust=True)))
     banner = html.index("PARTIAL, 4 of 6 samples done")
     assert banner < html.index("<h2>")
 
 
 def test_a_run_without_a_finished_dialogue_says_so(make_run, make_dialogue):
     failed = make_dialogue("photo-0", "disc-0", "centre", [], failure="encode: MemoryError: out of memory")
-    words = Parsed(report_html(page_of(read_runs([make_run([failed])])))).words
+    words = Parsed(report_html(page_of(read_runs([make_run([failed])], trust=True)))).words
     assert "no dialogue was finished: 1 failure" in words
     assert "encode: MemoryError: out of memory" in words
     assert "Hardest targets" not in words
 
 
 def test_a_run_that_has_not_begun_is_reported_as_such(make_run):
-    words = Parsed(report_html(page_of(read_runs([make_run([], undone=["photo-0"])])))).words
+    words = Parsed(report_html(page_of(read_runs([make_run([], undone=["photo-0"])], trust=True)))).words
     assert "PARTIAL, 0 of 1 sample done" in words
     assert "no dialogue was finished yet" in words
 
@@ -173,7 +173,7 @@ def test_failures_are_listed_with_their_message_and_how_often(make_run, make_dia
             make_dialogue("photo-2", "", "", [], failure="loading: unreadable"),
         ]
     )
-    html = report_html(page_of(read_runs([run])))
+    html = report_html(page_of(read_runs([run], trust=True)))
     section = html[html.index('id="failures"') :]
     assert re.search(r'>2</td><td class="words">predict: gone<', section)
     assert "(whole sample)" in section
@@ -181,9 +181,9 @@ def test_failures_are_listed_with_their_message_and_how_often(make_run, make_dia
 
 
 def test_a_dataset_that_is_gone_costs_only_the_gallery(make_run, make_ramps):
-    reference = make_run(make_ramps(), "x") and read_runs([make_run(make_ramps(), "y")])[0].dataset
+    reference = make_run(make_ramps(), "x") and read_runs([make_run(make_ramps(), "y")], trust=True)[0].dataset
     gone = reference.replace(":Photographs", ":Refusing")
-    html = report_html(page_of(read_runs([make_run(make_ramps(), dataset={"name": gone, "options": {}})])))
+    html = report_html(page_of(read_runs([make_run(make_ramps(), dataset={"name": gone, "options": {}})], trust=True)))
     assert "cannot be opened" in html
     assert "FileNotFoundError" in html
     assert "<article" not in html
@@ -192,20 +192,20 @@ def test_a_dataset_that_is_gone_costs_only_the_gallery(make_run, make_ramps):
 
 
 def test_data_that_changed_since_the_run_are_mentioned(make_run, make_ramps):
-    html = report_html(page_of(read_runs([make_run(make_ramps(), dataset={"fingerprint": "older"})])))
+    html = report_html(page_of(read_runs([make_run(make_ramps(), dataset={"fingerprint": "older"})], trust=True)))
     assert "has changed since the run" in html
     assert "<article" in html
 
 
 def test_a_sample_that_is_gone_costs_only_its_card(make_run, make_ramps):
     fewer = {"options": {"count": 3}, "fingerprint": "photo-3-2"}
-    html = report_html(page_of(read_runs([make_run(make_ramps(), dataset=fewer)])))
+    html = report_html(page_of(read_runs([make_run(make_ramps(), dataset=fewer)], trust=True)))
     assert "Sample photo-3 cannot be shown: ValueError" in html
     assert html.count("<article") == 6
 
 
 def test_only_the_samples_of_the_gallery_are_loaded(make_run, make_ramps, monkeypatch):
-    runs = read_runs([make_run(make_ramps())])
+    runs = read_runs([make_run(make_ramps())], trust=True)
     dataset = build("dataset", f"{runs[0].dataset}(count=4)")
     monkeypatch.setattr(segarena.reports.gallery, "open_dataset", lambda run: (dataset, ""))
     targets = ranked_targets(runs)
@@ -215,7 +215,7 @@ def test_only_the_samples_of_the_gallery_are_loaded(make_run, make_ramps, monkey
 
 def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps, monkeypatch):
     monkeypatch.setattr(segarena.reports.gallery, "BUDGET_BYTES", 20_000)
-    runs = read_runs([make_run(make_ramps())])
+    runs = read_runs([make_run(make_ramps())], trust=True)
     made = gallery(runs, [target.worst for target in ranked_targets(runs)], ImagePictures("click"))
     assert 1 <= len(made.shown) < 8
     assert any("are shown, to keep this file small" in note for note in made.notes)
@@ -223,21 +223,21 @@ def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps, monke
 
 def test_a_dialogue_shows_at_most_six_predictions_the_first_and_the_last_among_them(make_run, make_dialogue):
     run = make_run([make_dialogue("photo-0", "disc-0", "centre", [r / 20 for r in range(1, 20)])], rounds=19)
-    html = report_html(page_of(read_runs([run])))
+    html = report_html(page_of(read_runs([run], trust=True)))
     shown = re.findall(r"<span>click (\d+)</span><b>IoU ([\d.]+)</b>", html)
     assert len(shown) == 6
     assert (shown[0], shown[-1]) == (("1", "0.050"), ("19", "0.950"))
 
 
 def test_without_masks_the_gallery_still_shows_the_clicks(make_run, make_ramps):
-    html = report_html(page_of(read_runs([make_run(make_ramps(), masks=False)])))
+    html = report_html(page_of(read_runs([make_run(make_ramps(), masks=False)], trust=True)))
     assert html.count("<article") == 8
     assert "prediction after" not in html
 
 
 def test_several_runs_stand_side_by_side_in_every_card(make_run, make_ramps):
     runs = [make_run(make_ramps(seed=s), f"run-{s}", segmenter={"name": name}) for s, name in enumerate("ab")]
-    html = report_html(page_of(read_runs(runs)))
+    html = report_html(page_of(read_runs(runs, trust=True)))
     card = html[html.index("<article") : html.index("</article>")]
     assert re.findall(r"<h4>(.*?)</h4>", card) == ["a", "b"]
     assert "Paired differences" in html
@@ -246,8 +246,10 @@ def test_several_runs_stand_side_by_side_in_every_card(make_run, make_ramps):
 
 
 def test_equal_records_give_equal_tables_whatever_the_folder_and_the_clock(make_run, make_ramps, tmp_path):
-    first = write_report([make_run(make_ramps(), "first", predict_s=0.5)], tmp_path / "a")
-    second = write_report([make_run(make_ramps(), "second", predict_s=0.1, created="later")], tmp_path / "b")
+    first = write_report([make_run(make_ramps(), "first", predict_s=0.5)], tmp_path / "a", trust=True)
+    second = write_report(
+        [make_run(make_ramps(), "second", predict_s=0.1, created="later")], tmp_path / "b", trust=True
+    )
     assert first.csv.read_bytes() == second.csv.read_bytes()
     assert first.latex.read_bytes() == second.latex.read_bytes()
     assert first.timings.read_bytes() != second.timings.read_bytes()
@@ -256,5 +258,5 @@ def test_equal_records_give_equal_tables_whatever_the_folder_and_the_clock(make_
 
 def test_the_same_run_gives_the_same_page(make_run, make_ramps, tmp_path):
     paths = [make_run(make_ramps(), name) for name in ("one", "two")]
-    pages = [write_report([path], tmp_path / f"out-{path.name}").html.read_bytes() for path in paths]
+    pages = [write_report([path], tmp_path / f"out-{path.name}", trust=True).html.read_bytes() for path in paths]
     assert pages[0] == pages[1]

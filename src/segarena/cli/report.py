@@ -20,12 +20,16 @@ def report(
         list[float] | None,
         typer.Option(help="A further IoU, like 0.8, at which to report NoC and NoF; repeat for several."),
     ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Run what the folders name from files and other packages, for pictures."),
+    ] = False,
 ) -> None:
     """Print the summary of runs and write the page, CSV and LaTeX tables.
 
     The page is one file that works offline: summary with intervals, curves, the gallery of dialogues, the
-    hardest targets. Everything is read from the records; nothing is computed again. Some
-    benchmarks have sections and tables of their own before all that.
+    hardest targets. Everything is read from the records; nothing is computed again, and no code that a run folder
+    names is run unless you say `--trust`. Some benchmarks have sections and tables of their own before all that.
 
         segarena report runs/grabcut
 
@@ -35,7 +39,9 @@ def report(
 
     with one_line_errors():
         thresholds = threshold or ()
-        files = write_report(runs, out or runs[0] / "report", thresholds=thresholds)
+        files = write_report(runs, out or runs[0] / "report", thresholds=thresholds, trust=trust)
         Console().print(terminal_table(runs, thresholds=thresholds))
         tables = ", ".join(map(str, (files.csv, files.latex, *files.further)))
+        for line in files.not_shown:
+            typer.secho(line, fg="yellow", err=True)
         typer.echo(f"page:   {files.html}\ntables: {tables}")

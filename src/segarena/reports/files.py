@@ -8,6 +8,7 @@ from pathlib import Path
 
 from segarena.errors import StoreError
 from segarena.files.whole import write_whole
+from segarena.records.trust import reading, refusal
 from segarena.reports.exports import paired_csv, summary_csv, summary_tex, timings_csv
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
@@ -25,6 +26,7 @@ class ReportFiles:
         timings: seconds, which differ from run to run.
         paired: differences to the first run; None with one run.
         further: the tables that the page of their benchmark has beside.
+        not_shown: a line for each dataset whose samples are not shown, because it is not trusted.
     """
 
     html: Path
@@ -33,9 +35,12 @@ class ReportFiles:
     timings: Path
     paired: Path | None
     further: tuple[Path, ...] = ()
+    not_shown: tuple[str, ...] = ()
 
 
-def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Sequence[float] = ()) -> ReportFiles:
+def write_report(
+    runs: Sequence[str | Path], out: str | Path, *, thresholds: Sequence[float] = (), trust: bool = False
+) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
     With several runs they stand side by side, and differences are to the first one. The page of their benchmark may
@@ -45,6 +50,8 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Seq
         runs: the run folders.
         out: where to write.
         thresholds: further ones for NoC and NoF.
+        trust: whether plug-ins that the folders name and that are not part of segarena may be run, for pictures; see
+            `segarena.records.trust`.
 
     Raises:
         InvalidInput: a threshold that the runs cannot answer for.
@@ -52,22 +59,23 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Seq
         RunConflict: the runs followed different rules.
         StoreError: records are damaged, or `out` cannot be written.
     """
-    read = read_runs(runs, thresholds=thresholds)
-    own = page_of(read)
-    whole, further = own.whole_runs, own.files()
+    read = read_runs(runs, thresholds=thresholds, trust=trust)
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{folder} cannot be made a folder: {error.strerror}; choose another place") from error
-    texts = {
-        "report.html": report_html(own),
-        "summary.csv": summary_csv(whole),
-        "summary.tex": summary_tex(whole),
-        "timings.csv": timings_csv(read),
-        **({"paired.csv": paired_csv(whole)} if len(read) > 1 else {}),
-        **further,
-    }
+    with reading(trust=trust):
+        own = page_of(read)
+        further = own.files()
+        texts = {
+            "report.html": report_html(own),
+            "summary.csv": summary_csv(own.whole_runs),
+            "summary.tex": summary_tex(own.whole_runs),
+            "timings.csv": timings_csv(read),
+            **({"paired.csv": paired_csv(own.whole_runs)} if len(read) > 1 else {}),
+            **further,
+        }
     for name, text in texts.items():
         write_whole(folder / name, text)
     return ReportFiles(
@@ -77,4 +85,5 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, thresholds: Seq
         timings=folder / "timings.csv",
         paired=folder / "paired.csv" if len(read) > 1 else None,
         further=tuple(folder / name for name in further),
+        not_shown=tuple(dict.fromkeys(filter(None, (refusal("dataset", r.config.dataset, trust=trust) for r in read)))),
     )

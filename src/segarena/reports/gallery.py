@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from segarena.registry import build
+from segarena.errors import NotTrusted
+from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
 from segarena.reports.parts import Card, Gallery
 from segarena.reports.pictures import Pictures
 from segarena.reports.reading import Key, Run
@@ -46,12 +47,16 @@ def open_dataset(run: Run) -> tuple[Dataset | None, str]:
     """Return the dataset of a run as run.json names it, and a line about what is wrong with it, if anything."""
     described = run.config.dataset
     try:
-        dataset: Dataset = build("dataset", described.spec)
-        changed = dataset.fingerprint != described.fingerprint
+        dataset: Dataset = rebuilt("dataset", described, trust=run.trust)
+        changed = change_of(described) if run.trust else ""
+        if not changed and dataset.fingerprint != described.fingerprint:
+            changed = f"Dataset {described.name} has changed since the run"
+    except NotTrusted as error:
+        return None, f"No photographs: {error}. {HOW_TO_TRUST}"
     except Exception as error:  # a dataset is foreign code; without it the report still has its numbers
         return None, f"No photographs: dataset {described.name} cannot be opened ({_one_line(error)})."
     if changed:
-        return dataset, f"Dataset {described.name} has changed since the run; pictures may not be what was judged."
+        return dataset, f"{changed}; pictures may not be what was judged."
     return dataset, ""
 
 

@@ -46,6 +46,7 @@ class Run:
         table: the rounds of all dialogues.
         folder: where all this was read.
         thresholds: asked for beyond those of the benchmark.
+        trust: whether plug-ins from elsewhere may be built again; see `segarena.records.trust`.
     """
 
     label: str
@@ -58,6 +59,7 @@ class Run:
     table: RoundTable = field(repr=False)
     folder: RunFolder = field(repr=False)
     thresholds: tuple[float, ...] = ()
+    trust: bool = False
 
     @property
     def rounds(self) -> int:
@@ -179,12 +181,13 @@ class Run:
         return {row["round"]: decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)}
 
 
-def read_runs(paths: Sequence[str | Path], *, thresholds: Sequence[float] = ()) -> tuple[Run, ...]:
+def read_runs(paths: Sequence[str | Path], *, thresholds: Sequence[float] = (), trust: bool = False) -> tuple[Run, ...]:
     """Read run folders that belong in one report.
 
     Args:
         paths: of the run folders.
         thresholds: further ones; NoC and NoF at each are added to the summary.
+        trust: see `segarena.records.trust`.
 
     Raises:
         InvalidInput: no folder was named, or a threshold is not within (0, 1] or above where the dialogues stop.
@@ -202,25 +205,22 @@ def read_runs(paths: Sequence[str | Path], *, thresholds: Sequence[float] = ()) 
     data = data_names([folder.config.dataset for folder in folders])
     labels = run_labels(segmenters, data)
     return tuple(
-        _read_run(folder, label=label, segmenter=segmenter, data=name, thresholds=tuple(thresholds))
+        _read_run(folder, label=label, segmenter=segmenter, data=name, thresholds=tuple(thresholds), trust=trust)
         for folder, label, segmenter, name in zip(folders, labels, segmenters, data, strict=True)
     )
 
 
-def _read_run(folder: RunFolder, *, label: str, segmenter: str, data: str, thresholds: tuple[float, ...]) -> Run:
+def _read_run(folder: RunFolder, **named: Any) -> Run:
     table = read_rounds(folder)
     pending = len(folder.pending())
     return Run(
-        label=label,
-        segmenter=segmenter,
-        data=data,
         config=folder.config,
         is_complete=not pending,
         done=len(folder.samples) - pending,
         dialogues=tuple(dialogues_of(table)),
         table=table,
         folder=folder,
-        thresholds=thresholds,
+        **named,
     )
 
 

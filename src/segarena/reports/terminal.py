@@ -8,7 +8,8 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from segarena.reports.pages import page_of
+from segarena.records.trust import reading
+from segarena.reports.pages import Page, page_of
 from segarena.reports.reading import Run, read_runs
 from segarena.reports.renderers import sheet_terminal
 from segarena.reports.sections import paired_sheet, summary_sheet
@@ -25,7 +26,11 @@ def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = 
         InvalidInput: a further threshold that the runs cannot answer for.
         RunMissing, RunConflict: see `segarena.reports.reading.read_runs`.
     """
-    own = page_of(read_runs(runs, thresholds=thresholds))
+    with reading(trust=False):  # numbers and text alone
+        return _table(page_of(read_runs(runs, thresholds=thresholds)))
+
+
+def _table(own: Page) -> Group:
     read = own.usual_runs
     parts: list[RenderableType] = [Text(f"{read[0].config.benchmark.name}, {protocol_text(read[0])}")]
     parts += [Text(text, style="bold yellow") for run in read for text in (partial_text(run), empty_text(run)) if text]

@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from segarena.registry import build, register
+from segarena.registry import register, registered
 from segarena.rules import Statistic
-from segarena.specs import PluginSpec
 from segarena.statistics.curves import (
     Values,
     area_over_all,
@@ -88,7 +87,7 @@ def over_rounds(kind: str) -> OverRounds:
     Raises:
         UnknownPlugin: there is none; the message lists the near ones.
     """
-    found: OverRounds = build("statistic", PluginSpec(kind, {}))
+    found: OverRounds = registered("statistic", kind)()
     return found
 
 

@@ -378,7 +378,7 @@ def test_pictures_are_of_every_part_low_and_high(make):
 
 def test_query_support_prediction_and_truth_stand_side_by_side(make, tmp_path):
     paths = [make(examples_pairs(), "one"), make(examples_pairs(), "two", segmenter="ring")]
-    html = write_report(paths, tmp_path / "report").html.read_text(encoding="utf-8")
+    html = write_report(paths, tmp_path / "report", trust=True).html.read_text(encoding="utf-8")
     scene = html.split('<article class="scene"')[1].split("</article>")[0]
     captions = [text.split("</span>")[0] for text in scene.split("<figcaption><span>")[1:]]
     assert captions == ["query, target", "support", "support", "support, 1 more", "disc", "ring"]
@@ -401,7 +401,9 @@ def test_without_its_images_the_page_opens_all_the_same(make, tmp_path, name):
 
 
 def test_masks_that_were_not_kept_are_said(make, tmp_path):
-    html = write_report([make(examples_pairs(), masks=False)], tmp_path / "report").html.read_text(encoding="utf-8")
+    html = write_report([make(examples_pairs(), masks=False)], tmp_path / "report", trust=True).html.read_text(
+        encoding="utf-8"
+    )
     assert "not kept" in html
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from segarena.abilities import abilities_of_segmenter, abilities_of_user
 from segarena.dialogue import Lift
 from segarena.records.configuration import UserUsed
-from segarena.registry import build, find
+from segarena.records.trust import reading, rebuilt
+from segarena.registry import find
 from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.parts import Note, Section
 from segarena.reports.reading import Run
@@ -74,10 +75,10 @@ class VolumesPage(Page):
 
 def mode_texts(runs: Sequence[Run]) -> list[str]:
     """Say by which rules prompts were made and spread, and how slices became pictures."""
-    users = {user.written: user for run in runs for user in run.config.users}
+    users = {user.written: (user, run.trust) for run in runs for user in run.config.users}
     spreads: dict[str, list[str]] = {}
-    for name, described in users.items():
-        if words := _spread_text(described):
+    for name, (described, trust) in users.items():
+        if words := _spread_text(described, trust=trust):
             spreads.setdefault(words, []).append(name)
     spread = [f"{', '.join(names)}: {words}" for words, names in spreads.items()]
     rules = dict.fromkeys(f"{protocol_text(run)}." for run in runs)
@@ -88,7 +89,7 @@ def _segmenter_text(run: Run) -> str:
     adapter, segmenter = run.config.benchmark.adapter, run.config.segmenter
     if adapter is not None and segmenter.name == adapter.name:
         adapter = segmenter
-    elif adapter is None or _takes_volumes(segmenter.name):
+    elif adapter is None or _takes_volumes(segmenter.name, trust=run.trust):
         return f"{run.segmenter} takes volumes and is given prompts as they are."
     options = adapter.options
     intensity = str(options.get("intensity"))
@@ -96,10 +97,10 @@ def _segmenter_text(run: Run) -> str:
     return f"{run.segmenter} takes images: {adapter.name} asks it slice by slice, intensity={intensity!r}{window}."
 
 
-def _spread_text(described: UserUsed) -> str:
+def _spread_text(described: UserUsed, *, trust: bool) -> str:
     """Return how a user means prompts for other slices; empty for one who does not say."""
     try:
-        lift = abilities_of_user(build("user", described.spec)).lift
+        lift = abilities_of_user(rebuilt("user", described, trust=trust)).lift
     except Exception:  # a user is foreign code; the report does without
         return ""
     if not isinstance(lift, Lift):
@@ -110,9 +111,10 @@ def _spread_text(described: UserUsed) -> str:
     return f"{words[lift.spread]}{kept}"
 
 
-def _takes_volumes(name: str) -> bool:
+def _takes_volumes(name: str, *, trust: bool) -> bool:
     try:
-        return "volume" in abilities_of_segmenter(find("segmenter", name)).sample_kinds
+        with reading(trust=trust):
+            return "volume" in abilities_of_segmenter(find("segmenter", name)).sample_kinds
     except Exception:  # as above
         return False
 

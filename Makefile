@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test install lint types contract tests coverage docs bench clean help
+.PHONY: demo test install lint types contract tests docs bench clean help
 
 help:      ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -25,10 +25,7 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 	$(BIN)/lint-imports
 
 # A file stays on one process, so that what its tests share is made once.
-tests: $(VENV)/.developed      ## the test suite
-	$(BIN)/pytest -n 2 --dist loadfile
-
-coverage: $(VENV)/.developed      ## the test suite with coverage, which takes about half as long again
+tests: $(VENV)/.developed      ## the test suite, with coverage
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
 bench: $(VENV)/.developed      ## speed, as ratios

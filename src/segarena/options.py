@@ -136,9 +136,9 @@ def as_protocol(word: str) -> Protocol:
             raise InvalidInput(f"protocol: expected 'careful' or 'published'; got {other!r}")
 
 
-def close_to(word: Any, known: Iterable[str]) -> str:
-    """Return "did you mean 'this'?" for known words that look like `word`, or nothing."""
-    near = difflib.get_close_matches(str(word), list(known), n=3, cutoff=0.5)
+def close_to(word: Any, known: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """Return "did you mean 'this'?" for known words that look like `word` to at least `cutoff` of 1, or nothing."""
+    near = difflib.get_close_matches(str(word), list(known), n=3, cutoff=cutoff)
     return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

@@ -27,6 +27,7 @@ DEFAULT = "clicks"
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _TEXTS = "segarena.texts"
 _BENCHMARK = "segarena.benchmark"
+_UsageError: Any = typer.BadParameter.__base__  # what Typer raises for a line it cannot read; it has no public name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +83,18 @@ class TakesOptionsOfBenchmark(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Find the benchmark, then read the line with its options."""
         with one_line_errors():
-            ctx.meta[_BENCHMARK] = _declared(self._benchmark(ctx, args), super().get_params(ctx))
-        return super().parse_args(ctx, args)
+            benchmark = self._benchmark(ctx, args)
+            ctx.meta[_BENCHMARK] = _declared(benchmark, super().get_params(ctx))
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            unknown = getattr(error, "option_name", None)
+            if unknown is None:
+                raise
+            known = [name for parameter in self.get_params(ctx) for name in parameter.opts]
+            hint = close_to(unknown, known, cutoff=0.7) or f"see segarena {ctx.info_name} {benchmark} --help"
+            with one_line_errors():
+                raise InvalidInput(f"{benchmark} has no option {unknown}; {hint}") from error
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, those of the benchmark among them."""

@@ -74,7 +74,7 @@ def test_after_perfection_a_dialogue_ends_or_clicks_the_first_pixel_as_published
     }
     assert runs["careful"]["round"].to_list() == [1]
     assert runs["published"]["round"].to_list() == [1, 2, 3, 4]
-    assert all('"position": [0, 0], "is_positive": false' in text for text in runs["published"]["prompts"][1:])
+    assert all('"position":[0,0],"is_positive":false' in text for text in runs["published"]["prompts"][1:])
 
 
 def test_a_dialogue_may_end_at_a_wanted_iou(tmp_path):

@@ -1,5 +1,7 @@
 """One map for all users of an error, and the maps of a round in batches."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -62,9 +64,8 @@ class Squares:
 def hold(click_map, *, objects, users, rounds):
     shared = SharedMap(click_map)
     plan = make_plan("clicks", segmenter=Nothing(), dataset=Squares(objects), rounds=rounds)
-    cast = plan.cast()
-    cast.users.clear()
-    cast.users.update({f"u{k}": MapClicker(shared, low=k / users, high=(k + 1) / users) for k in range(users)})
+    clickers = {f"u{k}": MapClicker(shared, low=k / users, high=(k + 1) / users) for k in range(users)}
+    cast = replace(plan.cast(), users=clickers)
 
     class NoLimit:
         def watch(self, what, times=1.0):

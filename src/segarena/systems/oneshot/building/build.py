@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from segarena.errors import DatasetError
 from segarena.files.hashes import sha256, sha256_of_file
@@ -174,12 +175,12 @@ def _drawn(
     }
     verdicts: list[semantics.Verdict] = []
     if plan.training:
-        means = {label: looks[(items["class"] == label).to_numpy()].mean(axis=0) for label in tested.classes}
-        seen = {label: looks[(items["class"] == label).to_numpy()].mean(axis=0)
-                for label in plan.training if (items["class"] == label).any()}  # fmt: skip
-        verdicts = semantics.judge_classes(
-            tested.classes, plan.training, looks={**means, **seen}, keep=plan.keep, drop=plan.drop
-        )
+        means: dict[str, NDArray[np.float64]] = {}
+        for label in (*tested.classes, *plan.training):
+            of_class = (items["class"] == label).to_numpy()
+            if of_class.any():  # there may be no image of a training class
+                means[label] = looks[of_class].mean(axis=0)
+        verdicts = semantics.judge_classes(tested.classes, plan.training, looks=means, keep=plan.keep, drop=plan.drop)
         kept = [verdict.label for verdict in verdicts if verdict.keep]
         parts["general"] = draw_general(tested, plan.quotas, kept, plan.name)
     return _listed(parts), [row for part in parts.values() for row in part.shortfalls], cuts, verdicts

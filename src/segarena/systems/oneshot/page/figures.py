@@ -51,17 +51,16 @@ _PARTS = (
 
 def _bars(base: Sequence[Entry], settings: Settings, column: str, order: Sequence[str]) -> str:
     values = [part_means(entry, settings, column) for entry in base]
-    shown = [name for name in order if any(name in own for own in values)]
+    there = set().union(*values)
+    shown = [name for name in order if name in there]
     if not shown:
         return ""
-    bars = [
-        Bars(label=entry.segmenter, colour=place, heights=[own.get(name, 0.0) for name in shown])
-        for place, (entry, own) in enumerate(zip(base, values, strict=True))
-    ]
-    return bar_chart(
-        bars, shown, title=f"IoU by {column}", x_label=column, y_label="class mIoU", highest=1.0,
-        size_px=panel_px(2, 280),
-    )  # fmt: skip
+    bars: list[Bars] = []
+    for place, (entry, own) in enumerate(zip(base, values, strict=True)):
+        heights = [own.get(name, 0.0) for name in shown]
+        bars.append(Bars(label=entry.segmenter, colour=place, heights=heights))
+    labels = {"title": f"IoU by {column}", "x_label": column, "y_label": "class mIoU"}
+    return bar_chart(bars, shown, **labels, highest=1.0, size_px=panel_px(2, 280))
 
 
 def part_means(entry: Entry, settings: Settings, column: str) -> dict[str, float]:

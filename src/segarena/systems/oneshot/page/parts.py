@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -26,6 +27,7 @@ LEVEL_NAMES = {
     "L5": "L5 null mask ↓",
     "L6": "L6 empty ↓",
 }
+_COUNTS = {"pairs": "Pairs", "queries": "Query images"}
 NEGATIVE_NOTE = "↓: the right answer is an empty mask, so low is good."
 TINY_COLUMN = f"Classes with ≤ {TINY} query images"
 TINY_NOTE = (
@@ -37,24 +39,31 @@ TINY_NOTE = (
 def part_sheets(base: Sequence[Entry], settings: Settings) -> list[Sheet]:
     """Return a table for each tier that has parts: class mIoU, the mean over folds, a column per part."""
     tables = [level_table(entry.counts, settings) for entry in base]
-    made = [_part_sheet(base, [table.filter(tier.keep) for table in tables], tier.label) for tier in tiers_of(base)]
-    return [sheet for sheet in made if sheet is not None]
+    sheets: list[Sheet] = []
+    for tier in tiers_of(base):
+        sheet = _part_sheet(base, [table.filter(tier.keep) for table in tables], tier.label)
+        if sheet is not None:
+            sheets.append(sheet)
+    return sheets
 
 
 def _part_sheet(base: Sequence[Entry], tables: Sequence[pl.DataFrame], label: str) -> Sheet | None:
     cells = [_by_part(table) for table in tables]
-    parts = [part for part in PARTS if any(part in own for own in cells)]
+    there = set().union(*cells)
+    parts = [part for part in PARTS if part in there]
     if not parts:
         return None
-    best = {part: _best(part, [own[part]["miou"] for own in cells if part in own]) for part in parts}
-    rows: list[tuple[Cell, ...]] = [
-        (entry.segmenter, *(_share(own.get(part), "miou", best[part]) for part in parts))
-        for entry, own in zip(base, cells, strict=True)
-        if own
-    ]
-    counts = {"pairs": "Pairs", "queries": "Query images", "classes": "Classes", "tiny_classes": TINY_COLUMN}
-    most = {part: max((own[part] for own in cells if part in own), key=lambda row: row["pairs"]) for part in parts}
-    rows += [(name, *(int(most[part][column]) for part in parts)) for column, name in counts.items()]
+    counts = {**_COUNTS, "classes": "Classes", "tiny_classes": TINY_COLUMN}
+    shown: list[list[Cell]] = []
+    for part in parts:
+        known = [own[part] for own in cells if part in own]
+        # Low is good where the right answer is an empty mask.
+        best = (min if part in NEGATIVE else max)(row["miou"] for row in known)
+        largest = max(known, key=lambda row: row["pairs"])
+        shares = [_share(own.get(part), "miou", best) for own in cells if own]
+        shown.append([*shares, *(int(largest[column]) for column in counts)])
+    names = [entry.segmenter for entry, own in zip(base, cells, strict=True) if own]
+    rows = zip([*names, *counts.values()], *shown, strict=True)
     return Sheet(
         name="parts-" + re.sub(r"[^\w-]+", "-", label),
         caption=f"Class mIoU of each part of {label}, mean over folds, %.",
@@ -70,51 +79,42 @@ def _by_part(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
     return {str(row["level"] or row["partition"]): row for row in rows if row["level"] or row["partition"]}
 
 
-def _best(part: str, values: Sequence[float]) -> float:
-    return min(values) if part in NEGATIVE else max(values)
-
-
 def fold_sheet(base: Sequence[Entry], settings: Settings) -> Sheet | None:
     """Return class mIoU of each part in each fold, a column per segmenter; None without folds."""
     tables = [
         level_table(entry.counts, settings).filter(pl.col("fold").is_not_null()).rename({"miou": "iou"})
         for entry in base
     ]
-    return _long_sheet(
-        base, tables, name="parts-folds", caption="Class mIoU of each part in each fold, %.",
-        counts={"classes": "Classes", "pairs": "Pairs", "queries": "Query images", "tiny_classes": TINY_COLUMN},
-    )  # fmt: skip
+    counts = {"classes": "Classes", **_COUNTS, "tiny_classes": TINY_COLUMN}
+    return _long_sheet(base, tables, counts, name="parts-folds", caption="Class mIoU of each part in each fold, %.")
 
 
 def class_sheet(base: Sequence[Entry], settings: Settings) -> Sheet | None:
     """Return IoU of each class in each part, a column per segmenter."""
-    return _long_sheet(
-        base, [class_table(entry.counts, settings) for entry in base], name="classes",
-        caption="IoU of each class in each part, %.", counts={"pairs": "Pairs", "queries": "Query images"},
-        notes=(f"†: at most {TINY} query images.",),
-    )  # fmt: skip
+    tables = [class_table(entry.counts, settings) for entry in base]
+    note = f"†: at most {TINY} query images."
+    return _long_sheet(base, tables, _COUNTS, name="classes", caption="IoU of each class in each part, %.", note=note)
 
 
 def tiny_sheet(base: Sequence[Entry], settings: Settings) -> Sheet | None:
     """Return the classes of parts that have few query images; None where none has."""
-    sheet = _long_sheet(
-        base, [class_table(entry.counts, settings).filter("is_tiny") for entry in base], name="tiny",
-        caption="Tiny cells, IoU in %.", counts={"pairs": "Pairs", "queries": "Query images"}, notes=(TINY_NOTE,),
-    )  # fmt: skip
-    return sheet and Sheet(
-        name=sheet.name, caption=sheet.caption, head=sheet.head, notes=sheet.notes,
-        rows=tuple(sorted(sheet.rows, key=lambda row: int(str(row[-1])))),
-    )  # fmt: skip
+    tables = [class_table(entry.counts, settings).filter("is_tiny") for entry in base]
+    sheet = _long_sheet(base, tables, _COUNTS, name="tiny", caption="Tiny cells, IoU in %.", note=TINY_NOTE)
+    return sheet and replace(sheet, rows=tuple(sorted(sheet.rows, key=lambda row: int(str(row[-1])))))
 
 
 def _long_sheet(
-    base: Sequence[Entry], tables: Sequence[pl.DataFrame], *, name: str, caption: str, counts: Mapping[str, str],
-    notes: tuple[str, ...] = (),
-) -> Sheet | None:  # fmt: skip
+    base: Sequence[Entry],
+    tables: Sequence[pl.DataFrame],
+    counts: Mapping[str, str],
+    *,
+    name: str,
+    caption: str,
+    note: str = "",
+) -> Sheet | None:
     """Return a table with a row per cell that any segmenter has, a column per segmenter, and the counts of a cell."""
-    by = [
-        column for column in ("dataset", "tier", "partition", "level", "fold", "class") if column in tables[0].columns
-    ]
+    known = ("dataset", "tier", "partition", "level", "fold", "class")
+    by = [column for column in known if column in tables[0].columns]
     found: dict[tuple[Any, ...], dict[int, dict[str, Any]]] = {}
     for place, table in enumerate(tables):
         for row in table.iter_rows(named=True):
@@ -134,7 +134,7 @@ def _long_sheet(
         rows.append((*names, *shown, *values, *(int(largest[column]) for column in counts)))
     head = [*(["Dataset"] if several else []), "Tier", "Part", "Fold", *(["Class"] if "class" in by else [])]
     heads = (*head, *(entry.segmenter for entry in base), *counts.values())
-    return Sheet(name=name, caption=caption, notes=notes, rows=tuple(rows), head=heads)
+    return Sheet(name=name, caption=caption, notes=(note,) if note else (), rows=tuple(rows), head=heads)
 
 
 def part_name(partition: object, level: object) -> str:

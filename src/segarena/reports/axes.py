@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import product
 
 CHARACTER_PX = 6.6
 """Mean width of one character of a 12 px label; browsers are not asked, so that output stays the same everywhere."""
@@ -29,7 +30,8 @@ def log_ticks(low: float, high: float) -> tuple[float, ...]:
     """Return the numbers 1, 2, 5 times powers of ten inside [low, high], fewer when the range is long."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1, 2, 5) if math.log10(high / low) < 2.5 else (1,)
-    return tuple(t for p in powers for f in factors if low <= (t := float(f"{f * 10.0**p:.12g}")) <= high)
+    ticks = (float(f"{factor * 10.0**power:.12g}") for power, factor in product(powers, factors))
+    return tuple(tick for tick in ticks if low <= tick <= high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain
 from typing import TypeAlias
 
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, number, px
@@ -95,7 +96,7 @@ def line_chart(
     labels = [_shorten(curve.label) for curve in curves]
     room = max((len(label) for label in labels), default=0) * CHARACTER_PX + 18
     frame = Frame(*size_px, title, right=room)
-    xs = [x for curve in curves for x in curve.x] or [0.0, 1.0]
+    xs = list(chain.from_iterable(curve.x for curve in curves)) or [0.0, 1.0]
     x_scale, y_scale = frame.x_scale(*(x_range or (min(xs), max(xs)))), frame.y_scale(*y_range)
     frame.y_axis(y_scale, y_label)
     frame.x_axis(x_scale, x_label, None if x_range else _whole_ticks(min(xs), max(xs)))
@@ -121,7 +122,7 @@ def bar_chart(
 ) -> str:
     """Return grouped bars over `categories`; neighbouring charts share an axis up to `highest`."""
     frame = Frame(*size_px, title)
-    top = max([h for bars in series for h in bars.heights] or [0.0]) if highest is None else highest
+    top = max(chain.from_iterable(bars.heights for bars in series), default=0.0) if highest is None else highest
     y_scale = frame.y_scale(0.0, (top or 1.0) * 1.04)
     frame.y_axis(y_scale, y_label)
     frame.x_axis(frame.x_scale(0, 1), x_label, ())
@@ -208,7 +209,7 @@ def _shorten(label: str, longest: int = 32) -> str:
 
 
 def _fitting_scale(frame: Frame, clouds: Sequence[Points]) -> Scale:
-    xs = [x for cloud in clouds for x in cloud.x] or [0.0, 1.0]
+    xs = list(chain.from_iterable(cloud.x for cloud in clouds)) or [0.0, 1.0]
     low, high = min(xs), max(xs)
     if low > 0 and high / low > 20:
         return frame.x_scale(low / 1.1, high * 1.1, is_log=True)

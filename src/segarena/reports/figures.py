@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -44,22 +45,19 @@ def fill_rows(made: Sequence[Figure]) -> list[Figure]:
 def _curves(runs: Sequence[Run], metric: str, word: str) -> Figure | None:
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
-        panels = [("", [series for _, group in panels for series in group])]
+        panels = [("", list(chain.from_iterable(group for _, group in panels)))]
     name = metric_name(metric)
-    charts = [
-        (
-            user,
-            line_chart(
-                [_mean_curve(series, metric) for series in group],
-                title=f"{name} against {word}s {user}",
-                x_label=f"{word}s",
-                y_label=f"mean {name}",
-                marks=thresholds_of(runs[0], metric),
-                size_px=panel_px(len(panels), 330),
-            ),
+    charts: list[tuple[str, str]] = []
+    for user, group in panels:
+        chart = line_chart(
+            [_mean_curve(series, metric) for series in group],
+            title=f"{name} against {word}s {user}",
+            x_label=f"{word}s",
+            y_label=f"mean {name}",
+            marks=thresholds_of(runs[0], metric),
+            size_px=panel_px(len(panels), 330),
         )
-        for user, group in panels
-    ]
+        charts.append((user, chart))
     caption = f"Mean {name} over targets after each {word}; bands are 95 % intervals"
     marked = ", dashes the benchmark's thresholds" if thresholds_of(runs[0], metric) else ""
     return figure(f"{name[0].upper()}{name[1:]} against {word}s", f"{caption}{marked}.", charts)
@@ -89,7 +87,7 @@ def _noc(runs: Sequence[Run], word: str) -> Figure | None:
         charts = [(user, _solved_chart(group, statistic, word, len(panels))) for user, group in panels]
         return figure(f"Solved within so many {word}s", caption, charts)
     bars = [(user, _noc_bars(series, statistic)) for user, (series,) in panels]
-    highest = max((height for _, bar in bars for height in bar.heights), default=0.0)
+    highest = max(chain.from_iterable(bar.heights for _, bar in bars), default=0.0)
     charts = [(user, _noc_chart(bar, runs[0], highest, word, len(panels))) for user, bar in bars]
     caption = f"How many {word}s it took until {goal}; “never”: not within {runs[0].rounds}."
     return figure(f"Distribution of {statistic.name}", caption, charts)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +31,11 @@ SIZES = ("tiny", "small", "medium", "large", "huge")
 
 def group_figures(runs: Sequence[Run]) -> list[Figure]:
     """Return AuC by each attribute that groups the targets, and against their size when it is a number."""
-    attributes = {(d.sample, d.target): d.attributes for run in runs for d in run.finished()}
+    attributes: dict[TargetKey, Mapping[str, Any]] = {}
+    for run in runs:
+        attributes.update({(d.sample, d.target): d.attributes for d in run.finished()})
     made: list[Figure | None] = []
-    for name in sorted({name for given in attributes.values() for name in given}):
+    for name in sorted(set(chain.from_iterable(attributes.values()))):
         values = {key: given[name] for key, given in attributes.items() if name in given}
         if all(isinstance(value, str) for value in values.values()):
             if 2 <= len(set(values.values())) <= MOST_GROUPS:
@@ -60,7 +64,7 @@ def _lines(runs: Sequence[Run], statistic: Statistic) -> list[tuple[str, int, di
     """Return (label, colour, value of each target): the users of one run, or the runs, each the mean over users."""
     if len(runs) > 1:
         return [(run.label, order, mean_over_users(run, statistic)) for order, run in enumerate(runs)]
-    series = [one for _, group in series_by_user(runs) for one in group]
+    series = list(chain.from_iterable(group for _, group in series_by_user(runs)))
     if len(series) > MOST_USERS:
         return [("all users", 0, mean_over_users(runs[0], statistic))]
     return [(one.label, one.colour, target_values(one.run, one.user, statistic)) for one in series]

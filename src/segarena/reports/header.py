@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, TypeAlias
 
 from segarena.reports.naming import short_name
 from segarena.reports.pages import Page, broken_pages
 from segarena.reports.reading import Run
+from segarena.reports.tables import user_names
 from segarena.reports.wording import count_text, empty_text, partial_text
 from segarena.specs import PluginSpec
 
@@ -20,28 +22,30 @@ def title_of(runs: Sequence[Run]) -> str:
     """Return the title: who was judged on what."""
     if len({run.data for run in runs}) == 1:
         return f"{', '.join(run.label for run in runs)} on {short_name(runs[0].dataset)}"
-    segmenters, data = (dict.fromkeys(names) for names in zip(*((r.segmenter, r.data) for r in runs), strict=True))
+    segmenters, data = dict.fromkeys(run.segmenter for run in runs), dict.fromkeys(run.data for run in runs)
     return f"{', '.join(segmenters)} on {', '.join(data)}"
 
 
 def alarms_of(runs: Sequence[Run]) -> list[str]:
     """Return what must be known before any number is read."""
-    told = [text for run in runs for text in (partial_text(run), empty_text(run)) if text]
-    return [*told, *broken_pages()]
+    told = chain.from_iterable((partial_text(run), empty_text(run)) for run in runs)
+    return [*filter(None, told), *broken_pages()]
 
 
 def facts_of(own: Page) -> Facts:
     """Return what was judged, and by which rules."""
     runs, config = own.runs, own.runs[0].config
     rules = config.benchmark
-    targets = len({(r.dataset, d.sample, d.target) for r in runs for d in r.finished()})
-    samples = {(r.dataset, sample) for r in runs for sample in r.samples}
+    targets = set[tuple[str, str, str]]().union(*(run.targets() for run in runs))
+    samples: set[tuple[str, str]] = set()
+    for run in runs:
+        samples.update((run.dataset, sample) for sample in run.samples)
     stop = rules.stop_at
     return [
         ("Benchmark", rules.name + (f" ({rules.paper})" if rules.paper else "")),
         ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),
-        ("Targets", f"{targets} in {count_text(len(samples), 'sample')}"),
-        ("Users", ", ".join(dict.fromkeys(user for run in runs for user in run.users))),
+        ("Targets", f"{len(targets)} in {count_text(len(samples), 'sample')}"),
+        ("Users", ", ".join(user_names(runs))),
         ("Rounds", f"at most {config.rounds}" + (f", until {stop[0]} is at least {stop[1]:g}" if stop else "")),
         ("Rules", "; ".join(dict.fromkeys(_rules_text(own, run) for run in runs))),
     ]

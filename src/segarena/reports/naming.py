@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -11,11 +12,9 @@ from segarena.specs import PluginSpec
 
 def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
     """Return one name per run: the segmenter, the dataset where only that differs, a number where nothing does."""
-    names = [
-        f"{name} on {of}" if len({d for s, d in zip(segmenters, data, strict=True) if s == name}) > 1 else name
-        for name, of in zip(segmenters, data, strict=True)
-    ]
-    return _numbered(names)
+    pairs = list(zip(segmenters, data, strict=True))
+    on_several = Counter(name for name, _ in set(pairs))
+    return _numbered([f"{name} on {of}" if on_several[name] > 1 else name for name, of in pairs])
 
 
 def data_names(plugins: Sequence[DatasetUsed]) -> list[str]:
@@ -48,7 +47,10 @@ def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:
     labels: list[str] = []
     for name, plugin in zip(names, plugins, strict=True):
         same = [other.options for other, its in zip(plugins, names, strict=True) if its == name]
-        own = {k: v for k, v in plugin.options.items() if any(options.get(k) != v for options in same)}
+        own = dict(plugin.options)
+        for key, value in plugin.options.items():
+            if all(options.get(key) == value for options in same):
+                del own[key]
         labels.append(str(PluginSpec(name, own)))
     return labels
 

@@ -113,11 +113,11 @@ def outline(mask: Mask | Labels, view: View) -> str:
 
 def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View, *, is_large: bool) -> str:
     """Return the prompts of all `rounds`; numbered in large pictures, the last round's stressed in small ones."""
-    return "".join(
-        _mark(prompt, view, number, is_large=is_large, is_last=number == len(rounds))
-        for number, prompts in enumerate(rounds, 1)
-        for prompt in prompts
-    )
+    marks: list[str] = []
+    for number, prompts in enumerate(rounds, 1):
+        is_last = number == len(rounds)
+        marks += [_mark(prompt, view, number, is_large=is_large, is_last=is_last) for prompt in prompts]
+    return "".join(marks)
 
 
 def positions_of(prompt: RecordedPrompt) -> list[tuple[float, float]]:

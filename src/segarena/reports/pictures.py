@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from segarena.arrays.boxes import bounding_window
@@ -141,5 +142,5 @@ def _view(
 ) -> View:
     height, width = sample.shape
     windows = [bounding_window(mask > 0) for mask in (target.mask, *masks.values())]
-    positions = [position for prompts in rounds for prompt in prompts for position in positions_of(prompt)]
-    return view_of((height, width), windows, positions)
+    positions = chain.from_iterable(map(positions_of, chain(*rounds)))
+    return view_of((height, width), windows, list(positions))

@@ -62,7 +62,8 @@ def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) 
 def _rank(
     key: TargetKey, scores: Sequence[float], dialogues: Sequence[DialogueRecord], metric: str, threshold: float
 ) -> RankedTarget:
-    curves = [(d, values) for d in dialogues if (values := [v for v in d.values.get(metric, ()) if math.isfinite(v)])]
+    known = ((d, list(filter(math.isfinite, d.values.get(metric, ())))) for d in dialogues)
+    curves = [(dialogue, values) for dialogue, values in known if values]
     worst = min(curves, key=lambda pair: pair[1][-1])[0]
     return RankedTarget(
         key=key,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress, groupby
+from itertools import chain, compress, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -86,8 +86,9 @@ class Run:
         """The statistics of the benchmark's summary that this run has rounds for."""
         every = self.config.benchmark.summary
         known = {s.name for s in every}
-        more = [s for threshold in self.thresholds for s in _at_threshold(threshold) if s.name not in known]
-        return tuple(s for s in [*more, *every] if over_rounds(s.kind).needs_rounds(s) <= self.rounds)
+        more = chain.from_iterable(map(_at_threshold, self.thresholds))
+        shown = [*(s for s in more if s.name not in known), *every]
+        return tuple(s for s in shown if over_rounds(s.kind).needs_rounds(s) <= self.rounds)
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
@@ -117,6 +118,10 @@ class Run:
         held = column[np.minimum(firsts[:, None] + np.arange(self.rounds), lasts[:, None])]
         is_defined = np.atleast_1d(np.isfinite(held).all(axis=1))
         return tuple(compress(finished, is_defined.tolist())), held[is_defined]
+
+    def targets(self, user: str | None = None) -> set[tuple[str, str, str]]:
+        """Return (dataset, sample, target) of the dialogues that did not fail, of one user or of all."""
+        return {(self.dataset, dialogue.sample, dialogue.target) for dialogue in self.finished(user)}
 
     def finished(self, user: str | None = None) -> tuple[DialogueRecord, ...]:
         """Return the dialogues that did not fail, of one user or of all."""
@@ -228,7 +233,8 @@ def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:
     rules = [_rules(folder.config) for folder in (first, other)]
     if first.config.dataset.fingerprint != other.config.dataset.fingerprint:
         # Where people clicked belongs to the data, not to the rules.
-        rules = [{**r, "options": {k: v for k, v in r["options"].items() if k != "clicks"}} for r in rules]
+        for one in rules:
+            one["options"] = {name: value for name, value in one["options"].items() if name != "clicks"}
     for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
         has, wants = rules[0][name], rules[1][name]
         if has != wants:

@@ -84,7 +84,8 @@ def _summary(runs: Sequence[Run], caption: str) -> Part:
 
 
 def _summary_notes(runs: Sequence[Run]) -> str:
-    images = len({(run.dataset, d.sample) for run in runs for d in run.finished()})
+    targets = set[tuple[str, str, str]]().union(*(run.targets() for run in runs))
+    images = len({(dataset, sample) for dataset, sample, _ in targets})
     few = f"With {count_text(images, 'image')} only, take them as rough." if images < FEW_IMAGES else ""
     left_out = f"Left out, for want of rounds: {', '.join(runs[0].left_out)}." if runs[0].left_out else ""
     return " ".join(filter(None, [INTERVALS, few, left_out]))

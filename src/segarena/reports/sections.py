@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from segarena.reports.parts import Fold, Note, Part
 from segarena.reports.ranking import RankedTarget
 from segarena.reports.reading import Key, Run
+from segarena.reports.rounds import DialogueRecord
 from segarena.reports.series import area_statistic
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
 from segarena.reports.tables import direction, paired_rows, summary_rows, thresholds_of, timing_rows
@@ -134,7 +135,9 @@ def hardest_sheet(runs: Sequence[Run], targets: Sequence[RankedTarget], shown: M
 
 def failures_parts(runs: Sequence[Run]) -> list[Part]:
     """Return what went wrong: how often each message came, then one line per dialogue; nothing without dialogues."""
-    found = [(run, dialogue) for run in runs for dialogue in run.failures]
+    found: list[tuple[Run, DialogueRecord]] = []
+    for run in runs:
+        found += [(run, dialogue) for dialogue in run.failures]
     if not found:
         return [Note("None: every dialogue was finished.")] if any(run.dialogues for run in runs) else []
     counts = Counter(dialogue.failure or "" for _, dialogue in found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from segarena.reports.charts import legend
 from segarena.reports.reading import Run
@@ -37,18 +37,14 @@ def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
 
     With one run the colour tells the user, with several it tells the run.
     """
-    panels = [
-        (
-            user,
-            [
-                Series(user if len(runs) == 1 else run.label, place if len(runs) == 1 else order, run, user)
-                for order, run in enumerate(runs)
-                if run.finished(user)
-            ],
-        )
-        for place, user in enumerate(user_names(runs))
-    ]
-    return [(user, series) for user, series in panels if series]
+    panels: list[tuple[str, list[Series]]] = []
+    for place, user in enumerate(user_names(runs)):
+        series = [Series(run.label, order, run, user) for order, run in enumerate(runs) if run.finished(user)]
+        if len(runs) == 1:
+            series = [replace(one, label=user, colour=place) for one in series]
+        if series:
+            panels.append((user, series))
+    return panels
 
 
 def run_colours(runs: Sequence[Run]) -> list[tuple[str, int]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
@@ -129,8 +129,9 @@ class Sheet:
     def pick(self, *keys: str) -> Sheet:
         """Return the table with only the columns of these keys, in this order."""
         places = [self.keys.index(key) for key in keys]
-        rows = tuple(tuple(row[place] for place in places) for row in self.rows)
-        return replace(self, head=tuple(self.columns[place] for place in places), rows=rows)
+        columns = list(zip(*self.rows, strict=True))
+        rows = zip(*(columns[place] for place in places), strict=True) if columns else ()
+        return replace(self, head=tuple(self.columns[place] for place in places), rows=tuple(rows))
 
     @property
     def keys(self) -> list[str]:
@@ -148,11 +149,12 @@ def frame_sheet(
     caption: str, frame: pl.DataFrame, *, name: str = "table", shares: Collection[str] = (), decimals: int = 2
 ) -> Sheet:
     """Return a table of numbers and words as a sheet; `shares` are its columns that are printed in per cent."""
-    rows = [
-        tuple(_cell(value, decimals, is_share=title in shares) for title, value in row.items())
-        for row in frame.iter_rows(named=True)
-    ]
-    return Sheet(name=name, caption=caption, head=tuple(frame.columns), rows=tuple(rows))
+
+    def cells(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+        return tuple(_cell(value, decimals, is_share=title in shares) for title, value in row.items())
+
+    rows = tuple(map(cells, frame.iter_rows(named=True)))
+    return Sheet(name=name, caption=caption, head=tuple(frame.columns), rows=rows)
 
 
 def _cell(value: str | int | float | None, decimals: int, *, is_share: bool) -> Cell:

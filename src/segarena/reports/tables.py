@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -99,9 +100,11 @@ def target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, 
 
 def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
     """Return `statistic` of each target, the mean over the users who finished with it."""
-    tables = [target_values(run, user, statistic) for user in run.users]
-    keys = dict.fromkeys(key for table in tables for key in table)
-    return {key: math.fsum(found) / len(found) for key in keys if (found := [t[key] for t in tables if key in t])}
+    found: dict[TargetKey, list[float]] = {}
+    for user in run.users:
+        for key, value in target_values(run, user, statistic).items():
+            found.setdefault(key, []).append(value)
+    return {key: math.fsum(values) / len(values) for key, values in found.items()}
 
 
 def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
@@ -111,39 +114,41 @@ def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
 
 def image_clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
     """Return the number of each target's image: order of appearance, so that names never decide an interval."""
-    places = {sample: place for place, sample in enumerate(dict.fromkeys(sample for sample, _ in keys))}
-    return np.array([places[sample] for sample, _ in keys], dtype=np.int64)
+    places: dict[str, int] = {}
+    return np.array([places.setdefault(sample, len(places)) for sample, _ in keys], dtype=np.int64)
 
 
 def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
     """Return one row per user and run, the runs of one user together."""
-    return tuple(
-        _summary_row(position, run, user)
-        for user in user_names(runs)
-        for position, run in enumerate(runs)
-        if user in run.users
-    )
+    rows: list[SummaryRow] = []
+    for user in user_names(runs):
+        rows += [_summary_row(position, run, user) for position, run in enumerate(runs) if user in run.users]
+    return tuple(rows)
 
 
 def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
     """Return every later run minus the first one on the same dataset, for each user that both have."""
-    pairs = [(position, run, next(r for r in runs if r.dataset == run.dataset)) for position, run in enumerate(runs)]
-    return tuple(
-        _paired_row(position, run, first, user)
-        for user in user_names(runs)
-        for position, run, first in pairs
-        if first is not run and user in run.users and user in first.users
-    )
+    firsts = {run.dataset: run for run in reversed(runs)}
+    rows: list[PairedRow] = []
+    for user in user_names(runs):
+        for position, run in enumerate(runs):
+            first = firsts[run.dataset]
+            if first is not run and user in run.users and user in first.users:
+                rows.append(_paired_row(position, run, first, user))
+    return tuple(rows)
 
 
 def timing_rows(runs: Sequence[Run]) -> tuple[TimingRow, ...]:
     """Return one row per user and run."""
-    return tuple(_timing_row(run, user) for user in user_names(runs) for run in runs if user in run.users)
+    rows: list[TimingRow] = []
+    for user in user_names(runs):
+        rows += [_timing_row(run, user) for run in runs if user in run.users]
+    return tuple(rows)
 
 
 def user_names(runs: Sequence[Run]) -> tuple[str, ...]:
     """Return the users of all runs, each once, in the order of the runs."""
-    return tuple(dict.fromkeys(user for run in runs for user in run.users))
+    return tuple(dict.fromkeys(chain.from_iterable(run.users for run in runs)))
 
 
 def curve_intervals(run: Run, user: str, metric: str) -> list[Interval]:
@@ -205,15 +210,15 @@ def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
             image_clusters(both),
             higher_is_better=statistic.higher_is_better,
         )
-    keys = [{(r.dataset, d.sample, d.target) for d in r.finished(user)} for r in (run, baseline)]
+    ours, theirs = run.targets(user), baseline.targets(user)
     return PairedRow(
         run=position,
         label=run.label,
         baseline=baseline.label,
         user=user,
         cells=cells,
-        matched=len(keys[0] & keys[1]),
-        unmatched=len(keys[0] ^ keys[1]),
+        matched=len(ours & theirs),
+        unmatched=len(ours ^ theirs),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -33,7 +34,8 @@ def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = 
 def _table(own: Page) -> Group:
     read = own.usual_runs
     parts: list[RenderableType] = [Text(f"{read[0].config.benchmark.name}, {protocol_text(read[0])}")]
-    parts += [Text(text, style="bold yellow") for run in read for text in (partial_text(run), empty_text(run)) if text]
+    told = chain.from_iterable((partial_text(run), empty_text(run)) for run in read)
+    parts += [Text(text, style="bold yellow") for text in filter(None, told)]
     parts += own.terminal()
     parts.append(_summary(read))
     if len(read) > 1:

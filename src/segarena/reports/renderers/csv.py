@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from itertools import chain
 
 from segarena.reports.sheets import Cell, Link, Sheet, Value
 
@@ -17,13 +18,14 @@ def sheet_csv(sheet: Sheet) -> str:
     has_ends = [column.kind == "interval" for column in sheet.columns]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    heads = [
-        (key, f"{key} low", f"{key} high") if ends else (key,) for key, ends in zip(sheet.keys, has_ends, strict=True)
-    ]
-    writer.writerow([title for head in heads for title in head])
+    writer.writerow(chain.from_iterable(map(_titles, sheet.keys, has_ends)))
     for row in sheet.rows:
-        writer.writerow([text for cell, ends in zip(row, has_ends, strict=True) for text in _texts(cell, ends)])
+        writer.writerow(chain.from_iterable(map(_texts, row, has_ends)))
     return text.getvalue()
+
+
+def _titles(key: str, has_ends: bool) -> list[str]:
+    return [key, f"{key} low", f"{key} high"] if has_ends else [key]
 
 
 def _texts(cell: Cell, has_ends: bool) -> list[str]:

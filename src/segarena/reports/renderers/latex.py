@@ -31,7 +31,7 @@ def sheet_tex(sheet: Sheet) -> str:
     alignment = "".join("l" if column.kind in ("text", "words") else "r" for column in sheet.columns)
     head = [escape_latex(column.heading) for column in sheet.columns]
     comment = f"% {latex_comment(sheet.caption)}\n" if sheet.caption else ""
-    return comment + tabular(alignment, head, [[_cell(cell) for cell in row] for row in sheet.rows])
+    return comment + tabular(alignment, head, [list(map(_cell, row)) for row in sheet.rows])
 
 
 def tabular(alignment: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

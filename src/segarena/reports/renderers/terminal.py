@@ -44,11 +44,11 @@ def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
 
 def _table(keys: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    lines = zip(map(Text, keys), *([_text(cell, "\n") for cell in row] for row in rows), strict=True)
-    for place, title in enumerate(next(lines)):
-        table.add_column(title, justify="right" if place else "left")
+    titles, *lines = zip(keys, *rows, strict=True)
+    for place, title in enumerate(titles):
+        table.add_column(_text(title, "\n"), justify="right" if place else "left")
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*(_text(cell, "\n") for cell in line))
     return table
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from segarena.reports.sheets import Sheet, Value
+from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.terminal.tables import show_sheet, write_sheet
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ def show_means(
 
     Files get the ends of the intervals in columns of their own.
     """
-    shown = [
-        (*row.names, *(_value(row.means[metric], form) for metric, form in formats.items()), row.instances)
-        for row in rows
-    ]
+    shown: list[tuple[Cell, ...]] = []
+    for row in rows:
+        values = (_value(row.means[metric], form) for metric, form in formats.items())
+        shown.append((*row.names, *values, row.instances))
     sheet = Sheet(name="means", caption=title, head=(*names, *map(str.upper, formats), "instances"), rows=tuple(shown))
     show_sheet(sheet)
     if out is not None:
@@ -35,11 +36,11 @@ def show_means(
 
 def _with_ends(sheet: Sheet, rows: Sequence[MeanRow], formats: dict[str, str]) -> Sheet:
     names = sheet.head[: -len(formats) - 1]
-    ends = [f"{metric}{end}" for metric in formats for end in ("", "_low", "_high")]
-    numbers = [
-        (*row.names, *(_number(value) for metric in formats for value in _ends(row.means[metric])), row.instances)
-        for row in rows
-    ]
+    ends = chain.from_iterable((metric, f"{metric}_low", f"{metric}_high") for metric in formats)
+    numbers: list[tuple[Cell, ...]] = []
+    for row in rows:
+        values = chain.from_iterable(_ends(row.means[metric]) for metric in formats)
+        numbers.append((*row.names, *map(_number, values), row.instances))
     return replace(sheet, head=(*names, *ends, "instances"), rows=tuple(numbers))
 
 

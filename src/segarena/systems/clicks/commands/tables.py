@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -198,7 +199,7 @@ def crowd(
         shown = list(first_rounds(open_dataset(dataset), limit))
         if previous_masks is not None:
             previous_masks.mkdir(parents=True, exist_ok=True)
-            for instance in [later for first in shown for later in later_rounds(first, seed=seed)]:
+            for instance in list(chain.from_iterable(later_rounds(first, seed=seed) for first in shown)):
                 file = previous_masks / f"{instance.full_stem}.png"
                 file.parent.mkdir(parents=True, exist_ok=True)
                 if instance.previous is not None:

@@ -200,13 +200,10 @@ def device_rows(
     compared: dict[str, list[tuple[str, ClickSetComparison]]] = {}
     placed = place_clicks(table)
     none = np.zeros((0, 2))
-    devices = {
-        device: {
-            (row["dataset"], row["full_stem"]): _pairs(row)
-            for row in group_clicks(placed.filter(pl.col("device") == device)).iter_rows(named=True)
-        }
-        for device in ("pc", "mobile")
-    }
+    devices: dict[str, dict[tuple[str, str], NDArray[np.int64]]] = {"pc": {}, "mobile": {}}
+    for device, own in devices.items():
+        for row in group_clicks(placed.filter(pl.col("device") == device)).iter_rows(named=True):
+            own[row["dataset"], row["full_stem"]] = _pairs(row)
     for row in group_clicks(placed).iter_rows(named=True):
         key = (row["dataset"], row["full_stem"])
         pc, mobile = (devices[device].get(key, none) for device in ("pc", "mobile"))
@@ -218,10 +215,11 @@ def device_rows(
         one = compare_devices(pc, mobile, box, least_clicks=least_clicks, protocol=protocol)
         if one is not None:
             compared.setdefault(row["dataset"], []).append((row["image_stem"], one))
-    return [
-        MeanRow(names=(name,), means=mean_quality([o for _, o in found], [i for i, _ in found]), instances=len(found))
-        for name, found in compared.items()
-    ]
+    rows: list[MeanRow] = []
+    for name, found in compared.items():
+        images, values = zip(*found, strict=True)
+        rows.append(MeanRow(names=(name,), means=mean_quality(values, images), instances=len(found)))
+    return rows
 
 
 def _judge(model: ImageClickMap, instance: Instance, rng: np.random.Generator, **options: Any) -> ClickModelQuality:
@@ -237,7 +235,9 @@ def _less(value: ClickModelQuality, base: ClickModelQuality) -> ClickModelQualit
 
 
 def _stream(seed: int, *names: str) -> np.random.Generator:
-    entropy = [seed, *(byte for name in names for byte in (*name.encode(), 256))]
+    entropy = [seed]
+    for name in names:
+        entropy += [*name.encode(), 256]  # 256 is no byte: ("ab", "c") and ("a", "bc") differ
     return np.random.default_rng(np.random.SeedSequence(entropy))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
+from itertools import chain, filterfalse
 
 from segarena.reports.axes import CHARACTER_PX, Frame, px
 from segarena.reports.charts import Colour, Curve, Points, legend, line_chart, scatter_chart
@@ -41,13 +42,11 @@ def group_curves(runs: Sequence[Run]) -> Figure | None:
     metric = metrics_of(runs[0])[0]
     name = metric_name(metric)
     curves = {run.label: _curves(run, metric) for run in runs if run.finished()}
-    lowest = min((low for group in curves.values() for c in group for low in (*c.low, *c.y) if low == low), default=0.0)
+    ends = chain.from_iterable((*curve.low, *curve.y) for curve in chain(*curves.values()))
+    lowest = min(filterfalse(math.isnan, ends), default=0.0)
     floor = math.floor(lowest * 10) / 10
-    charts = [
-        (run.label, _group_chart(run, curves[run.label], metric, floor=floor, panels=len(curves)))
-        for run in runs
-        if run.label in curves
-    ]
+    shown = [run for run in runs if run.label in curves]
+    charts = [(run.label, _group_chart(run, curves[run.label], metric, floor, len(curves))) for run in shown]
     caption = (
         f"Mean {name} over targets after each click: base user dashed, clicking groups from the least (G1) to the most "
         "likely clicks. Bands, of base user, first and last group, are 95 % intervals; numbers are AuC."
@@ -99,7 +98,7 @@ def _curves(run: Run, metric: str) -> list[Curve]:
     return [_curve(run, user, colour, metric, is_named=user in ends) for user, colour in users]
 
 
-def _group_chart(run: Run, curves: Sequence[Curve], metric: str, *, floor: float, panels: int) -> str:
+def _group_chart(run: Run, curves: Sequence[Curve], metric: str, floor: float, panels: int) -> str:
     return line_chart(
         curves,
         title=f"{metric_name(metric)} against clicks by clicking group, {run.label}",

@@ -6,8 +6,9 @@ No formatting here. Source: RClicks, section 5 and appendix D.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from segarena.systems.clicks.measures.user_groups import (
     group_statistics,
     group_stds,
 )
-from segarena.systems.clicks.page.runs import GroupValues, first_values, group_values, roles_of
+from segarena.systems.clicks.page.runs import GroupValues, first_values, group_values, keys_of_all, roles_of
 
 PUBLISHED_EPSILON = 1e-9
 """What the published code adds to the mean in the noise-to-signal ratio of real people."""
@@ -121,20 +122,26 @@ def group_rows(runs: Sequence[Run]) -> tuple[GroupRow, ...]:
     kinds = ("noc", "nof", "auc")
     shown = [s for s in runs[0].summary if s.kind in kinds]
     chosen = sorted(shown, key=lambda s: (kinds.index(s.kind), s.threshold))
-    return tuple(_group_row(place, run, s) for s in chosen for place, run in enumerate(runs))
+    rows: list[GroupRow] = []
+    for statistic in chosen:
+        rows += [_group_row(place, run, statistic) for place, run in enumerate(runs)]
+    return tuple(rows)
 
 
 def first_rows(runs: Sequence[Run]) -> tuple[FirstRow, ...]:
     """Return a row per run and kind of user, of the instances that all kinds of users of the run have."""
-    return tuple(row for place, run in enumerate(runs) for row in _first_rows_of(place, run))
+    rows: list[FirstRow] = []
+    for place, run in enumerate(runs):
+        rows += _first_rows_of(place, run)
+    return tuple(rows)
 
 
 def hardness_of(runs: Sequence[Run]) -> tuple[Hardness, ...]:
     """Return the hardness of each dataset's instances."""
-    places: dict[str, list[int]] = {}
+    found: dict[str, dict[int, Run]] = {}
     for place, run in enumerate(runs):
-        places.setdefault(run.data, []).append(place)
-    return tuple(_hardness(data, [runs[p] for p in found], found) for data, found in places.items())
+        found.setdefault(run.data, {})[place] = run
+    return tuple(_hardness(data, list(own.values()), list(own)) for data, own in found.items())
 
 
 def correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
@@ -143,17 +150,25 @@ def correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
     if len({run.segmenter for run in runs}) >= LEAST_SEGMENTERS:
         for run in runs:
             by_dataset.setdefault(run.data, {})[run.segmenter] = measures_of(run)
-    tables = [
-        {segmenter: found for segmenter, found in table.items() if all(map(math.isfinite, found.values()))}
-        for table in by_dataset.values()
-    ]
-    segmenters = [name for name in (tables[0] if tables else ()) if all(name in table for table in tables)]
+    tables = list(by_dataset.values())
+    segmenters = [name for name in (tables[0] if tables else ()) if _has_measures(name, tables)]
     if len(segmenters) < LEAST_SEGMENTERS:
         return None, "Correlations need at least three segmenters that have every measure on every dataset given."
-    every = [table[segmenter] for table in tables for segmenter in segmenters]
-    names = [name for name in every[0] if all(name in found for found in every)]
-    columns = [{name: [table[segmenter][name] for segmenter in segmenters] for name in names} for table in tables]
-    return correlation_table(columns), f"{len(segmenters)} segmenters on {count_text(len(tables), 'dataset')}"
+    rows = [[table[segmenter] for segmenter in segmenters] for table in tables]
+    shared = set(rows[0][0]).intersection(*chain(*rows))
+    names = [name for name in rows[0][0] if name in shared]
+
+    def columns(measures: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+        return {name: [one[name] for one in measures] for name in names}
+
+    return correlation_table(
+        list(map(columns, rows))
+    ), f"{len(segmenters)} segmenters on {count_text(len(tables), 'dataset')}"
+
+
+def _has_measures(segmenter: str, tables: Sequence[Mapping[str, Mapping[str, float]]]) -> bool:
+    """Tell whether a segmenter has measures on every dataset, and finite ones."""
+    return all(segmenter in table and all(map(math.isfinite, table[segmenter].values())) for table in tables)
 
 
 def measures_of(run: Run) -> dict[str, float]:
@@ -218,8 +233,8 @@ _CHANGES = ("asb", "agr", "ahh")
 def _first_rows_of(place: int, run: Run) -> list[FirstRow]:
     roles = roles_of(run)
     users = {"base": (roles.base,), "groups": roles.groups, "real": (roles.real,), "sampled": (roles.sampled,)}
-    tables = {who: first_values(run, [u for u in of if u]) for who, of in users.items() if any(of)}
-    keys = [key for key in next(iter(tables.values()), {}) if all(key in table for table in tables.values())]
+    tables = {who: first_values(run, list(filter(None, of))) for who, of in users.items() if any(of)}
+    keys = keys_of_all(list(tables.values()))
     targets = {(d.sample, d.target) for d in run.dialogues if d.target}
     clicked = {(d.sample, d.target) for d in run.dialogues if d.user == roles.real}
     without = len(targets - clicked) if roles.real else 0
@@ -257,9 +272,11 @@ def _hardness(data: str, runs: Sequence[Run], places: Sequence[int]) -> Hardness
     is_real = all(one.real for one in roles)
     users = [[one.real or ""] if is_real else [*one.groups] for one in roles]
     tables = [first_values(run, of) for run, of in zip(runs, users, strict=True)]
-    keys = [key for key in tables[0] if all(key in table for table in tables)]
-    means = np.array([[table[key].mean() for key in keys] for table in tables])
-    stds = np.array([[table[key].std() for key in keys] for table in tables])
+    keys = keys_of_all(tables)
+    means, stds = np.empty((len(tables), len(keys))), np.empty((len(tables), len(keys)))
+    for place, table in enumerate(tables):
+        means[place] = [table[key].mean() for key in keys]
+        stds[place] = [table[key].std() for key in keys]
     return Hardness(
         dataset=data,
         runs=tuple(places),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from segarena.arrays.boxes import bounding_window
 from segarena.reports.axes import px
@@ -108,8 +109,8 @@ def _view(runs: Sequence[Run], key: TargetKey, sample: ImageSample, target: Targ
     """Return a view of the target, of what was predicted instead, and of all first clicks."""
     roles = roles_of(runs[0])
     users = [user for user in (roles.base, *roles.groups, roles.real, roles.sampled) if user]
-    places = [place for user in users for place in first_positions(runs[0], user, key)]
-    return view_of((sample.shape[0], sample.shape[1]), [bounding_window(target.mask > 0)], places)
+    places = chain.from_iterable(first_positions(runs[0], user, key) for user in users)
+    return view_of((sample.shape[0], sample.shape[1]), [bounding_window(target.mask > 0)], list(places))
 
 
 def _click_panels(scene: _Scene, run: Run, key: TargetKey) -> list[_Panel]:
@@ -123,11 +124,10 @@ def _click_panels(scene: _Scene, run: Run, key: TargetKey) -> list[_Panel]:
             dots = "".join(_dot(scene.view, place, "person") for place in places)
             name = WHO[who].partition(" from ")[0]
             panels.append(_Panel(name=name, number=f"{len(places)} clicks", inside=heat + dots))
-    marks = [
-        _dot(scene.view, place, f"person {group_colour(number, len(roles.groups))}")
-        for number, group in enumerate(roles.groups)
-        for place in first_positions(run, group, key)
-    ]
+    marks: list[str] = []
+    for number, group in enumerate(roles.groups):
+        css = f"person {group_colour(number, len(roles.groups))}"
+        marks += [_dot(scene.view, place, css) for place in first_positions(run, group, key)]
     centre = [_cross(scene.view, place) for place in (first_positions(run, roles.base, key)[:1] if roles.base else [])]
     if marks or centre:
         inside = "".join([*marks, *centre])

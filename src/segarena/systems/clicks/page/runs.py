@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,9 +109,10 @@ def group_values(run: Run, statistic: Statistic) -> GroupValues:
     users = (roles.base, *roles.groups)
     tables = [target_values(run, user, statistic) for user in users if user is not None]
     is_whole = roles.base is not None and bool(roles.groups)
-    every = dict.fromkeys(key for table in tables for key in table)
-    keys = tuple(key for key in every if all(key in table for table in tables)) if is_whole else ()
-    values = np.array([[table[key] for table in tables] for key in keys]).reshape(len(keys), len(tables))
+    every = set[TargetKey]().union(*tables)
+    keys = tuple(keys_of_all(tables)) if is_whole else ()
+    columns = ([table[key] for key in keys] for table in tables)
+    values = np.array(list(zip(*columns, strict=True))).reshape(len(keys), len(tables))
     groups = values[:, 1:] if is_whole else np.empty((0, max(2, len(roles.groups))))
     base = values[:, 0] if is_whole else np.empty(0)
     return GroupValues(keys=keys, groups=groups, base=base, left_out=len(every) - len(keys))
@@ -122,16 +125,25 @@ def first_values(run: Run, users: Sequence[str], metric: str = "iou") -> dict[Ta
     as many people, one per user, its repeats averaged. Targets that a user did not finish are left out.
     """
     tables = [_first_by_target(run.finished(user), metric) for user in users]
-    keys = [key for key in tables[0] if all(key in table for table in tables)] if tables else []
+    keys = keys_of_all(tables)
     if len(tables) == 1:
         return {key: np.array(tables[0][key]) for key in keys}
-    return {key: np.array([math.fsum(table[key]) / len(table[key]) for table in tables]) for key in keys}
+    means = [{key: math.fsum(table[key]) / len(table[key]) for key in keys} for table in tables]
+    return {key: np.array([of_user[key] for of_user in means]) for key in keys}
+
+
+def keys_of_all(tables: Sequence[Mapping[TargetKey, Any]]) -> list[TargetKey]:
+    """Return the targets that all tables have, in the order of the first; none without tables."""
+    if not tables:
+        return []
+    shared = set(tables[0]).intersection(*tables[1:])
+    return [key for key in tables[0] if key in shared]
 
 
 def first_positions(run: Run, user: str, key: TargetKey) -> list[tuple[float, float]]:
     """Return the (row, column) of each first click of `user` on a target, repeats and failed dialogues too."""
     first = [dialogue.prompts[0] for dialogue in run.about(*key, user) if dialogue.prompts]
-    return [position for prompts in first for prompt in prompts for position in positions_of(prompt)]
+    return list(chain.from_iterable(map(positions_of, chain(*first))))
 
 
 def mean_first_mask(run: Run, users: Sequence[str], key: TargetKey) -> NDArray[np.float64] | None:

@@ -82,19 +82,22 @@ def robustness_files(runs: Sequence[Run]) -> dict[str, str]:
 
 def hardness_sheet(found: Sequence[Hardness]) -> Sheet:
     """Return a line per dataset and instance, the hardest first, for programs."""
-    rows = tuple(
-        (one.dataset, *one.keys[i], one.who, *(Value(mean=float(x[i])) for x in (one.means, one.stds, one.nsr)))
-        for one in found
-        for i in one.ranking
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for one in found:
+        for i in one.ranking:
+            values = (Value(mean=float(of_all[i])) for of_all in (one.means, one.stds, one.nsr))
+            rows.append((one.dataset, *one.keys[i], one.who, *values))
     numbers = (Column(name, "number") for name in ("mean_iou", "std_iou", "nsr"))
-    return Sheet(name="instances", caption="", head=("dataset", "sample", "target", "clicks_of", *numbers), rows=rows)
+    return Sheet(
+        name="instances", caption="", head=("dataset", "sample", "target", "clicks_of", *numbers), rows=tuple(rows)
+    )
 
 
 def correlations_sheet(matrix: CorrelationTable) -> Sheet:
     """Return the matrix for programs: Spearman below the diagonal, Pearson above it."""
-    values = zip(matrix.names, matrix.values.tolist(), strict=True)
-    rows: list[tuple[Cell, ...]] = [(name, *(Value(mean=value) for value in line)) for name, line in values]
+    rows: list[tuple[Cell, ...]] = []
+    for name, line in zip(matrix.names, matrix.values.tolist(), strict=True):
+        rows.append((name, *(Value(mean=value) for value in line)))
     return Sheet(name="correlations", caption="", head=("measure", *matrix.names), rows=tuple(rows))
 
 
@@ -127,13 +130,13 @@ def robustness_terminal(runs: Sequence[Run]) -> RenderableType:
 def _terminal(sheet: Sheet, is_shown: Sequence[bool]) -> RenderableType:
     """Return some rows of a table under its headings, without the columns in which they say nothing."""
     rows = [row for row, shown in zip(sheet.rows, is_shown, strict=True) if shown]
-    told = [column for column, *cells in zip(sheet.columns, *rows, strict=True) if any(_text(c) != "–" for c in cells)]
+    told = [column for column, *cells in zip(sheet.columns, *rows, strict=True) if any(map(_tells, cells))]
     kept = replace(sheet, rows=tuple(rows)).pick(*(column.key for column in told))
     return sheet_terminal(replace(kept, head=tuple(column.heading for column in told)))
 
 
-def _text(cell: Cell) -> str:
-    return cell.text if isinstance(cell, Value) else str(cell)
+def _tells(cell: Cell) -> bool:
+    return (cell.text if isinstance(cell, Value) else str(cell)) != "–"
 
 
 def _about(run: Run) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from segarena.reports.charts import Curve, line_chart
 
@@ -31,7 +32,7 @@ def training_svg(history: Sequence[Mapping[str, float]]) -> str:
     """
     losses = [_curve(history, "train_loss", "training", 0), _curve(history, "loss", "validation", 1)]
     measures = [_curve(history, "sim", "SIM", 0), _curve(history, "cc", "CC", 1)]
-    highest = max(y for curve in losses for y in curve.y)
+    highest = max(chain.from_iterable(curve.y for curve in losses))
     charts = [
         line_chart(curves, title=title, x_label="epoch", y_label=title, y_range=y_range, size_px=PANEL_PX)
         for curves, title, y_range in (

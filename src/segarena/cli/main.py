@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from segarena.cli import data, demo, listing, plan, report, run, segment
 from segarena.cli.commands import add_commands
 from segarena.cli.options import TakesOptionsOfBenchmark
+from segarena.files import limits
 from segarena.version import __version__
 
 app = typer.Typer(
@@ -36,11 +38,25 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _raise_limit(pixels: int | None) -> None:
+    if pixels is not None:
+        os.environ[limits.VARIABLE] = str(pixels)  # worker processes inherit it
+
+
 @app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    max_pixels: Annotated[
+        int | None,
+        typer.Option(
+            "--max-pixels",
+            min=1,
+            callback=_raise_limit,
+            help=f"Pixels that one picture may have; larger files are refused unread. [default: {limits.DEFAULT}]",
+        ),
+    ] = None,
 ) -> None:
     """Judge promptable segmentation the way people use it."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from segarena.datasets.encodings import DecodedMask, to_targets
 from segarena.datasets.listing import Files, ListedDataset, existing_folder
 from segarena.errors import DatasetMissing, InvalidMask, PluginInvalid
+from segarena.files.arrays import read_arrays
 from segarena.files.images import check_same_shape, read_image
 from segarena.files.matlab import read_matlab
 from segarena.registry import dataset
@@ -20,6 +20,7 @@ from segarena.roles import Finding
 from segarena.samples import ImageSample, Mask
 
 SPLITS = {"train": 200, "val": 100, "test": 200}
+MOST_LABELS = 65535
 LAYOUT = "PATH/images/SPLIT/ID.jpg with PATH/human/SPLIT/ID.npz (compact) or PATH/groundTruth/SPLIT/ID.mat (original)"
 
 
@@ -115,19 +116,11 @@ def read_compact(path: Path) -> list[NDArray[np.int32]]:
     Raises:
         InvalidMask: missing, damaged, or without `labels` (annotators, H, W).
     """
-    try:
-        # An open file: numpy leaves it open when it is given a name and the archive is cut off.
-        with path.open("rb") as file, np.load(file) as archive:
-            labels = np.asarray(archive["labels"]).astype(np.int32)
-    except FileNotFoundError as error:
-        raise InvalidMask(f"{path}: expected a segmentation file here, got none; restore it") from error
-    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        raise InvalidMask(f"{path}: expected an archive with 'labels', got: {error}; copy it again") from error
-    if labels.ndim != 3 or not labels.size:
-        raise InvalidMask(
-            f"{path}: expected labels of annotators x rows x columns, got shape {labels.shape}; copy it again"
-        )
-    return list(labels)
+    labels = read_arrays(path, ["labels"]).get("labels")
+    if labels is None or labels.ndim != 3 or not labels.size:
+        came = "no 'labels'" if labels is None else f"shape {labels.shape}"
+        raise InvalidMask(f"{path}: expected 'labels' of annotators x rows x columns, got {came}; copy it again")
+    return [as_labels(one, path) for one in labels]
 
 
 def read_original(path: Path) -> list[NDArray[np.int32]]:
@@ -139,7 +132,7 @@ def read_original(path: Path) -> list[NDArray[np.int32]]:
     truth = read_matlab(path, "groundTruth").ravel()
     try:
         annotators: list[Any] = [cell[0, 0] for cell in truth]
-        segmentations = [np.asarray(annotator["Segmentation"]).astype(np.int32) for annotator in annotators]
+        segmentations = [as_labels(np.asarray(annotator["Segmentation"]), path) for annotator in annotators]
     except (IndexError, KeyError, ValueError, TypeError) as error:
         raise InvalidMask(
             f"{path}: expected groundTruth{{k}}.Segmentation, got other fields; download it again"
@@ -149,6 +142,19 @@ def read_original(path: Path) -> list[NDArray[np.int32]]:
             f"{path}: expected one segmentation of rows x columns per annotator, got none; download it again"
         )
     return segmentations
+
+
+def as_labels(labels: NDArray[Any], path: Path) -> NDArray[np.int32]:
+    """Return numbers of regions as int32.
+
+    Raises:
+        InvalidMask: there are negative ones, other than whole numbers, or larger ones than there are pixels.
+    """
+    if labels.dtype.kind not in "biuf" or (
+        labels.size and not (0 <= labels.min() <= labels.max() <= max(labels.size, MOST_LABELS))
+    ):
+        raise InvalidMask(f"{path}: expected regions numbered from 0 on, got other numbers; copy it again")
+    return labels.astype(np.int32)
 
 
 def median_annotator(segmentations: list[NDArray[np.int32]]) -> int:

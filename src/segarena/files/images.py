@@ -7,7 +7,10 @@ thresholded or resized here.
 from __future__ import annotations
 
 import struct
+import warnings
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask
+from segarena.files.limits import check_pixels, most_pixels
 
 IMAGE_SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 """Files with other endings are not taken for images or masks."""
@@ -24,8 +28,24 @@ LOSSY_SUFFIXES = frozenset({".jpeg", ".jpg"})
 
 _EIGHT_BIT_MODES = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr"})
 # What pillow's decoders are seen to raise on damaged files, besides its own errors (which are OSErrors).
-_DAMAGE = (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, struct.error, zlib.error)
-_BOMB = (Image.DecompressionBombError, Image.DecompressionBombWarning)
+_DAMAGE = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    AttributeError,
+    MemoryError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+)
+
+
+_ORIENTATION = 0x0112
+_TURNED = (5, 6, 7, 8)
 
 
 class _Decoded(NamedTuple):
@@ -108,6 +128,17 @@ def read_colours(path: Path) -> NDArray[np.uint8]:
     return np.array(image.convert("RGB"), dtype=np.uint8)
 
 
+def read_size(path: Path, *, error: type[InvalidInput] = InvalidImage) -> tuple[int, int]:
+    """Return the (H, W) of an image file upright, from its header alone.
+
+    Raises:
+        InvalidImage: or `error`: missing, damaged, or with more pixels than `files.limits` allows.
+    """
+    with _opened(path, error) as image:
+        is_turned = image.getexif().get(_ORIENTATION) in _TURNED
+        return (image.width, image.height) if is_turned else (image.height, image.width)
+
+
 def check_same_shape(mask: NDArray[Any], path: Path, image: NDArray[np.uint8], image_path: Path) -> None:
     """Raise unless a mask has the rows and columns of its image.
 
@@ -130,22 +161,34 @@ def check_same_shape(mask: NDArray[Any], path: Path, image: NDArray[np.uint8], i
 
 
 def _decode(path: Path, error: type[InvalidInput]) -> _Decoded:
+    with _opened(path, error) as image:
+        frames = int(getattr(image, "n_frames", 1))
+        # Phones write MPO: a photograph followed by previews of it.
+        if frames > 1 and image.format != "MPO":
+            raise error(f"{path}: expected one image, got a file of {frames} frames; save one frame per file")
+        has_16_bits = ";16" in str(getattr(image, "tile", ""))
+        image.load()
+        return _Decoded(ImageOps.exif_transpose(image), has_16_bits)
+
+
+@contextmanager
+def _opened(path: Path, error: type[InvalidInput]) -> Generator[Image.Image]:
+    """Give an image whose header was read and whose size is allowed; what is raised meanwhile becomes `error`."""
+    # Ours is the limit that counts: Pillow's is a warning, and an error only at twice as much.
+    Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, most_pixels())
     try:
-        with Image.open(path) as image:
-            frames = int(getattr(image, "n_frames", 1))
-            # Phones write MPO: a photograph followed by previews of it.
-            if frames > 1 and image.format != "MPO":
-                raise error(f"{path}: expected one image, got a file of {frames} frames; save one frame per file")
-            has_16_bits = ";16" in str(image.tile)
-            image.load()
-            return _Decoded(ImageOps.exif_transpose(image), has_16_bits)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            opened = Image.open(path)
+        with opened as image:
+            check_pixels(image.width * image.height, path, error=error)
+            yield image
     except InvalidInput:
         raise
     except FileNotFoundError as cause:
         raise error(f"{path}: expected an image file here, got none; restore it or leave the sample out") from cause
-    except _BOMB as cause:
-        limit = f"{Image.MAX_IMAGE_PIXELS or 0:,}"
-        raise error(f"{path}: more pixels than is safe to decode (about {limit}); scale it down. {cause}") from cause
+    except Image.DecompressionBombError as cause:
+        raise error(f"{path}: expected at most {most_pixels():,} pixels; scale it down. {cause}") from cause
     except _DAMAGE as cause:
         came = str(cause).replace(str(path), "the file") or type(cause).__name__
         raise error(f"{path}: expected a readable image file, got: {came}; copy or export it again") from cause

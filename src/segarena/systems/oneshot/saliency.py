@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.saliency import SaliencyMap, boundary_contrast, spectral_residual
-from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
+from segarena.errors import DatasetMissing, InvalidImage, InvalidInput, SampleInvalid
+from segarena.files.arrays import read_arrays
+from segarena.files.images import read_size
+from segarena.files.within import within
 from segarena.registry import find
 from segarena.samples import ImageSample, as_image
 
@@ -58,7 +61,7 @@ def saliency_from(written: str) -> Saliency:
 
 def _read(folder: Path, sample_id: str) -> NDArray[Any]:
     for suffix in _SUFFIXES:
-        file = folder / f"{sample_id}{suffix}"
+        file = within(folder, f"{sample_id}{suffix}")
         if file.is_file():
             return _numbers(file)
     raise DatasetMissing(
@@ -68,7 +71,11 @@ def _read(folder: Path, sample_id: str) -> NDArray[Any]:
 
 def _numbers(file: Path) -> NDArray[Any]:
     if file.suffix == ".npy":
-        return np.asarray(np.load(file, allow_pickle=False))
+        return next(iter(read_arrays(file).values()), np.zeros(0))
+    try:
+        read_size(file)
+    except InvalidImage as error:
+        raise SampleInvalid(f"{file}: expected a picture, got something else; make the map again") from error
     values = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH)
     if values is None:
         raise SampleInvalid(f"{file}: expected a picture, got something else; make the map again")

@@ -16,8 +16,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
+from segarena.errors import DatasetMissing, InvalidImage, InvalidInput, SampleInvalid
 from segarena.files.hashes import fingerprint
+from segarena.files.images import read_size
+from segarena.files.within import within
 from segarena.samples import Mask
 from segarena.systems.clicks.models.maps import ClickType, error_mask
 
@@ -177,15 +179,19 @@ def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> 
 
     Raises:
         DatasetMissing: there is no `<full_stem>.png` in the folder.
+        DatasetError: the name leads out of the folder.
         SampleInvalid: it cannot be read, or has another size.
     """
-    path = folder / f"{full_stem}.png"
+    path = within(folder, f"{full_stem}.png")
     if not path.is_file():
         raise DatasetMissing(f"there is no previous mask {path}")
-    pixels = cv2.imread(str(path), cv2.IMREAD_COLOR)
+    try:
+        size = read_size(path)
+    except InvalidImage as error:
+        raise SampleInvalid(f"previous mask {path}: expected an image of {shape}, got not an image: {error}") from error
+    pixels = cv2.imread(str(path), cv2.IMREAD_COLOR) if size in (shape, shape[::-1]) else None
     if pixels is None or pixels.shape[:2] != shape:
-        came = "not an image" if pixels is None else f"{pixels.shape[:2]}"
-        raise SampleInvalid(f"previous mask {path}: expected an image of {shape}, got {came}")
+        raise SampleInvalid(f"previous mask {path}: expected an image of {shape}, got {size}")
     return pixels[:, :, 2].astype(np.float32) / np.float32(255)
 
 

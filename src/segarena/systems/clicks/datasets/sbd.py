@@ -14,6 +14,7 @@ from segarena.datasets.listing import CheckTally, Files, ListedDataset, existing
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import check_same_shape, read_image
 from segarena.files.matlab import read_matlab
+from segarena.files.within import within
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import ImageSample
@@ -57,7 +58,7 @@ class Sbd(ListedDataset[ImageSample]):
         names = [line.strip() for line in listing.read_text(encoding="utf-8").splitlines() if line.strip()]
         if not names:
             raise DatasetMissing(f"{listing}: expected one image name per line, found an empty file; download it again")
-        files = {name: (images / f"{name}.jpg", instances / f"{name}.mat") for name in names}
+        files = {name: (within(images, f"{name}.jpg"), within(instances, f"{name}.mat")) for name in names}
         super().__init__(f"SBD-{split}", files, {"split": split, "void": VOID})
 
     def _read(self, sample_id: str, files: Files) -> ImageSample:

@@ -20,6 +20,7 @@ from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetError, InvalidInput, PluginInvalid, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.files.images import read_values
+from segarena.files.within import within
 from segarena.registry import build, find
 from segarena.samples import ImageSample, Mask, Support
 from segarena.systems.oneshot.building.cache import Measure, Row
@@ -187,7 +188,7 @@ def _from_folder(folder: Path, source: ImageSource) -> Measure:
     def measure(label: str, image: str) -> Row:
         target = source.mask(label, image)
         for name in (image, image.rpartition("/")[2]):
-            file = folder / label / f"{name}.png"
+            file = within(folder, f"{label}/{name}.png")
             if file.is_file():
                 return {"difficulty": iou(binary(read_values(file), file), target)}
         return {"difficulty": None}

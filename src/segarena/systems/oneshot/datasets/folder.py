@@ -9,6 +9,7 @@ from pathlib import Path
 from segarena.datasets.listing import existing_folder
 from segarena.errors import DatasetError, DatasetMissing
 from segarena.files.images import IMAGE_SUFFIXES, list_files
+from segarena.files.within import within
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
 from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
@@ -83,11 +84,11 @@ def folder_source(root: Path) -> FileSource:
 
 
 def _image_file(folder: Path, images: Mapping[str, Path], image: str) -> Path:
-    return images.get(image, folder / f"{image}.jpg")
+    return images.get(image) or within(folder, f"{image}.jpg")
 
 
 def _mask_file(folder: Path, files: Mapping[Item, Path], label: str, image: str) -> Path:
-    return files.get((label, image), folder / label / f"{image.rpartition('/')[2]}.png")
+    return files.get((label, image)) or within(folder, f"{label}/{image.rpartition('/')[2]}.png")
 
 
 def _by_name(folder: Path) -> dict[str, Path]:

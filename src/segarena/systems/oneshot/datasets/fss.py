@@ -9,6 +9,7 @@ from pathlib import Path
 
 from segarena.datasets.listing import existing_folder
 from segarena.errors import DatasetMissing
+from segarena.files.within import within
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
 from segarena.systems.oneshot.pairs.paired import CrossClass, PairedImages
@@ -76,7 +77,7 @@ def fss_source(root: Path) -> FileSource:
 
 def _image_file(root: Path, folders: Mapping[str, Path], image: str) -> Path:
     label, _, number = image.rpartition("/")
-    return folders.get(label, root / label) / f"{number}.jpg"
+    return within(folders.get(label) or within(root, label or "-"), f"{number}.jpg")
 
 
 def _mask_file(root: Path, folders: Mapping[str, Path], label: str, image: str) -> Path:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from segarena.datasets.listing import existing_folder
 from segarena.errors import DatasetMissing
+from segarena.files.within import within
 from segarena.registry import dataset
 from segarena.systems.oneshot.pairs.drawing import listed_or_drawn
 from segarena.systems.oneshot.pairs.folds import PASCAL_CLASSES, fold_of
@@ -109,7 +110,7 @@ def pascal_source(root: Path, masks: Masks = "auto") -> FileSource:
 
 
 def _in_parts(folder: Path, label: str, image: str) -> Path:
-    files = [folder / part / label / f"{image}.png" for part in _PARTS]
+    files = [within(folder, f"{part}/{label}/{image}.png") for part in _PARTS]
     return next((file for file in files if file.is_file()), files[-1])
 
 

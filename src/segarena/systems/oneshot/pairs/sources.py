@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.images import read_image, read_values
+from segarena.files.within import within
 from segarena.samples import Mask
 
 Item: TypeAlias = tuple[str, str]
@@ -136,18 +137,18 @@ def binary(values: NDArray[np.int32], file: Path) -> Mask:
 
 def image_in(folder: Path, image: str) -> Path:
     """Return the JPEG of an image in a folder."""
-    return folder / f"{image}.jpg"
+    return within(folder, f"{image}.jpg")
 
 
 def map_in(folder: Path, label: str, image: str) -> Path:
     """Return the label map of an image, the same for all classes."""
     del label
-    return folder / f"{image}.png"
+    return within(folder, f"{image}.png")
 
 
 def merged_in(folder: Path, label: str, image: str) -> Path:
     """Return the mask called CLASS_IMAGE.png."""
-    return folder / f"{label}_{image}.png"
+    return within(folder, f"{label}_{image}.png")
 
 
 def label_items(folder: Path, classes: Iterable[int]) -> Iterable[Item]:

@@ -17,6 +17,7 @@ import polars as pl
 from segarena.comparison import Comparison
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, InvalidMask
 from segarena.files.images import read_values
+from segarena.files.within import within
 from segarena.samples import ImageSample, Target
 from segarena.systems.oneshot.measures.void import Void
 from segarena.systems.oneshot.pairs.table import COLUMNS as PAIR_COLUMNS
@@ -136,8 +137,8 @@ def counts_of_masks(folder: str | Path, dataset: Pairs) -> Counted:
     for sample_id in dataset.sample_ids:
         sample = dataset.load(sample_id)
         for target in sample.targets:
-            short = root / f"{target.id.rpartition('/')[2]}.png"
-            file = short if is_one and short.is_file() else root / f"{target.id}.png"
+            short = within(root, f"{target.id.rpartition('/')[2]}.png")
+            file = short if is_one and short.is_file() else within(root, f"{target.id}.png")
             try:
                 rows.append({**_attributes_of(target), **_count(file, target)})
             except InvalidMask as error:

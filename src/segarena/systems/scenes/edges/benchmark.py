@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from segarena.arrays.label_edges import label_edges
 from segarena.arrays.thinning import thin
 from segarena.errors import DatasetMissing, InvalidMask
-from segarena.files.matlab import read_matlab
+from segarena.files.arrays import read_arrays
+from segarena.files.images import read_size
+from segarena.files.matlab import list_matlab, read_matlab
 from segarena.samples import Shape
 from segarena.systems.scenes.edges.counting import (
     EdgeCounts,
@@ -168,30 +170,21 @@ def read_detection(path: Path) -> NDArray[Any] | list[NDArray[Any]]:
         InvalidMask: missing, damaged, or with neither in it.
     """
     if path.suffix == ".png":
+        read_size(path, error=InvalidMask)
         pixels = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
         if pixels is None or pixels.ndim != 2:
             raise InvalidMask(f"{path}: expected a grey PNG of 8 or 16 bits, got another or a damaged one")
         return pixels
     if path.suffix == ".mat":
         return _of_matlab(path)
-    try:
-        with path.open("rb") as file:
-            loaded = np.load(file)
-            if isinstance(loaded, np.ndarray):
-                return loaded
-            return list(loaded["segs"]) if "segs" in loaded else loaded[loaded.files[0]]
-    except (OSError, ValueError, KeyError, IndexError, EOFError) as error:
-        raise InvalidMask(f"{path}: expected an array, or `segs` (T, H, W), got: {error}") from error
+    arrays = read_arrays(path)
+    if not arrays:
+        raise InvalidMask(f"{path}: expected an array, or `segs` (T, H, W), got an empty file; copy it again")
+    return list(arrays["segs"]) if "segs" in arrays else next(iter(arrays.values()))
 
 
 def _of_matlab(path: Path) -> NDArray[Any] | list[NDArray[Any]]:
-    from scipy.io import whosmat
-    from scipy.io.matlab import MatReadError
-
-    try:
-        names = [name for name, _, _ in whosmat(path)]
-    except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
-        raise InvalidMask(f"{path}: expected a readable MATLAB file, got: {error}") from error
+    names = list_matlab(path)
     if "segs" in names:
         return [np.asarray(one).astype(np.int64) for one in read_matlab(path, "segs").ravel()]
     name = next((name for name in _SOFT_NAMES if name in names), None)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, SegarenaError
+from segarena.files.within import within
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.ann import read_ann
 from segarena.systems.scenes.files.coco import read_coco, write_coco
@@ -184,7 +185,7 @@ def _read_of_many(path: Path, file_format: str | None, images: Path) -> SceneSet
 def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
     found = file_format or _format_of(path)
     if found == "ann":
-        return read_ann(path, size_of_image=lambda name: _image_size(images / name))
+        return read_ann(path, size_of_image=lambda name: _image_size(within(images, name)))
     readers = {
         "coco-amodal": read_cocoa,
         "coco": read_coco,
@@ -212,7 +213,6 @@ def _format_of(path: Path) -> str:
 
 
 def _image_size(path: Path) -> tuple[int, int]:
-    from segarena.files.images import read_image
+    from segarena.files.images import read_size
 
-    height, width = read_image(path).shape[:2]
-    return int(height), int(width)
+    return read_size(path)

@@ -5,7 +5,6 @@ A source names the images and reads one at a time; it can be sent to another pro
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,8 @@ from numpy.typing import NDArray
 from segarena.arrays.label_edges import thin_label_edges
 from segarena.datasets.bsds500 import read_compact, read_original
 from segarena.errors import DatasetMissing, InvalidMask
+from segarena.files.arrays import read_arrays
+from segarena.files.limits import check_in_file
 from segarena.files.matlab import read_matlab
 from segarena.samples import Mask
 from segarena.systems.scenes.files import read_scenes
@@ -114,12 +115,13 @@ def read_boundaries(path: Path, labels: Sequence[NDArray[Any]]) -> list[Mask]:
 
 
 def _packed(path: Path) -> list[Mask] | None:
+    packed = read_arrays(path, ["boundaries"]).get("boundaries")
+    if packed is None:
+        return None
+    check_in_file(8 * packed.size, path, error=InvalidMask)
     try:
-        with path.open("rb") as file, np.load(file) as archive:
-            if "boundaries" not in archive:
-                return None
-            return list(np.unpackbits(archive["boundaries"], axis=2).astype(np.bool_))
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        return list(np.unpackbits(packed, axis=2).view(np.bool_))
+    except (ValueError, TypeError) as error:
         raise InvalidMask(f"{path}: expected boundaries packed along the rows, got: {error}; copy it again") from error
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from segarena.datasets.listing import existing_folder, some
 from segarena.errors import DatasetMissing, InvalidImage
+from segarena.files.within import within
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VideoSample
@@ -112,7 +113,8 @@ def _listed(lists: Path, subset: str, year: int) -> list[str]:
         path = lists / folder / f"{subset}.txt"
         if path.is_file() and (folder != "480p" or year == 2016):
             lines = [line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-            return sorted({Path(line).parent.name if "/" in line else line for line in lines})
+            names = {Path(line).parent.name if "/" in line else line for line in lines}
+            return sorted(name for name in names if within(lists, name))
     raise DatasetMissing(
         f"{lists / str(year) / subset}.txt: expected the list of the subset, found none; copy it, "
         f"or set subset='all' for every folder, or subset=['bear', ...]; listed are {', '.join(SUBSETS)}"

@@ -10,19 +10,16 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from segarena.datasets.listing import Files, some
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, SampleInvalid
-from segarena.files.images import IMAGE_SUFFIXES, read_image, read_values
+from segarena.files.images import IMAGE_SUFFIXES, read_image, read_size, read_values
 from segarena.samples import Labels
 
 HIGHEST_VALUE = 255
 """Of a mask that becomes labels."""
 
 _CACHED_FRAMES = 8
-_TURNED = (5, 6, 7, 8)
-"""EXIF orientations in which rows are columns."""
 
 
 class FrameFiles(Sequence[NDArray[np.uint8]]):
@@ -95,9 +92,9 @@ def frame_shape(paths: Sequence[Path]) -> tuple[int, int]:
     """
     if not paths:
         raise InvalidImage("expected at least one frame, found none")
-    first = _size(paths[0])
+    first = read_size(paths[0])
     for path in paths[1:]:
-        size = _size(path)
+        size = read_size(path)
         if size != first:
             raise InvalidImage(_other_size(path, size, paths[0], first))
     return first
@@ -154,17 +151,6 @@ def gaps(paths: Sequence[Path]) -> Iterator[str]:
 def _natural(name: str) -> list[tuple[int, int, str]]:
     parts = re.split(r"(\d+)", name)
     return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
-
-
-def _size(path: Path) -> tuple[int, int]:
-    try:
-        with Image.open(path) as image:
-            width, height = image.size
-            is_turned = image.getexif().get(0x0112) in _TURNED
-            return (width, height) if is_turned else (height, width)
-    except Exception:  # Pillow has many kinds of errors; reading the file whole says what is wrong with it
-        height, width = read_image(path).shape[:2]
-        return height, width
 
 
 def _other_size(path: Path, size: Sequence[int], first: Path, expected: Sequence[int]) -> str:

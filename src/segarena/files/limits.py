@@ -1,0 +1,63 @@
+"""How much one file may ask for, held against its header before anything is allocated. One limit, for every format.
+
+A file of a few hundred bytes can claim an image of many gigabytes. What a header claims is counted first: a picture may
+have `most_pixels()` pixels and a file of arrays as many numbers; a volume, or the masks of one annotated image
+together, may have `most_in_file()`.
+`segarena --max-pixels N ...` raises the limit, and so does the environment variable, which worker processes inherit.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from segarena.errors import InvalidInput
+
+VARIABLE = "SEGARENA_MAX_PIXELS"
+DEFAULT = 2**30 // 12
+"""89 million pixels, where Pillow's own warning starts: a quarter of a GiB as RGB."""
+IN_FILE = 8
+"""A volume or the masks of one image may be as large as this many pictures: 716 million voxels, or bytes of masks."""
+
+
+def most_pixels() -> int:
+    """Return how many pixels a picture may have.
+
+    Raises:
+        InvalidInput: the environment variable is not a number above 0.
+    """
+    text = os.environ.get(VARIABLE, "")
+    if not text:
+        return DEFAULT
+    if not text.isascii() or not text.isdecimal() or not int(text):
+        raise InvalidInput(f"{VARIABLE}={text!r}: expected a number of pixels such as {DEFAULT}")
+    return int(text)
+
+
+def most_in_file() -> int:
+    """Return how many voxels a volume may have, or pixels the masks of one image together."""
+    return IN_FILE * most_pixels()
+
+
+def check_pixels(
+    claimed: int, path: Path | str, *, error: type[Exception] = InvalidInput, most: int | None = None
+) -> None:
+    """Raise unless a picture may have as many pixels as its header claims.
+
+    Args:
+        claimed: pixels, from the header.
+        path: of the file, or what else names it.
+        error: the type to raise.
+        most: how many there may be; None takes `most_pixels()`.
+    """
+    limit = most_pixels() if most is None else most
+    if claimed > limit:
+        raise error(
+            f"{path}: expected at most {limit:,} pixels, its header promises {claimed:,}; scale it down or crop it, or "
+            f"raise the limit with segarena --max-pixels or {VARIABLE}"
+        )
+
+
+def check_in_file(claimed: int, path: Path | str, *, error: type[Exception] = InvalidInput) -> None:
+    """Raise unless a volume, or the masks of one image, may be as large as is claimed; see `check_pixels`."""
+    check_pixels(claimed, path, error=error, most=most_in_file())

@@ -19,7 +19,7 @@ MAX_VOXELS = 2**31
 
 # Deflate, which all these formats use, makes at most 1032 bytes of one.
 _MOST_DEFLATED = 1032
-_DETACHED = frozenset({".mhd"})
+_OWN_PAGES = Path("/proc/self/statm")
 _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -35,6 +35,7 @@ class VolumeHeader:
         groups: how many numbers a voxel has: 1, or the groups of a MITK multi-label file.
         names: of each group, the names of its labels by number; empty where the file has none.
         is_scaled: whether the stored numbers are turned into float32 by a factor in the header.
+        data: the file that holds the numbers, where it is another one.
         is_placed: False when a NIfTI file has neither sform nor qform, so that its axes are a guess.
     """
 
@@ -45,6 +46,7 @@ class VolumeHeader:
     names: tuple[Mapping[int, str], ...] = field(default=())
     is_scaled: bool = False
     is_placed: bool = True
+    data: Path | None = None
 
     @property
     def voxels(self) -> int:
@@ -97,8 +99,8 @@ def check_size(header: VolumeHeader, *, max_voxels: int = MAX_VOXELS) -> None:
             f"{path}: expected at most {max_voxels:,} voxels, the header promises {values:,} "
             f"(shape {header.grid.shape}); crop it or raise max_voxels"
         )
-    in_file = path.stat().st_size
-    if path.suffix.lower() not in _DETACHED and promised > _MOST_DEFLATED * in_file:
+    in_file = (header.data or path).stat().st_size
+    if promised > _MOST_DEFLATED * in_file:
         raise InvalidImage(
             f"{path}: the header promises {promised:,} bytes, more than a file of {in_file:,} bytes can hold; "
             "it is damaged, copy or export it again"
@@ -112,9 +114,21 @@ def check_size(header: VolumeHeader, *, max_voxels: int = MAX_VOXELS) -> None:
 
 
 def available_bytes() -> int | None:
-    """Return how much memory can still be used, within this container's limit; None where nobody tells."""
-    found = [free for free in (_machine_bytes(), _container_bytes()) if free is not None]
+    """Return how much memory this process and its container may still use; None where nobody tells."""
+    found = [free for free in (_machine_bytes(), _container_bytes(), _process_bytes()) if free is not None]
     return min(found, default=None)
+
+
+def _process_bytes() -> int | None:
+    """Return what is left of this process's own limit (`ulimit -v`)."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        used = int(_OWN_PAGES.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
+        return None
+    return None if limit == resource.RLIM_INFINITY else max(0, limit - used)
 
 
 def _machine_bytes() -> int | None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from segarena.arrays.orientation import Affine, Grid
 from segarena.errors import InvalidImage, MissingExtra
 from segarena.systems.volumes.files.header import VolumeHeader, grid_of
+from segarena.systems.volumes.files.itk_header import check_itk_header
 
 LABEL_GROUPS = "org.mitk.multilabel.segmentation.labelgroups"
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
@@ -28,6 +29,7 @@ def read_itk_header(path: Path, slice_axis: str) -> VolumeHeader:
     Raises:
         InvalidImage: unreadable, not three axes, an impossible spacing or affine, or no real numbers.
     """
+    data = check_itk_header(path)
     reader = _reader(path)
     try:
         reader.ReadImageInformation()
@@ -39,6 +41,7 @@ def read_itk_header(path: Path, slice_axis: str) -> VolumeHeader:
     grid = grid_of(path, tuple(reader.GetSize()), _affine(reader), slice_axis)
     return VolumeHeader(
         path=path,
+        data=data,
         grid=grid,
         dtype=_dtype(reader, path),
         groups=reader.GetNumberOfComponents(),

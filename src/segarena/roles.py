@@ -158,8 +158,7 @@ class Benchmark:
 
     Attributes:
         name: as registered.
-        users: who takes part; records call a user by the specification's name. This and what follows may be given as
-            text: "NAME=PLUGIN" or "PLUGIN".
+        users: who takes part; records call a user by the specification's name. Plug-ins may be given as text.
         metrics: what is measured after each round.
         rounds: how many rounds a dialogue has at most.
         summary: what the report's first table shows.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from itertools import chain
 from typing import Any, TypeAlias
 
+from segarena.records.configuration import Counts
 from segarena.reports.naming import short_name
 from segarena.reports.pages import Page, broken_pages
 from segarena.reports.reading import Run
@@ -54,7 +54,6 @@ def facts_of(own: Page) -> Facts:
 def run_facts(run: Run) -> Facts:
     """Return how a run was made."""
     config = run.config
-    counts = {} if config.counts is None else asdict(config.counts)
     return [
         ("Segmenter", str(config.segmenter.spec)),
         ("Dataset", str(config.dataset.spec)),
@@ -64,8 +63,22 @@ def run_facts(run: Run) -> Facts:
         ("Repeats, seed", f"{config.repeats}, {config.seed}"),
         ("Made", f"{config.created} with segarena {config.version}"),
         ("Environment", ", ".join(f"{key} {value}" for key, value in config.environment.items())),
-        ("Counts", ", ".join(f"{value} {key}" for key, value in counts.items())),
+        ("Counts", "" if config.counts is None else _counts_text(config.counts)),
     ]
+
+
+def _counts_text(counts: Counts) -> str:
+    """Return what a run came to; encodings read from a cache only where there were any."""
+    parts = [
+        count_text(counts.samples, "sample"),
+        count_text(counts.targets, "target"),
+        count_text(counts.rounds, "round"),
+        count_text(counts.encodes, "encoder pass", "encoder passes"),
+        count_text(counts.failures, "failure"),
+    ]
+    if counts.encodes_from_cache:
+        parts.insert(4, f"{count_text(counts.encodes_from_cache, 'encoding')} read from the cache")
+    return ", ".join(parts)
 
 
 def _rules_text(own: Page, run: Run) -> str:

@@ -77,9 +77,9 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
 
 
-def count_text(count: int, noun: str) -> str:
-    """Return "1 target", "2 targets"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """Return "1 target", "2 targets", or the plural given where "s" does not make it."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def protocol_text(run: Run) -> str:

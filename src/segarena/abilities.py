@@ -33,6 +33,13 @@ class KnowsSamples(Protocol):
 
 
 @runtime_checkable
+class SeesTruth(Protocol):
+    """Of a segmenter: True for a control that looks at the truth on purpose; others get samples without targets."""
+
+    sees_truth: bool
+
+
+@runtime_checkable
 class PacksEncodings(Protocol):
     """Of a segmenter whose encodings can be kept by `--cache`, without loss.
 
@@ -143,6 +150,7 @@ class SegmenterAbilities:
 
     prompt_kinds: frozenset[str] | None
     sample_kinds: frozenset[str]
+    sees_truth: bool
     packing: PacksEncodings | None
     fingerprint: str | None
     device: str
@@ -179,6 +187,7 @@ def abilities_of_segmenter(segmenter: object) -> SegmenterAbilities:
     return SegmenterAbilities(
         prompt_kinds=prompt_kinds(segmenter),
         sample_kinds=frozenset(segmenter.sample_kinds) if isinstance(segmenter, KnowsSamples) else IMAGES,
+        sees_truth=isinstance(segmenter, SeesTruth) and segmenter.sees_truth is True,
         packing=_packing(segmenter),
         fingerprint=segmenter.fingerprint if isinstance(segmenter, HasFingerprint) else None,
         device=str(segmenter.device) if isinstance(segmenter, HasDevice) else "cpu",

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from segarena.arrays.boxes import Window, bounding_window, join_windows
+from segarena.borders import freeze, read_only
 from segarena.errors import InvalidMask
 from segarena.samples import Mask, Target, as_mask
 
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 
 class Memory:
-    """Values computed the first time they are asked for."""
+    """Values computed the first time they are asked for; arrays among them are read-only, as others read them too."""
 
     def __init__(self) -> None:
         self._values: dict[Hashable, Any] = {}
@@ -29,7 +30,9 @@ class Memory:
     def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the value kept under `key`, computing it the first time it is asked for."""
         if key not in self._values:
-            self._values[key] = compute()
+            value = compute()
+            freeze(value)
+            self._values[key] = value
         return self._values[key]
 
 
@@ -51,7 +54,7 @@ class Reference:
     def __init__(self, mask: Any, ignore: Any = None, spacing_mm: tuple[float, ...] | None = None) -> None:
         self.spacing_mm = spacing_mm
         self.ignore: Mask | None = None if ignore is None else as_mask(ignore, np.shape(mask), name="ignore")
-        self.given: Mask = as_mask(mask, name="target")
+        self.given: Mask = read_only(as_mask(mask, name="target"))
         self.mask: Mask = _judged(self.given, self.ignore)
         self._memory = Memory()
 
@@ -97,7 +100,7 @@ class Comparison:
         if prediction.shape != reference.shape:
             raise InvalidMask(f"prediction has shape {prediction.shape}, the target {reference.shape}")
         self.reference = reference
-        self.given = prediction
+        self.given = read_only(prediction)
         self._memory = Memory()
 
     @classmethod
@@ -180,12 +183,12 @@ class Comparison:
     @cached_property
     def missing(self) -> Mask:
         """False negatives, on `window` only."""
-        return np.greater(self.target[self.window], self.prediction[self.window])
+        return read_only(np.greater(self.target[self.window], self.prediction[self.window]))
 
     @cached_property
     def surplus(self) -> Mask:
         """False positives, on `window` only."""
-        return np.greater(self.prediction[self.window], self.target[self.window])
+        return read_only(np.greater(self.prediction[self.window], self.target[self.window]))
 
     def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the value kept under `key` for this prediction, computing it the first time it is asked for.
@@ -198,4 +201,4 @@ class Comparison:
 
 def _judged(mask: Mask, ignore: Mask | None) -> Mask:
     """Return `mask` without ignored pixels; on bool masks a > b is a & ~b in one pass instead of two."""
-    return mask if ignore is None else np.greater(mask, ignore)
+    return read_only(mask if ignore is None else np.greater(mask, ignore))

@@ -117,12 +117,15 @@ def as_prediction(answer: Any, shape: Shape, *, objects: int = 1, name: str = "p
     Raises:
         PredictionInvalid: wrong shape or dtype, NaN, or other values.
     """
-    prediction = answer if isinstance(answer, Prediction) else Prediction(mask=np.asarray(answer))
-    mask = np.asarray(prediction.mask)
+    prediction = answer if isinstance(answer, Prediction) else Prediction(mask=answer)
+    try:
+        mask = np.asarray(prediction.mask)
+    except Exception as error:
+        raise PredictionInvalid(f"{name}: {type(prediction.mask).__name__} is no mask: {error}") from error
     if mask.shape != tuple(shape):
         raise PredictionInvalid(f"{name}: expected a mask of shape {tuple(shape)}, got {mask.shape}")
     if mask.dtype == np.bool_ or (objects > 1 and mask.dtype == np.uint8):
-        return prediction
+        return prediction if mask is prediction.mask else replace(prediction, mask=mask)
     if mask.dtype.kind == "f" and not np.isfinite(mask).all():
         raise PredictionInvalid(f"{name}: the mask contains NaN or infinity; return a bool mask")
     highest = 255 if objects > 1 else 1

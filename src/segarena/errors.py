@@ -12,6 +12,7 @@
     │   ├── UnknownPlugin         no plug-in of that name; the message says the near ones
     │   ├── PluginInvalid         found, but cannot be built (wrong options, import fails)
     │   ├── NotTrusted            named by a run folder that is only read, and not part of segarena
+    │   ├── SharedChanged         it wrote into what others read
     │   └── MissingExtra          needs an optional part of the installation
     ├── SegmenterError            a segmenter did not answer properly; becomes a record
     │   ├── PredictionInvalid (ValueError) wrong shape, NaN, wrong number of predictions
@@ -78,6 +79,10 @@ class NotTrusted(PluginError):
     """A run folder that is only read names code that is not part of segarena."""
 
 
+class SharedChanged(PluginError):
+    """A plug-in wrote into an array that others read."""
+
+
 class MissingExtra(PluginError):
     """An optional part of the installation is needed and absent."""
 
@@ -91,7 +96,7 @@ class PredictionInvalid(SegmenterError, ValueError):
 
 
 class PredictTimeout(SegmenterError):
-    """A segmenter did not answer within the time limit."""
+    """A role did not answer within the time limit."""
 
 
 class ProtocolViolation(SegarenaError, RuntimeError):

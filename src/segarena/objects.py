@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from segarena.borders import read_only
 from segarena.comparison import Comparison, Memory, Reference
 from segarena.errors import InvalidMask
 from segarena.samples import Labels, Mask, Sample, Target, VolumeSample, as_mask
@@ -33,7 +34,7 @@ class ObjectsReference:
     def __init__(self, labels: Labels, objects: int, ignore: Mask | None = None) -> None:
         if labels.dtype != np.uint8:
             raise InvalidMask(f"expected uint8 labels for several objects, got {labels.dtype}")
-        self.labels = labels
+        self.labels = read_only(labels)
         self.objects = objects
         self.ignore: Mask | None = None if ignore is None else as_mask(ignore, labels.shape, name="ignore")
         self._memory = Memory()
@@ -67,7 +68,7 @@ class ObjectsComparison:
     def __init__(self, prediction: Labels | Mask, reference: ObjectsReference) -> None:
         if prediction.shape != reference.shape:
             raise InvalidMask(f"prediction has shape {prediction.shape}, the target {reference.shape}")
-        self.prediction: Labels = prediction.astype(np.uint8, copy=False)
+        self.prediction: Labels = read_only(prediction.astype(np.uint8, copy=False))
         self.reference = reference
         self._memory = Memory()
 

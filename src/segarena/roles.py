@@ -23,6 +23,9 @@ from segarena.rules import Statistic, TimeBudget
 from segarena.samples import Sample, Target
 from segarena.specs import PluginSpec
 
+MOST_PROMPTS = 10_000
+"""What a user may give in one round, unless the benchmark says otherwise."""
+
 
 @runtime_checkable
 class Segmenter(Protocol):
@@ -165,6 +168,7 @@ class Benchmark:
         dataset: the dataset when none is named.
         stop_at: (column, value): end a dialogue as soon as the value is reached; None goes on.
         budget: what time a dialogue has; an answer that comes later is dropped and ends it. None: no limit.
+        most_prompts: that a user may give in one round; more is a failure of the user.
         protocol: "careful" for the rules a careful reader would want, "published" for the published numbers.
         paper: where the protocol comes from.
         options: whatever else the summary needs to know; printed in reports.
@@ -181,6 +185,7 @@ class Benchmark:
     dataset: PluginSpec = field(default_factory=lambda: PluginSpec("demo"))
     stop_at: tuple[str, float] | None = None
     budget: TimeBudget | None = None
+    most_prompts: int = MOST_PROMPTS
     protocol: str = "careful"
     paper: str = ""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -156,3 +156,144 @@ class OneBadSample:
 class EncodesNothing(Good):
     def encode(self, sample):
         raise TypeError("no samples, please")
+
+
+class CopiesTruth(Good):
+    """Answers with the truth if it gets hold of it."""
+
+    def encode(self, sample):
+        return sample
+
+    def answer(self, sample, dialogue):
+        return sample.targets[0].mask if sample.targets else super().answer(sample, dialogue)
+
+
+class Peeks(CopiesTruth):
+    sees_truth = True
+
+
+class PaintsSample(Good):
+    """Writes into the image; with `force` past the flag."""
+
+    def __init__(self, *, force=False):
+        super().__init__()
+        self.force = force
+
+    def encode(self, sample):
+        writable(sample.image, self.force)[:] = 0
+        return sample
+
+
+class PaintsPrevious(Good):
+    """Goes on painting in the mask of the round before."""
+
+    def __init__(self, *, force=False):
+        super().__init__()
+        self.force = force
+
+    def answer(self, sample, dialogue):
+        if dialogue.previous is None:
+            return super().answer(sample, dialogue)
+        mask = writable(dialogue.previous.mask, self.force)
+        mask[:] = True
+        return mask
+
+
+class OneBuffer(Good):
+    """Has one array for all its answers."""
+
+    def encode(self, sample):
+        return np.zeros((1, *sample.shape), dtype=bool)
+
+    def answer(self, buffer, dialogue):
+        row, column = dialogue.clicks[-1].position
+        buffer[0] = False
+        buffer[0, row, column] = True
+        return buffer[0]
+
+
+class AnswersLists(Good):
+    def answer(self, sample, dialogue):
+        return Prediction(mask=super().answer(sample, dialogue).tolist())
+
+
+class PaintsTarget:
+    """A user who fills the target, so that others find nothing to correct."""
+
+    def __init__(self, *, force=False):
+        self.force = force
+
+    def next(self, turn):
+        writable(turn.target.mask, self.force)[:] = True
+        return [Click((0, 0))]
+
+
+class EndlessUser:
+    def next(self, turn):
+        while True:
+            yield Click((0, 0))
+
+
+class HangingUser:
+    def next(self, turn):
+        time.sleep(1000)
+
+
+class PaintsComparison:
+    """A metric that fills the prediction, so that other metrics see another one."""
+
+    columns = ("painted",)
+
+    def __init__(self, *, force=False):
+        self.force = force
+
+    def __call__(self, comparison):
+        writable(comparison.prediction, self.force)[:] = True
+        return 1.0
+
+
+class HangingMetric:
+    columns = ("never",)
+
+    def __call__(self, comparison):
+        time.sleep(1000)
+
+
+class NamedLikeAKey:
+    columns = ("effort",)
+
+    def __call__(self, comparison):
+        return 0.0
+
+
+class HangingDataset(OneBadSample):
+    name = "hanging"
+
+    def load(self, sample_id):
+        if sample_id == "b":
+            time.sleep(1000)
+        return super().load(sample_id)
+
+
+class SameIds(OneBadSample):
+    sample_ids = ("a", "c", "a")
+
+
+class Exits:
+    def __init__(self):
+        raise SystemExit(0)
+
+
+class ChangesFolder(Good):
+    def __init__(self):
+        super().__init__()
+        os.chdir("/")
+
+
+def writable(array, force):
+    """Return the array; with `force` one that can be written to, whatever its flag says."""
+    if not force or array.flags.writeable:
+        return array
+    pointer, _ = array.__array_interface__["data"]
+    described = {**array.__array_interface__, "data": (pointer, False)}
+    return np.asarray(type("Open", (), {"__array_interface__": described, "kept": array})())

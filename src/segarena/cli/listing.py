@@ -53,7 +53,8 @@ def _takes(factory: Callable[..., Any]) -> str:
     from segarena.abilities import abilities_of_segmenter
 
     found = abilities_of_segmenter(_class_of(factory))
-    return f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
+    takes = f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
+    return takes + "; [bold red]SEES THE TRUTH[/]" * found.sees_truth
 
 
 def _gives(factory: Callable[..., Any]) -> str:

@@ -67,6 +67,10 @@ class Asked:
         typer.Option(help="Folder where encodings of images are kept for other runs, if the segmenter supports it."),
     ] = None
     cache_gb: Annotated[float | None, typer.Option(help="The most that folder may take, in GB. [default: 20]")] = None
+    check_plugins: Annotated[
+        bool | None,
+        typer.Option("--check-plugins", help="Find plug-ins that write into what others read, and name them; slower."),
+    ] = None
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder of the run. If it already holds this run, the run resumes."),

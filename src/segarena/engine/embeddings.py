@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.sizes import bytes_of
+from segarena.borders import without_truth
 from segarena.engine.blobs import BlobFolder, BlobMemory
 from segarena.errors import SegmenterError
 from segarena.files.hashes import sha256, sha256_of_all
@@ -83,6 +84,7 @@ class Encoder:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._segmenter = segmenter
+        self._sees_truth = abilities_of_segmenter(segmenter).sees_truth
         self._key = key
         self._clock = clock
         self._folder = BlobFolder(folder, limit_bytes) if folder is not None and key else None
@@ -124,7 +126,7 @@ class Encoder:
 
     def _make(self, sample: Sample) -> Encoding:
         started = self._clock()
-        value = self._segmenter.encode(sample)
+        value = self._segmenter.encode(sample if self._sees_truth else without_truth(sample))
         return Encoding(value, self._clock() - started)
 
     def _read(self, key: str, folder: BlobFolder) -> dict[str, NDArray[Any]] | None:

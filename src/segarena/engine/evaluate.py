@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from segarena.abilities import abilities_of_segmenter
 from segarena.engine.holding import Held, HoldSamples, hold_samples
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.rows import ENCODED, READ
@@ -52,7 +53,7 @@ def evaluate(
         workers: processes; 0 works in this one. Objects travel to processes by pickling.
         retry_failed: do samples again in which something failed.
         on_progress: called with the state of the run.
-        options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb: see
+        options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb, check_plugins: see
             `segarena.engine.plan.Plan`; and the benchmark's own, like `protocol="published"`.
 
     Raises:
@@ -77,7 +78,7 @@ def run_plan(
     """Hold every session of `plan` that is not on disk yet; see `evaluate`."""
     executor = executor_of(workers)
     cast = plan.cast()
-    folder = open_folder(plan, cast.dataset, out)
+    folder = open_folder(plan, cast.dataset, out, sees_truth=abilities_of_segmenter(cast.segmenter).sees_truth)
     with stoppable(), folder.lock():
         if retry_failed:
             folder.discard(folder.failed())
@@ -97,10 +98,11 @@ def run_plan(
     return folder
 
 
-def open_folder(plan: Plan, dataset: Dataset, out: str | Path | None) -> RunFolder:
+def open_folder(plan: Plan, dataset: Dataset, out: str | Path | None, *, sees_truth: bool = False) -> RunFolder:
     """Start or continue the run folder of `plan`."""
     config = plan.describe(dataset)
     path = Path(out) if out is not None else _default_path(config)
+    config = replace(config, segmenter=replace(config.segmenter, sees_truth=sees_truth))
     config = replace(config, created=_now(), environment=environment(), command=" ".join(sys.argv))
     return RunFolder.create(path, config)
 

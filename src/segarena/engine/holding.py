@@ -88,7 +88,7 @@ def hold_samples(
                 continue
             why = str(outcome.error)
             if isinstance(outcome.error, UnitHung):
-                why = f"the segmenter hung: no answer within {job.plan.time_limit_s:g} s per prediction"
+                why = f"a plug-in hung below Python: no answer within {job.plan.time_limit_s:g} s per call"
             record = failed_sample(rules.benchmark, rules.dataset, folder.samples[outcome.unit], why)
             yield _keep(folder, outcome.unit, Rows([record]), outcome.seconds)
 

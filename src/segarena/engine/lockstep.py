@@ -13,19 +13,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from segarena.abilities import TimesPasses, UserAbilities, abilities_of_user
+from segarena.borders import read_only_sample
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.guard import TimeLimit
 from segarena.engine.rows import Row, Rows, encoder_row, failed_sample
+from segarena.engine.seals import unchanged
 from segarena.engine.session import Rules, Session
-from segarena.errors import PredictionInvalid, SegarenaError
+from segarena.errors import PredictionInvalid, SegarenaError, SharedChanged
 from segarena.objects import begin
 from segarena.prompts import Prompt
 from segarena.roles import Dataset, Segmenter, User
 from segarena.samples import Sample, Support, Target, check_sample
 
-ENCODE_LIMITS = 10.0
-"""An encode may take this many times the limit of one prediction."""
+SLOW_CALLS = 10.0
+"""Loading, an encode, a user and the metrics may take this many times the limit of one prediction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,11 @@ class Cast:
     repeats: int = 1
     user_abilities: dict[str, UserAbilities] = field(init=False)
 
+    @property
+    def segmenter_name(self) -> str:
+        """What an error calls the segmenter."""
+        return f"segmenter {type(self.segmenter).__name__}"
+
     def __post_init__(self) -> None:
         """Look at the users, once for the run."""
         found = {name: abilities_of_user(user) for name, user in self.users.items()}
@@ -54,33 +61,58 @@ class Cast:
 
 
 def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
-    """Hold every dialogue about one sample; never raises for what a plug-in or the data does wrong."""
+    """Hold every dialogue about one sample; never raises for what a plug-in or the data does wrong.
+
+    What was said of a sample into which a plug-in wrote cannot be trusted: it is one failure.
+    """
     try:
-        sample = cast.dataset.load(sample_id)
-        check_sample(sample)
-        sessions = open_sessions(cast, sample)
+        with limit.watch(f"loading {sample_id}", times=SLOW_CALLS):
+            sample = load_sample(cast.dataset, sample_id)
+            sessions = open_sessions(cast, sample)
     except Exception as error:
-        rules = cast.rules
-        return Rows([failed_sample(rules.benchmark, rules.dataset, sample_id, _describe("loading", error))])
+        return _failed(cast, sample_id, _describe("loading", error))
+    try:
+        return _run_loaded(cast, sample, sessions, limit)
+    except SharedChanged as error:
+        return _failed(cast, sample_id, str(error))
+
+
+def _failed(cast: Cast, sample_id: str, why: str) -> Rows:
+    return Rows([failed_sample(cast.rules.benchmark, cast.rules.dataset, sample_id, why)])
+
+
+def _run_loaded(cast: Cast, sample: Sample, sessions: list[Session], limit: TimeLimit) -> Rows:
     rows = Rows()
     if not sessions:  # nothing in it is a target: nothing to encode for
         return rows
     try:
-        with limit.watch(f"encoding {sample_id}", times=ENCODE_LIMITS):
+        with (
+            limit.watch(f"encoding {sample.id}", times=SLOW_CALLS),
+            unchanged(cast.segmenter_name, sample, is_on=cast.rules.check_plugins),
+        ):
             encoding = cast.encoder.encode(sample)
+    except SharedChanged:
+        raise
     except Exception as error:
         for session in sessions:
             session.fail(_describe("encode", error))
     else:
-        answers = _Answers(cast, encoding.value, limit, sample_id)
+        answers = _Answers(cast, encoding.value, limit, sample)
         for session in sessions:
             session.spend(encoding.seconds)
-        _hold_dialogues(answers, sessions)
-        rows.timings.extend(_encoder_rows(sample_id, encoding))
+        _hold_dialogues(answers, sessions, limit)
+        rows.timings.extend(_encoder_rows(sample.id, encoding))
         rows.timings.extend(answers.support_rows)
     for session in sessions:
         rows.extend(session.rows())
     return rows
+
+
+def load_sample(dataset: Dataset, sample_id: str) -> Sample:
+    """Return a sample, checked and read-only; raises whatever the dataset raises, and as `check_sample`."""
+    sample = dataset.load(sample_id)
+    check_sample(sample)
+    return read_only_sample(sample)
 
 
 def open_sessions(cast: Cast, sample: Sample, clock: Callable[[], float] = time.perf_counter) -> list[Session]:
@@ -114,14 +146,14 @@ def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Row]:
     return [encoder_row(sample_id, each) for each in encoding.value.pass_seconds]
 
 
-def _hold_dialogues(answers: _Answers, sessions: list[Session]) -> None:
+def _hold_dialogues(answers: _Answers, sessions: list[Session], limit: TimeLimit) -> None:
     active = sessions
     while active:
-        _prepare(active)
-        asked = [(session, dialogue) for session in active if (dialogue := _ask(session)) is not None]
+        _prepare(active, limit)
+        asked = [(session, dialogue) for session in active if (dialogue := _ask(session, limit)) is not None]
         given = iter(answers.to([dialogue for _, dialogue in asked if dialogue.rounds[-1]]))
         for session, dialogue in asked:
-            _take(session, *(next(given) if dialogue.rounds[-1] else (_as_before(session), 0.0)))
+            _take(session, limit, *(next(given) if dialogue.rounds[-1] else (_as_before(session), 0.0)))
         active = [session for session, _ in asked if not session.is_over]
 
 
@@ -130,28 +162,34 @@ def _as_before(session: Session) -> Prediction:
     return session.dialogue.previous or Prediction(session.dialogue.previous_mask(session.sample.shape))
 
 
-def _prepare(sessions: Sequence[Session]) -> None:
+def _prepare(sessions: Sequence[Session], limit: TimeLimit) -> None:
     """Let what users share work for all of them at once; when that fails, each is asked without it."""
     shared = {id(thing): thing for session in sessions if (thing := session.abilities.shared) is not None}
     for thing in shared.values():
-        with suppress(Exception):
+        with suppress(Exception), limit.watch("what users share", times=SLOW_CALLS):
             thing.prepare([session.turn() for session in sessions if session.abilities.shared is thing])
 
 
-def _ask(session: Session) -> Dialogue | None:
+def _ask(session: Session, limit: TimeLimit) -> Dialogue | None:
     try:
-        return session.next()
+        with limit.watch(f"asking {session.user_name}", times=SLOW_CALLS):
+            return session.next()
+    except SharedChanged:
+        raise
     except Exception as error:
         session.fail(_describe(f"user {session.user_name}", error))
         return None
 
 
-def _take(session: Session, answer: Any, seconds: float) -> None:
+def _take(session: Session, limit: TimeLimit, answer: Any, seconds: float) -> None:
     if isinstance(answer, Exception):
         session.fail(_describe("predict", answer))
         return
     try:
-        session.submit(answer, seconds)
+        with limit.watch(f"judging by {session.rules.judges}", times=SLOW_CALLS):
+            session.submit(answer, seconds)
+    except SharedChanged:
+        raise
     except Exception as error:
         session.fail(_describe("judging", error))
 
@@ -159,11 +197,11 @@ def _take(session: Session, answer: Any, seconds: float) -> None:
 class _Answers:
     """Asks the segmenter about one encoded sample; knows what was encoded on the way."""
 
-    def __init__(self, cast: Cast, encoded: Any, limit: TimeLimit, sample_id: str) -> None:
+    def __init__(self, cast: Cast, encoded: Any, limit: TimeLimit, sample: Sample) -> None:
         self._cast = cast
         self._encoded = encoded
         self._limit = limit
-        self._sample_id = sample_id
+        self._sample = sample
         self.support_rows: list[Row] = []
 
     def to(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
@@ -174,12 +212,14 @@ class _Answers:
         try:
             with self._limit.watch(f"predicting {len(dialogues)} dialogues", times=self._limits(dialogues)):
                 shown = [self._show_supports(dialogue) for dialogue in dialogues]
-                given: Any = self._cast.segmenter.predict(self._encoded, shown)
+                given: Any = self._predict(shown)
             if given is None:
                 raise PredictionInvalid(f"expected a list of {len(dialogues)} predictions, got None; return one each")
             answers = list(given)
             if len(answers) != len(dialogues):
                 raise PredictionInvalid(f"expected {len(dialogues)} predictions, got {len(answers)}")
+        except SharedChanged:
+            raise
         except Exception as error:
             if len(dialogues) == 1:
                 return [(error, time.perf_counter() - started)]
@@ -187,10 +227,15 @@ class _Answers:
         seconds = time.perf_counter() - started - (self._encoding_s() - encoding_s)
         return [(answer, seconds / len(dialogues)) for answer in answers]
 
+    def _predict(self, dialogues: Sequence[Dialogue]) -> Any:
+        cast = self._cast
+        with unchanged(cast.segmenter_name, self._sample, dialogues, is_on=cast.rules.check_plugins):
+            return cast.segmenter.predict(self._encoded, dialogues)
+
     def _limits(self, dialogues: Sequence[Dialogue]) -> float:
         """Return how many predictions' time is given: who encodes on the way may need an encode's too."""
         encodes = isinstance(self._encoded, TimesPasses) or any(_supports(dialogue) for dialogue in dialogues)
-        return len(dialogues) * (1 + ENCODE_LIMITS * encodes)
+        return len(dialogues) * (1 + SLOW_CALLS * encodes)
 
     def _encoding_s(self) -> float:
         """Return what encoding on the way has taken so far."""
@@ -210,7 +255,7 @@ class _Answers:
         encoding, is_new = self._cast.encoder.encode_support(prompt.sample)
         if is_new:
             row = encoder_row(
-                self._sample_id, encoding.seconds, support=prompt.sample.id, is_from_cache=encoding.is_from_cache
+                self._sample.id, encoding.seconds, support=prompt.sample.id, is_from_cache=encoding.is_from_cache
             )
             self.support_rows.append(row)
         return replace(prompt, encoded=encoding.value)

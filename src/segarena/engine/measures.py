@@ -11,25 +11,35 @@ import numpy as np
 from segarena.abilities import MetricAbilities
 from segarena.comparison import Comparison
 from segarena.engine.rows import Row
+from segarena.engine.seals import unchanged
 from segarena.errors import PluginError
 from segarena.objects import Judged
 from segarena.roles import Metric
 
 
-def measure(metrics: Sequence[MetricAbilities], comparison: Judged) -> dict[str, float]:
+def measure(metrics: Sequence[MetricAbilities], comparison: Judged, *, check: bool = False) -> dict[str, float]:
     """Return the values of all `metrics` for one comparison, by column.
 
+    Args:
+        metrics: of the run.
+        comparison: what they judge.
+        check: whether to make sure that none of them writes into it.
+
     Raises:
-        PluginError: a metric gives other columns than it names.
+        PluginError: a metric gives other columns than it names, or changed the comparison.
     """
     values: dict[str, float] = {}
     for metric in metrics:
-        if isinstance(comparison, Comparison) or metric.judges_objects:
-            values.update(_measure(metric.metric, comparison))
-        else:
-            each = [_measure(metric.metric, one) for one in comparison.each()]
-            values.update({column: fmean(value[column] for value in each) for column in metric.metric.columns})
+        with unchanged(f"metric {type(metric.metric).__name__}", comparison, is_on=check):
+            values.update(_of_metric(metric, comparison))
     return values
+
+
+def _of_metric(metric: MetricAbilities, comparison: Judged) -> dict[str, float]:
+    if isinstance(comparison, Comparison) or metric.judges_objects:
+        return _measure(metric.metric, comparison)
+    each = [_measure(metric.metric, one) for one in comparison.each()]
+    return {column: fmean(value[column] for value in each) for column in metric.metric.columns}
 
 
 def measure_parts(metrics: Sequence[MetricAbilities], comparison: Judged) -> list[Row]:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from segarena.engine.evaluate import finish, open_folder
-from segarena.engine.lockstep import open_sessions
+from segarena.engine.lockstep import load_sample, open_sessions
 from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
 from segarena.errors import DatasetError, InvalidInput
 from segarena.roles import Benchmark, Dataset
-from segarena.samples import check_sample
 from segarena.specs import Plugin
 
 
@@ -57,9 +56,7 @@ def sessions(
         for index in folder.pending():
             rows = Rows()
             try:
-                sample = cast.dataset.load(folder.samples[index])
-                check_sample(sample)
-                opened = open_sessions(cast, sample)
+                opened = open_sessions(cast, load_sample(cast.dataset, folder.samples[index]))
             except (DatasetError, InvalidInput) as error:
                 rules = cast.rules
                 rows.records.append(failed_sample(rules.benchmark, rules.dataset, folder.samples[index], str(error)))

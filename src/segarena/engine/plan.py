@@ -29,6 +29,10 @@ GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
 """After these rounds (and the last) masks are kept unless the plan says otherwise."""
 
 
+LONGEST_S = 1e6
+"""The longest time limit; 11 days, and no alarm takes an infinite one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A run before it starts.
@@ -46,6 +50,7 @@ class Plan:
         name: what the segmenter is called in tables when it is not a plug-in.
         cache: folder where encodings are kept for other runs (see `segarena.engine.embeddings`); None keeps none.
         cache_gb: what that folder may take.
+        check_plugins: whether to look for plug-ins that write into what others read (`segarena.engine.seals`).
     """
 
     benchmark: Benchmark
@@ -59,6 +64,7 @@ class Plan:
     name: str = ""
     cache: str | Path | None = None
     cache_gb: float = 20.0
+    check_plugins: bool = False
 
     @property
     def holds_objects(self) -> bool:
@@ -95,6 +101,8 @@ class Plan:
                 budget=rules.budget,
                 seed=self.seed,
                 keep_rounds=self.keep_rounds,
+                most_prompts=rules.most_prompts,
+                check_plugins=self.check_plugins,
             ),
             repeats=self.repeats,
         )
@@ -189,8 +197,8 @@ def make_plan(
     for name, number in (("rounds", rules.rounds), ("repeats", plan.repeats), ("limit", plan.limit)):
         if number is not None and number < 1:
             raise InvalidInput(f"{name} must be at least 1, got {number}")
-    if not plan.time_limit_s > 0:
-        raise InvalidInput(f"the time limit must be above 0 seconds, got {plan.time_limit_s:g}")
+    if not 0 < plan.time_limit_s <= LONGEST_S:
+        raise InvalidInput(f"the time limit must be above 0 and at most {LONGEST_S:.0f} s, got {plan.time_limit_s:g}")
     if not plan.cache_gb > 0:
         raise InvalidInput(f"the cache must be given more than 0 GB, got {plan.cache_gb:g}")
     called = [user.name for user in rules.users]

@@ -11,23 +11,26 @@ import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from segarena.abilities import MetricAbilities, UserAbilities, abilities_of_metric, abilities_of_user
 from segarena.arrays.rle import encode_rle
+from segarena.borders import freeze, settled
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.measures import measure, measure_parts
 from segarena.engine.rows import Row, Rows
+from segarena.engine.seals import unchanged
 from segarena.engine.seeds import stream
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.objects import Judged, compare
-from segarena.prompts import Prompt, check_prompt
+from segarena.prompts import MaskPrompt, Prompt, check_prompt
 from segarena.records.prompts import prompts_text
-from segarena.roles import Metric, TimeBudget, Turn, User
-from segarena.samples import Sample, Target
+from segarena.roles import MOST_PROMPTS, Metric, TimeBudget, Turn, User
+from segarena.samples import Sample, Support, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +42,14 @@ class Rules:
         dataset: its name.
         metrics: what is measured after each round.
         measures: the same, with what each can do.
+        judges: what errors call them.
         rounds: the most rounds a dialogue may have.
         stop_at: (column, value): the dialogue ends as soon as the column reaches the value; None goes on.
         budget: what time a dialogue has; None: no limit.
         seed: of all random streams.
         keep_rounds: after which rounds masks are kept; the last of a dialogue always is.
+        most_prompts: that a user may give in one round.
+        check_plugins: whether each call is followed by a look at all that is shared (`segarena.engine.seals`).
     """
 
     benchmark: str
@@ -54,11 +60,15 @@ class Rules:
     budget: TimeBudget | None = None
     seed: int = 0
     keep_rounds: tuple[int, ...] = ()
+    most_prompts: int = MOST_PROMPTS
+    check_plugins: bool = False
     measures: tuple[MetricAbilities, ...] = field(init=False)
+    judges: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Look at the metrics, once for the run."""
         object.__setattr__(self, "measures", tuple(map(abilities_of_metric, self.metrics)))
+        object.__setattr__(self, "judges", ", ".join(type(metric).__name__ for metric in self.metrics))
 
 
 class Session:
@@ -160,23 +170,34 @@ class Session:
         Raises:
             ProtocolViolation: the round before has not been answered.
             InvalidPrompt: the user gave a prompt outside the sample.
-            InvalidInput: several objects are judged together, and the user corrects one.
+            InvalidInput: several objects are judged together, and the user corrects one; or the user gave too many.
         """
         if self._is_asked:
             raise ProtocolViolation(f"round {len(self.dialogue.rounds)} is not answered yet; call submit() first")
         _check_objects(self.user_name, self.abilities, self.target)
         self.is_over = self.is_over or self.is_late
         with self._judging():
-            prompts = None if self.is_over else self.user.next(self.turn())
+            prompts = None if self.is_over else self._ask_user()
         if prompts is None or not (prompts or self.abilities.may_be_silent):
             self.is_over = True
             return None
         for prompt in prompts:
             check_prompt(prompt, self.sample.shape)
-        self.dialogue = self.dialogue.ask(tuple(prompts))
+            if isinstance(prompt, MaskPrompt | Support):
+                freeze(prompt.mask)
+        self.dialogue = self.dialogue.ask(prompts)
         self._is_asked = True
         self._asked_at = self._clock()
         return self.dialogue
+
+    def _ask_user(self) -> tuple[Prompt, ...] | None:
+        turn, most = self.turn(), self.rules.most_prompts
+        with unchanged(f"user {self.user_name}", turn, is_on=self.rules.check_plugins):
+            prompts = self.user.next(turn)
+            given = None if prompts is None else tuple(islice(prompts, most + 1))
+        if given is not None and len(given) > most:
+            raise InvalidInput(f"{self.user_name} gave more than {most} prompts in one round; most_prompts allows more")
+        return given
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
         """Take the answer to the last prompts, judge it, and return the measured values.
@@ -197,13 +218,16 @@ class Session:
         elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
         name = f"answer for sample {self.sample.id}, target {self.target.id}"
         prediction = as_prediction(answer, self.sample.shape, objects=self.target.objects, name=name)
+        prediction = replace(prediction, mask=settled(prediction.mask))
         self.spent_s += elapsed_s
         if self.is_late:
             self._drop(elapsed_s)
             return {}
         with self._judging():
             comparison = compare(prediction.mask, self._comparison)
-            values, parts = measure(self.rules.measures, comparison), measure_parts(self.rules.measures, comparison)
+            values = measure(self.rules.measures, comparison, check=self.rules.check_plugins)
+            with unchanged("parts of a metric", comparison, is_on=self.rules.check_plugins):
+                parts = measure_parts(self.rules.measures, comparison)
         self._comparison, self._turn = comparison, None
         self.dialogue = self.dialogue.answer(prediction)
         self.answered += 1

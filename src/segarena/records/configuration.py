@@ -25,12 +25,14 @@ class PluginUsed:
         name: as registered, or `file.py:Name`.
         options: all of them, those left at their defaults too.
         sha256: of the file, for a plug-in given by its path.
+        sees_truth: of a segmenter: it was given the targets, as controls are.
     """
 
     kind: str = ""
     name: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sha256: str | None = None
+    sees_truth: bool = False
 
     @property
     def spec(self) -> PluginSpec:

@@ -9,6 +9,9 @@ from pathlib import PurePath
 from segarena.records.configuration import DatasetUsed, PluginUsed
 from segarena.specs import PluginSpec
 
+SEES_TRUTH = " (SEES THE TRUTH)"
+"""What every table and figure says of a control that is given the targets."""
+
 
 def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
     """Return one name per run: the segmenter, the dataset where only that differs, a number where nothing does."""
@@ -51,7 +54,7 @@ def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:
         for key, value in plugin.options.items():
             if all(options.get(key) == value for options in same):
                 del own[key]
-        labels.append(str(PluginSpec(name, own)))
+        labels.append(f"{PluginSpec(name, own)}{SEES_TRUTH if plugin.sees_truth else ''}")
     return labels
 
 

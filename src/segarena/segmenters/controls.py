@@ -61,6 +61,7 @@ class DegradedTruth:
 
     prompt_kinds = VOLUME_KINDS
     sample_kinds = frozenset({"volume"})
+    sees_truth = True
 
     border_mm: float = -2.0
     wobble_mm: float = 2.0

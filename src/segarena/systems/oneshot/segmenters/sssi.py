@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.abilities import abilities_of_segmenter
+from segarena.borders import without_truth
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.prompts import Prompt
@@ -66,18 +67,19 @@ class BlurrableImage:
         self.sample = sample
         self.pass_seconds: list[float] = []
         self._encode, self._region, self._blur = encode, region, blur
-        self.plain = self._timed(lambda: encode(sample))
+        self.shown = without_truth(sample)
+        self.plain = self._timed(lambda: encode(self.shown))
 
     @cached_property
     def salient(self) -> Mask:
         """What stands out, bool (H, W)."""
-        return np.asarray(self._region(self.sample), np.bool_)
+        return np.asarray(self._region(self.shown), np.bool_)
 
     @cached_property
     def blurred(self) -> Any:
         """What the segmenter made of the image with its salient region blurred."""
         image = self._blur(image_of(self.sample, "sssi"), self.salient)
-        return self._timed(lambda: self._encode(replace(self.sample, image=image)))
+        return self._timed(lambda: self._encode(replace(self.shown, image=image)))
 
     def _timed(self, compute: Callable[[], T]) -> T:
         started = time.perf_counter()
@@ -113,6 +115,7 @@ class Sssi:
     """
 
     prompt_kinds = PROMPT_KINDS
+    sees_truth = True  # of "oracle", the default mode
 
     def __init__(
         self,
@@ -136,6 +139,7 @@ class Sssi:
             raise PluginInvalid(
                 f"sssi needs a segmenter that answers supports; {type(self.segmenter).__name__} does not"
             )
+        self.sees_truth = mode == "oracle"
         self.mode, self.threshold, self.salient_from = mode, threshold, salient_from
         self.saliency, self.blur = saliency_from(saliency), Blur(sigma=sigma, dilation=dilation)
 

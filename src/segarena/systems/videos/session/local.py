@@ -23,13 +23,13 @@ import polars as pl
 
 from segarena.dialogue import Prediction
 from segarena.engine.evaluate import finish, open_folder
-from segarena.engine.lockstep import open_sessions
+from segarena.engine.lockstep import load_sample, open_sessions
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
 from segarena.errors import DatasetError, InvalidInput, StoreError
 from segarena.records.tables import frame_of
-from segarena.samples import Labels, Mask, VideoSample, check_sample
+from segarena.samples import Labels, Mask, VideoSample
 from segarena.systems.videos.benchmarks.davis import COLUMNS as COLUMNS_OF
 from segarena.systems.videos.measures.report import COLUMNS, SampleScore, report_table, sample_scores, unanswered
 from segarena.systems.videos.measures.summary import Horizon, video_summary
@@ -218,8 +218,7 @@ class LocalConnector:
 
     def _sessions(self, sequence: str, rows: Rows) -> list[Session]:
         try:
-            sample = self._cast.dataset.load(sequence)
-            check_sample(sample)
+            sample = load_sample(self._cast.dataset, sequence)
             if not isinstance(sample, VideoSample) or len(sample.targets) != 1:
                 raise InvalidInput(f"sample {sequence}: expected a video with one target of all its objects")
             return open_sessions(self._cast, sample, self._clock)

@@ -187,11 +187,13 @@ def _visibility(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterat
 def _holds(scene: Scene, front: Region, region: Region) -> bool:
     """Tell whether a polygon in front holds all vertices of a region, the rule of the original tool."""
     inner = scene.polygons(region)
-    return bool(inner) and any(
-        all(polygons.contains_points(outer, points).all() for points in inner)
-        for outer in scene.polygons(front)
-        if _box_holds(outer, inner)
-    )
+    if not inner:
+        return False
+    for outer in scene.polygons(front):
+        # Boxes first: most polygons are far from each other.
+        if _box_holds(outer, inner) and all(polygons.contains_points(outer, points).all() for points in inner):
+            return True
+    return False
 
 
 def _box_holds(outer: Points, inner: Iterable[Points]) -> bool:

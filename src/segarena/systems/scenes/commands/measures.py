@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,7 +54,8 @@ def statistics(
         images = find_images(path, splits=split or ())[:limit]
         with _bar(workers) as bar:
             results = survey.run(images, out, data=_place(path), workers=workers, on_progress=bar.update)
-        records = [AnnotationRecord.from_json(one) for result in results.values() for one in result["annotations"]]
+        annotations = chain.from_iterable(result["annotations"] for result in results.values())
+        records = [AnnotationRecord.from_json(one) for one in annotations]
         summary = summarise_annotations(records)
         for sheet in statistics_sheets(summary, estimator):
             show_sheet(sheet)

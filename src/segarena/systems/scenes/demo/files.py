@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
     They are `images/`, `scenes.json` (what the five annotators drew) and `true_scenes.json` (drawn without fault) as
     COCO-Amodal, and `truth.json`: depth, occlusion and overlap as generated, and where each annotator went wrong.
     """
-    drawn = SceneSet(scenes=tuple(drawing.scene for scene in scenes for drawing in scene.drawings))
+    drawings = chain.from_iterable(scene.drawings for scene in scenes)
+    drawn = SceneSet(scenes=tuple(drawing.scene for drawing in drawings))
     true = SceneSet(scenes=tuple(scene.truth.scene for scene in scenes))
     photos = [_write_photo(scene.truth, folder / "images") for scene in scenes]
     return [

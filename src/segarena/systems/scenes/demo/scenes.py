@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import Literal
 
 import numpy as np
@@ -120,7 +121,7 @@ class TrueScene:
         depth = [1] * len(self.shapes)
         for front, behind in sorted(self.pairs, key=lambda pair: pair[1]):
             depth[behind] = max(depth[behind], depth[front] + 1)
-        return tuple(max(depth[place] for place in component) for component in self.components)
+        return tuple(max(map(depth.__getitem__, component)) for component in self.components)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,16 +183,12 @@ def demo_scenes(*, images: int = 6, seed: int = 0, shape: tuple[int, int] = SHAP
     if images < 1 or min(shape) < 120:
         raise InvalidInput(f"expected at least 1 image of 120 x 120 pixels, got {images} of {shape[0]} x {shape[1]}")
     truths = [_true_scene(number, shape, np.random.default_rng((seed, number))) for number in range(images)]
-    return tuple(
-        DemoScene(
-            truth=truth,
-            drawings=tuple(
-                draw(truth, sloppiness, np.random.default_rng((seed, number, place)))
-                for place, sloppiness in enumerate(ANNOTATORS)
-            ),
-        )
-        for number, truth in enumerate(truths)
-    )
+    scenes: list[DemoScene] = []
+    for number, truth in enumerate(truths):
+        rngs = (np.random.default_rng((seed, number, place)) for place in range(len(ANNOTATORS)))
+        drawings = map(draw, repeat(truth), ANNOTATORS, rngs)
+        scenes.append(DemoScene(truth=truth, drawings=tuple(drawings)))
+    return tuple(scenes)
 
 
 def draw(truth: TrueScene, sloppiness: Sloppiness, rng: np.random.Generator) -> DemoDrawing:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -88,7 +89,8 @@ def write_coco(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
     firsts = [found[0] for found in scenes.by_image().values()]
     if extent == "amodal":  # whoever reads the polygons fills them by the COCO rule
         firsts = [replace(scene, fill_rule="coco") for scene in firsts]
-    names = sorted({region.name.strip() for scene in firsts for region in scene.regions})
+    regions = chain.from_iterable(scene.regions for scene in firsts)
+    names = sorted({region.name.strip() for region in regions})
     categories = {name: number for number, name in enumerate(names, 1)}
     annotations: list[dict[str, Any]] = []
     for scene in firsts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -237,4 +238,4 @@ def _stated_pairs(scene: Scene) -> list[str]:
 def _pairs(scene: Scene) -> list[str]:
     shared = rasterise(scene).overlap_px() > 0
     count = len(scene.regions)
-    return [f"{a + 1}-{b + 1}" for a in range(count) for b in range(a + 1, count) if shared[a, b]]
+    return [f"{a + 1}-{b + 1}" for a, b in combinations(range(count), 2) if shared[a, b]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -53,7 +54,7 @@ def write_reduction(scenes: SceneSet, out: Path, reduction: str) -> list[Path]:
     rows = {"shared-edges": _shared_rows, "boxes": _box_rows}
     if reduction not in rows:
         raise InvalidInput(f"reduction {reduction!r}: expected one of {', '.join(REDUCTIONS)}")
-    return [write_json([row for scene in scenes.scenes for row in rows[reduction](scene)], out)]
+    return [write_json(list(chain.from_iterable(map(rows[reduction], scenes.scenes))), out)]
 
 
 def _write_semantic(scenes: SceneSet, out: Path) -> list[Path]:
@@ -69,15 +70,12 @@ def _write_semantic(scenes: SceneSet, out: Path) -> list[Path]:
 
 def _shared_rows(scene: Scene) -> list[dict[str, Any]]:
     names = {region.id: region.name for region in scene.regions}
-    return [
-        {
-            **_who(scene),
-            "line": [side.start[1], side.start[0], side.end[1], side.end[0]],
-            "names": [names[region] for region in side.regions],
-            "orders": [scene.place(region) + 1 for region in side.regions],
-        }
-        for side in reductions.shared_sides(scene)
-    ]
+    rows: list[dict[str, Any]] = []
+    for side in reductions.shared_sides(scene):
+        line = [side.start[1], side.start[0], side.end[1], side.end[0]]
+        orders = [scene.place(region) + 1 for region in side.regions]
+        rows.append({**_who(scene), "line": line, "names": [names[n] for n in side.regions], "orders": orders})
+    return rows
 
 
 def _box_rows(scene: Scene) -> list[dict[str, Any]]:

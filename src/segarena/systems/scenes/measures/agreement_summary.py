@@ -69,11 +69,14 @@ def summarise_agreement(
     def interval(groups: list[NDArray[np.float64]], value: Callable[[NDArray[np.float64]], float]) -> Interval:
         return _interval(groups, value, rng, repeats, level)
 
-    regions = [_finite([pair.regions for pair in image.pairs]) for image in images]
-    edges = [_finite([pair.edges for pair in image.pairs]) for image in images]
-    humans = [np.array([(h.precision, h.recall) for h in image.humans]).reshape(-1, 2) for image in images]
-    order = [_counts([(p.order_same, p.order_pairs) for p in image.pairs]) for image in images]
-    names = [_counts([(p.names_same, p.names) for p in image.pairs]) for image in images]
+    regions, edges, order, names, humans = ([] for _ in range(5))
+    for image in images:
+        pairs = image.pairs
+        regions.append(_finite([pair.regions for pair in pairs]))
+        edges.append(_finite([pair.edges for pair in pairs]))
+        order.append(_counts([(pair.order_same, pair.order_pairs) for pair in pairs]))
+        names.append(_counts([(pair.names_same, pair.names) for pair in pairs]))
+        humans.append(np.array([(human.precision, human.recall) for human in image.humans]).reshape(-1, 2))
     return AgreementSummary(
         images=len(images),
         annotations=sum(image.annotators for image in images),

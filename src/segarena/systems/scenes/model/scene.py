@@ -243,10 +243,10 @@ def make_scene(image: ImageRecord, drawn: Iterable[tuple[Region, Iterable[Any]]]
         InvalidInput: polygons that are not finite (N, 2), or what `Scene` refuses.
     """
     numbers: dict[Vertex, int] = {}
-    regions = tuple(
-        replace(region, rings=tuple(_ring(points, numbers) for points in polygons)) for region, polygons in drawn
-    )
-    return Scene(image=image, regions=regions, vertices=tuple(numbers), **facts)
+    regions: list[Region] = []
+    for region, polygons in drawn:
+        regions.append(replace(region, rings=tuple(_ring(points, numbers) for points in polygons)))
+    return Scene(image=image, regions=tuple(regions), vertices=tuple(numbers), **facts)
 
 
 def edges(ring: Ring) -> list[Edge]:

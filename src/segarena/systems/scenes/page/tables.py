@@ -112,13 +112,11 @@ def agreement_sheet(summary: AgreementSummary) -> Sheet:
 
 def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
     """Return what a detector of edges reaches; `occurrence` is which of equal recalls AP keeps."""
-    rows = [
-        (name, *(Value(mean=value) for value in (score.threshold, score.recall, score.precision, score.f)))
-        for name, score in (
-            ("best threshold for the set (ODS)", summary.ods),
-            ("best threshold per image (OIS)", summary.ois),
-        )
-    ]
+    named = {"best threshold for the set (ODS)": summary.ods, "best threshold per image (OIS)": summary.ois}
+    rows: list[tuple[Cell, ...]] = []
+    for name, score in named.items():
+        values = (score.threshold, score.recall, score.precision, score.f)
+        rows.append((name, *(Value(mean=value) for value in values)))
     return Sheet(
         name="edges",
         caption=f"Edges, {len(summary.images)} images.",
@@ -130,17 +128,15 @@ def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
 
 def regions_sheet(summary: RegionSummary) -> Sheet:
     """Return what segmentations reach."""
-    rows = (
-        ("covering", summary.covering_ods, summary.covering_ois, summary.covering_best),
-        ("Rand index", summary.rand_ods, summary.rand_ois, math.nan),
-        ("variation of information (bits)", summary.information_ods, summary.information_ois, math.nan),
-    )
-    return Sheet(
-        name="regions",
-        caption="Regions.",
-        head=("", "ODS", "OIS", "Best"),
-        rows=tuple((name, *(Value(mean=value) for value in values)) for name, *values in rows),
-    )
+    named = {
+        "covering": (summary.covering_ods, summary.covering_ois, summary.covering_best),
+        "Rand index": (summary.rand_ods, summary.rand_ois, math.nan),
+        "variation of information (bits)": (summary.information_ods, summary.information_ois, math.nan),
+    }
+    rows: list[tuple[Cell, ...]] = []
+    for name, values in named.items():
+        rows.append((name, *(Value(mean=value) for value in values)))
+    return Sheet(name="regions", caption="Regions.", head=("", "ODS", "OIS", "Best"), rows=tuple(rows))
 
 
 def recall_sheet(results: Sequence[SegmentRecall]) -> Sheet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -103,7 +104,7 @@ def _names(root: Path, images: Path, subset: str | Sequence[str], year: int) -> 
     if subset == "all":
         return sorted(folder.name for folder in images.iterdir() if folder.is_dir())
     parts = ("train", "val") if subset == "trainval" else (subset,)
-    return [name for part in parts for name in _listed(root / "ImageSets", part, year)]
+    return list(chain.from_iterable(_listed(root / "ImageSets", part, year) for part in parts))
 
 
 def _listed(lists: Path, subset: str, year: int) -> list[str]:

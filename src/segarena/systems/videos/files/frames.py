@@ -110,7 +110,8 @@ def match_masks(frames: Sequence[Path], masks: Sequence[Path], folder: Path) -> 
     missing = [frame.name for frame in frames if frame.stem not in by_name]
     if missing:
         raise InvalidMask(f"{folder}: expected a mask for every frame, found none for {some(missing)}; add them")
-    extra = [path.name for path in masks if path.stem not in {frame.stem for frame in frames}]
+    named = {frame.stem for frame in frames}
+    extra = [path.name for path in masks if path.stem not in named]
     if extra or len(by_name) < len(masks):
         which = some(extra) if extra else "two files of one name"
         raise InvalidMask(f"{folder}: expected one mask per frame, found {which} besides; remove them")

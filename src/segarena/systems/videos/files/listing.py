@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,11 +194,10 @@ def _undecodable(sample: VideoSample) -> Iterable[Finding]:
 
 
 def _renumbered(drawn: Scribbles, numbers: NDArray[np.uint8]) -> Scribbles:
-    frames = [
-        [{**line, "object_id": int(numbers[min(line["object_id"], VOID)])} for line in lines]
-        for lines in drawn["scribbles"]
-    ]
-    return {**drawn, "scribbles": frames}
+    def renumber(line: dict[str, Any]) -> dict[str, Any]:
+        return {**line, "object_id": int(numbers[min(line["object_id"], VOID)])}
+
+    return {**drawn, "scribbles": [list(map(renumber, lines)) for lines in drawn["scribbles"]]}
 
 
 def choose(names: Iterable[str], sequences: str | Iterable[str] | None, where: Path) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain, product
 
 import numpy as np
 import polars as pl
@@ -17,10 +18,10 @@ from segarena.reports.reading import Run
 from segarena.reports.renderers import sheet_terminal
 from segarena.reports.series import Figure, panel_px
 from segarena.reports.series import figure as make_figure
-from segarena.reports.sheets import Sheet, Value
+from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.reports.wording import metric_name, protocol_text
 from segarena.systems.videos.benchmarks.davis import COLUMNS
-from segarena.systems.videos.measures.report import METRICS
+from segarena.systems.videos.measures.report import SampleScore
 from segarena.systems.videos.measures.sequences import decay
 from segarena.systems.videos.measures.summary import video_summary
 from segarena.systems.videos.page.runs import TimedRun, timed_runs
@@ -80,47 +81,33 @@ def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
     rounds = timed[0].run.rounds
     options = timed[0].run.config.benchmark.options
     name = metric_name(timed[0].metric)
-    rows = [
-        (
-            one.label,
-            options["preset"],
-            name,
-            one.run.config.benchmark.protocol,
-            Value(mean=one.summary.auc, low=one.intervals.auc[0], high=one.intervals.auc[1]),
-            Value(mean=one.summary.at_threshold, low=one.intervals.at_threshold[0], high=one.intervals.at_threshold[1]),
-            *(_after(one, number) for number in dict.fromkeys((1, rounds))),
-            Value(mean=_mean_seconds(one), decimals=2),
-            one.summary.samples,
-            one.dropped,
-        )
-        for one in timed
-    ]
-    after = [f"{name}@{number}" for number in dict.fromkeys((1, rounds))]
+    numbers = dict.fromkeys((1, rounds))
+    rows: list[tuple[Cell, ...]] = []
+    for one in timed:
+        rules = (options["preset"], name, one.run.config.benchmark.protocol)
+        auc = Value(mean=one.summary.auc, low=one.intervals.auc[0], high=one.intervals.auc[1])
+        low, high = one.intervals.at_threshold
+        at_threshold = Value(mean=one.summary.at_threshold, low=low, high=high)
+        after = (_after(one, number) for number in numbers)
+        seconds = Value(mean=_mean_seconds(one), decimals=2)
+        rows.append((one.label, *rules, auc, at_threshold, *after, seconds, one.summary.samples, one.dropped))
+    rules = ("Robot", "Frame by", "Protocol")
+    after = (f"{name}@{number}" for number in numbers)
     return Sheet(
         name="summary",
         caption="The challenge's values. Quality is averaged over objects, time over samples.",
-        head=(
-            "Segmenter",
-            "Robot",
-            "Frame by",
-            "Protocol",
-            "AUC",
-            f"{name}@60s",
-            *after,
-            "s / interaction",
-            "Samples",
-            "Too late",
-        ),
+        head=("Segmenter", *rules, "AUC", f"{name}@60s", *after, "s / interaction", "Samples", "Too late"),
         rows=tuple(rows),
         notes=("Brackets hold 95 % intervals from 1000 bootstrap draws of whole sequences.",),
     )
 
 
 def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
-    """Return what each sequence came to, a row for each segmenter."""
+    """Return the values of each sequence, a row for each segmenter."""
     rounds = timed[0].run.rounds
-    sequences = list(dict.fromkeys(score.sequence for one in timed for score in one.scores(one.metric)))
-    rows = [_sequence_row(one, sequence) for sequence in sequences for one in timed]
+    scores = chain.from_iterable(one.scores(one.metric) for one in timed)
+    sequences = dict.fromkeys(score.sequence for score in scores)
+    rows = [_sequence_row(one, sequence) for sequence, one in product(sequences, timed)]
     first, last = (f"{metric_name(timed[0].metric)}@{number}" for number in (1, rounds))
     return Sheet(
         name="sequences",
@@ -184,22 +171,25 @@ def _after(one: TimedRun, number: int) -> Value:
 
 
 def _sequence_row(one: TimedRun, sequence: str) -> tuple[str | int | Value, ...]:
-    of_metric = {m: [score for score in one.scores(m) if score.sequence == sequence] for m in METRICS}
-    mine = of_metric[one.metric]
+
+    def scores_of(metric: str) -> list[SampleScore]:
+        return [score for score in one.scores(metric) if score.sequence == sequence]
+
+    def at_last(metric: str) -> Value:
+        return Value(mean=float(video_summary(scores_of(metric), rounds=one.run.rounds).by_round[-1]))
+
+    mine = scores_of(one.metric)
     if not mine:
         return ()
     own = video_summary(mine, rounds=one.run.rounds, horizon=one.horizon)
-    jaccard, contour = (
-        float(video_summary(of_metric[m], rounds=one.run.rounds).by_round[-1]) for m in ("jaccard", "contour")
-    )
     return (
         sequence,
         one.label,
         mine[0].objects,
         len(mine),
         *(Value(mean=float(own.by_round[number])) for number in (0, -1)),
-        Value(mean=jaccard),
-        Value(mean=contour),
+        at_last("jaccard"),
+        at_last("contour"),
         Value(mean=_decay(one, sequence), is_signed=True),
         Value(mean=float(own.time_s[-2]), decimals=2),
         Value(mean=own.auc),

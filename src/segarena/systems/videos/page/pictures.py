@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,8 @@ def frame_values(run: Run, key: Key, round_: int) -> NDArray[np.float64]:
 
 def shown_frames(count: int, prompts: Sequence[Sequence[RecordedPrompt]]) -> list[int]:
     """Return which frames are shown: those that were drawn in, and of the others some, evenly spread."""
-    drawn = sorted({int(point[0]) for given in prompts for prompt in given for point in _points(prompt)})
+    points = chain.from_iterable(map(_points, chain(*prompts)))
+    drawn = sorted({int(point[0]) for point in points})
     chosen = evenly(drawn, COLUMNS - 1)
     while len(chosen) < min(COLUMNS, count):
         chosen.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import polars as pl
 
@@ -54,7 +55,7 @@ class TimedRun:
         return report_table(parts, self.run.timings, self.run.label)
 
     def scores(self, metric: str) -> list[SampleScore]:
-        """Return what each sample came to, those never answered in time too."""
+        """Return the score of each sample, also of those never answered in time."""
         return [*sample_scores(self.report, metric), *self._late]
 
     @cached_property
@@ -106,7 +107,7 @@ class TimedRun:
         first = self._dropped.filter(pl.col("round") == 1)
         lost = [*first.select("sample", "repeat").iter_rows(), *((sample, None) for sample in never)]
         dataset = open_dataset(self.run)[0] if lost else None
-        return [score for sample, repeat in lost for score in _unanswered(dataset, sample, repeat)]
+        return list(chain.from_iterable(_unanswered(dataset, sample, repeat) for sample, repeat in lost))
 
 
 def _unanswered(dataset: Dataset | None, sequence: str, repeat: int | None) -> list[SampleScore]:
@@ -119,10 +120,16 @@ def _unanswered(dataset: Dataset | None, sequence: str, repeat: int | None) -> l
 
 def timed_runs(runs: Sequence[Run]) -> list[TimedRun]:
     """Return everyone who took part, in the order of the runs."""
-    return [TimedRun(run, user) for run in runs for user in run.users]
+    timed: list[TimedRun] = []
+    for run in runs:
+        timed += [TimedRun(run, user) for user in run.users]
+    return timed
 
 
 def _rounds(dialogues: Sequence[DialogueRecord]) -> pl.DataFrame:
-    lines = [(*d.key[:2], d.key[3], number + 1) for d in dialogues for number in range(max(1, d.rounds))]
+    lines: list[tuple[str, str, int, int]] = []
+    for dialogue in dialogues:
+        sample, target, _, person = dialogue.key
+        lines += [(sample, target, person, number + 1) for number in range(max(1, dialogue.rounds))]
     kinds = (pl.String, pl.String, pl.Int32, pl.Int32)
     return pl.DataFrame(lines, schema=list(zip(_KEYS, kinds, strict=True)), orient="row")

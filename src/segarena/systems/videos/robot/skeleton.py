@@ -23,7 +23,7 @@ from segarena.arrays.distance import squared_distance
 from segarena.samples import Mask
 from segarena.systems.videos.robot.settings import Ties
 
-_AROUND = tuple((row, column) for row in (-1, 0, 1) for column in (-1, 0, 1) if (row, column) != (0, 0))
+_AROUND = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
 
 
 def medial_axis(mask: Mask, ties: Ties = "raster") -> Mask:

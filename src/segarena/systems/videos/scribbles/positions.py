@@ -41,17 +41,18 @@ def prompts_from_scribbles(
         raise InvalidPrompt(
             f"scribbles of {data['sequence']!r}: expected {shape[0]} frames, got {len(data['scribbles'])}"
         )
-    return tuple(
-        Scribble(
-            tuple(
-                (float(frame), row, column) for row, column in to_pixels(line["path"], shape[1:], fractions).tolist()
-            ),
-            is_positive=line["object_id"] != 0,
-            object_id=line["object_id"],
-        )
-        for frame, lines in enumerate(data["scribbles"])
-        for line in lines
-    )
+    scribbles: list[Scribble] = []
+    for frame, lines in enumerate(data["scribbles"]):
+        for line in lines:
+            pixels = to_pixels(line["path"], shape[1:], fractions)
+            scribbles.append(in_frame(frame, pixels, line["object_id"]))
+    return tuple(scribbles)
+
+
+def in_frame(frame: int, points: NDArray[Any], object_id: int) -> Scribble:
+    """Return a line of one frame, (n, 2) rows and columns, as a prompt; one on the background, 0, is not positive."""
+    positions = tuple((float(frame), row, column) for row, column in points.tolist())
+    return Scribble(positions, is_positive=object_id != 0, object_id=object_id)
 
 
 def scribbles_from_prompts(

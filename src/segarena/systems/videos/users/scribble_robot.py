@@ -19,9 +19,7 @@ from segarena.systems.videos.robot.frames import Judge, Reuse, first_frame, fram
 from segarena.systems.videos.robot.settings import Mode, Preset, RobotSettings, Ties
 from segarena.systems.videos.robot.settings import preset as find_preset
 from segarena.systems.videos.scribbles.files import Scribbles, check_scribbles, is_empty
-from segarena.systems.videos.scribbles.positions import prompts_from_scribbles
-
-_BACKGROUND = 0
+from segarena.systems.videos.scribbles.positions import in_frame, prompts_from_scribbles
 
 
 @user("scribble-robot")
@@ -134,14 +132,7 @@ class ScribbleRobot:
 
 def lines_to_prompts(lines: Sequence[Line], frame: int) -> tuple[Scribble, ...]:
     """Return the lines of one frame as prompts; those on the background are for object 0 and not positive."""
-    return tuple(
-        Scribble(
-            tuple((float(frame), row, column) for row, column in line.points.tolist()),
-            is_positive=line.object_id != _BACKGROUND,
-            object_id=line.object_id,
-        )
-        for line in lines
-    )
+    return tuple(in_frame(frame, line.points, line.object_id) for line in lines)
 
 
 def _check_video(turn: Turn) -> None:

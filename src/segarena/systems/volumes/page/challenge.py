@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import attrgetter, itemgetter
 
 import numpy as np
 import polars as pl
@@ -47,10 +48,11 @@ def _case(run: Run, dialogues: Sequence[DialogueRecord]) -> CaseScores:
     of_repeats: defaultdict[int, list[DialogueRecord]] = defaultdict(list)
     for dialogue in dialogues:
         of_repeats[dialogue.key[3]].append(dialogue)
-    found = [
-        case_scores(*([_steps(d, metric, run.rounds, steps) for d in group] for metric in ("dice", "nsd")))
-        for group in of_repeats.values()
-    ]
+    found: list[CaseScores] = []
+    for group in of_repeats.values():
+        dice = [_steps(dialogue, "dice", run.rounds, steps) for dialogue in group]
+        nsd = [_steps(dialogue, "nsd", run.rounds, steps) for dialogue in group]
+        found.append(case_scores(dice, nsd))
     return CaseScores(np.mean([one.dsc for one in found], axis=0), np.mean([one.nsd for one in found], axis=0))
 
 
@@ -62,15 +64,10 @@ def _steps(dialogue: DialogueRecord, metric: str, rounds: int, steps: int) -> ND
 
 
 def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            run.label,
-            len(cases),
-            *(_mean([getattr(case, name) for case in cases]) for name in MEASURES),
-            slow_classes(run),
-        )
-        for run, cases in scores
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for run, cases in scores:
+        values = (_mean(list(map(attrgetter(name), cases))) for name in MEASURES)
+        rows.append((run.label, len(cases), *values, slow_classes(run)))
     notes = (
         "Computed as in the challenge's script: the mean over the classes of a case, then over cases. NSD is 0 in "
         "steps whose Dice is not above 0.2; AUC is the area over the last five steps, at most 4; final means after the "
@@ -90,10 +87,10 @@ def _step_sheets(scores: Sequence[tuple[Run, list[CaseScores]]]) -> list[Sheet]:
     steps = int(scores[0][0].config.benchmark.options["steps"])
     made: list[Sheet] = []
     for name, title in (("dsc", "DSC"), ("nsd", "NSD")):
-        rows: list[tuple[Cell, ...]] = [
-            (run.label, *(_mean([getattr(case, name)[step] for case in cases]) for step in range(steps)))
-            for run, cases in scores
-        ]
+        rows: list[tuple[Cell, ...]] = []
+        for run, cases in scores:
+            of_cases = list(map(attrgetter(name), cases))
+            rows.append((run.label, *(_mean(list(map(itemgetter(step), of_cases))) for step in range(steps))))
         head = ("Segmenter", "Box", *(f"Click {step}" for step in range(1, steps)))
         made.append(Sheet(name=f"cvpr2025-{name}", caption=f"{title} after each step.", head=head, rows=tuple(rows)))
     return made

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain, product
 
 import numpy as np
 import polars as pl
@@ -72,7 +73,7 @@ def effort_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
 
 
 def rounds_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
-    """Return Dice over rounds, a chart per segmenter or first prompts; nothing when nobody corrects."""
+    """Return Dice over rounds, a chart per segmenter or first prompts; nothing without corrections."""
     who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
     points = effort_points(runs, values, "dice") if who else {}
     openings = dict.fromkeys((segmenter, _opening(user)) for user, segmenter in who)
@@ -98,11 +99,19 @@ def parts_of(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
     who = who_took_part(runs)
     segmenters = dict.fromkeys(segmenter for _, segmenter in who)
     if len(who) > MOST_NAMES and len(segmenters) > 1:
-        return {f", {name}": [pair for pair in who if pair[1] == name] for name in segmenters}
-    openings = dict.fromkeys(_opening(user) for user, _ in who)
-    if len(who) > COLOURS and 1 < len(openings) < len({user for user, _ in who}):
-        return {f", {name}": [pair for pair in who if _opening(pair[0]) == name] for name in openings}
+        return _grouped(who, [segmenter for _, segmenter in who])
+    openings = [_opening(user) for user, _ in who]
+    if len(who) > COLOURS and 1 < len(set(openings)) < len({user for user, _ in who}):
+        return _grouped(who, openings)
     return {"": who}
+
+
+def _grouped(who: Sequence[tuple[str, str]], names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return those of each name, in the order of the names."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for pair, name in zip(who, names, strict=True):
+        found.setdefault(f", {name}", []).append(pair)
+    return found
 
 
 def _opening(user: str) -> str:
@@ -140,7 +149,7 @@ def _effort_chart(
     points: dict[tuple[str, str], list[EffortPoint]], metric: str, colours: dict[tuple[str, str], int]
 ) -> str:
     """Return the points of those who have a colour, on scales that fit everyone."""
-    every = [point for series in points.values() for point in series]
+    every = list(chain(*points.values()))
     if not every:
         return ""
     frame = Frame(540, 400, f"{metric_name(metric)} against interactions", right=24)
@@ -163,7 +172,7 @@ def _effort_chart(
 
 def _tenths(values: Sequence[Value]) -> tuple[float, float]:
     """Return the range of the axis: whole tenths around all means and intervals."""
-    ends = [end for value in values for end in (value.mean, value.low, value.high) if math.isfinite(end)]
+    ends = list(filter(math.isfinite, chain.from_iterable((v.mean, v.low, v.high) for v in values)))
     return max(0.0, math.floor(10 * min(ends) - 0.2) / 10), min(1.0, math.ceil(10 * max(ends) + 0.2) / 10)
 
 
@@ -197,7 +206,8 @@ class _Labels:
 
     def write(self, x: float, y: float, text: str, css: str) -> None:
         width = len(text) * CHARACTER_PX
-        tries = [(x + side, y - 4 + rise) for rise in (0, 9, 18, -9) for side in (7, -7 - width)]
+        # To the right before the left, and as near to the height of the point as there is room.
+        tries = ((x + side, y - 4 + rise) for rise, side in product((0, 9, 18, -9), (7, -7 - width)))
         place = next((place for place in tries if self._is_free(*place, width)), None)
         if place is None:
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import cv2
@@ -97,7 +98,7 @@ class VolumePictures:
         last = max(masks, default=0)
         truth = target.mask > 0
         guess: Mask = masks[last] > 0 if last else np.zeros(sample.shape, dtype=np.bool_)
-        prompts = [prompt for prompts in dialogue.prompts for prompt in prompts]
+        prompts = list(chain(*dialogue.prompts))
         levels = contrast(sample.voxels)
         shown = [
             _shown(cut, sample.voxels, levels, truth, guess, prompts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import polars as pl
 
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.sheets import Value
+from segarena.reports.tables import user_names
 from segarena.reports.wording import count_text
 from segarena.roles import Statistic
 from segarena.statistics.curves import hold_last
@@ -33,7 +35,10 @@ def values_by_round(runs: Sequence[Run]) -> pl.DataFrame:
     A dialogue that ended early holds its last values. One that failed has null in all its rounds, and so is missing
     from means. Samples that could not be used at all are left out.
     """
-    lines = [line for run in runs for dialogue in run.dialogues if dialogue.target for line in _lines(run, dialogue)]
+    lines: list[tuple[Any, ...]] = []
+    for run in runs:
+        for dialogue in run.dialogues:
+            lines += _lines(run, dialogue) if dialogue.target else []
     texts = dict.fromkeys(("user", "segmenter", "dataset", "class", "sample", "target", "modality", "kind"), pl.String)
     numbers = dict.fromkeys(("effort", *_metrics(runs)), pl.Float64)
     return pl.DataFrame(lines, schema={**texts, "repeat": pl.Int64, "round": pl.Int64, **numbers}, orient="row")
@@ -73,10 +78,11 @@ def mean_at(averages: Averages, level: str = "all", **where: Any) -> Value:
 
 def who_took_part(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return (user, segmenter) of everyone who finished something, users first, in the order of the runs."""
-    users = dict.fromkeys(user for run in runs for user in run.users)
-    segmenters = dict.fromkeys(run.segmenter for run in runs)
-    there = {(user, run.segmenter) for run in runs for user in run.users if run.finished(user)}
-    return [(user, segmenter) for user in users for segmenter in segmenters if (user, segmenter) in there]
+    there: set[tuple[str, str]] = set()
+    for run in runs:
+        there.update((user, run.segmenter) for user in run.users if run.finished(user))
+    everyone = product(user_names(runs), dict.fromkeys(run.segmenter for run in runs))
+    return [who for who in everyone if who in there]
 
 
 def coverage_text(averages: Averages) -> str:
@@ -88,9 +94,7 @@ def coverage_text(averages: Averages) -> str:
         return f"{text}, the same in all rows."
     groups = [name for name in averages.missing.columns if name in WHO]
     lost = averages.missing.group_by(groups, maintain_order=True).agg(pl.col("targets").sum())
-    told = "; ".join(
-        f"{' · '.join(row[name] for name in groups)}: {row['targets']}" for row in lost.iter_rows(named=True)
-    )
+    told = "; ".join(f"{' · '.join(who)}: {targets}" for *who, targets in lost.iter_rows())
     return f"{text}, those that every row has. Missing targets: {told}."
 
 
@@ -98,10 +102,10 @@ def _lines(run: Run, dialogue: DialogueRecord) -> list[tuple[Any, ...]]:
     about = _about(run, dialogue)
     efforts = _padded(dialogue.efforts if dialogue.failure is None else (), run.rounds)
     columns = [_held(dialogue, metric, run.rounds) for metric in _metrics([run])]
-    return [
-        (*about.values(), number + 1, efforts[number], *(_none(column[number]) for column in columns))
-        for number in range(run.rounds)
-    ]
+    lines: list[tuple[Any, ...]] = []
+    for number, (effort, *values) in enumerate(zip(efforts, *columns, strict=True), 1):
+        lines.append((*about.values(), number, effort, *map(_none, values)))
+    return lines
 
 
 def _about(run: Run, dialogue: DialogueRecord) -> dict[str, Any]:
@@ -132,7 +136,8 @@ def _padded(values: Sequence[float], rounds: int) -> list[float | None]:
 
 
 def _metrics(runs: Sequence[Run]) -> list[str]:
-    return [metric for metric in METRICS if any(metric in d.values for run in runs for d in run.dialogues)]
+    known = set(chain.from_iterable(d.values for d in chain.from_iterable(run.dialogues for run in runs)))
+    return [metric for metric in METRICS if metric in known]
 
 
 def _number(value: float | None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def prompts_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
 
 
 def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
-    """Return Dice after each round (Tables 5 and 6); None when nobody corrected anything."""
+    """Return Dice after each round (Tables 5 and 6); None without corrections."""
     who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
     if not who:
         return None
@@ -82,7 +83,9 @@ def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
 def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     """Return Dice of organs and pathologies, of CT and MR (Tables 7 and 8); None when targets have neither."""
     last = at_round(values, runs[0].rounds)
-    parts = [(name, part) for name in ("kind", "modality") for part in sorted(set(last[name]) - {""})]
+    parts: list[tuple[str, str]] = []
+    for name in ("kind", "modality"):
+        parts += [(name, part) for part in sorted(set(last[name]) - {""})]
     if not parts:
         return None
     averages = {name: means(last.filter(pl.col(name) != ""), "dice", split=(name,)) for name, _ in parts}
@@ -109,7 +112,7 @@ def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
         return None
     last = at_round(values, runs[0].rounds)
     averages = means(last, "dice")
-    noises = sorted({noise for members in families.values() for noise in members if noise})
+    noises = sorted(set(chain(*families.values())) - {0})
     rows: list[tuple[Cell, ...]] = []
     for exact, members in families.items():
         for segmenter in dict.fromkeys(run.segmenter for run in runs):
@@ -119,7 +122,7 @@ def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
                 loss = _difference(last.filter(segmenter=segmenter), user, exact)
                 cells += [mean_at(averages, user=user, segmenter=segmenter), loss]
             rows.append((exact, segmenter, *cells))
-    titles = [title for noise in noises for title in (f"±{noise} px", "difference")]
+    titles = chain.from_iterable((f"±{noise} px", "difference") for noise in noises)
     return Sheet(
         name="noise",
         caption="Dice when each edge of the first boxes is moved at random, by at most the number of pixels given.",
@@ -222,7 +225,8 @@ def effort_of(values: pl.DataFrame, *, user: str, segmenter: str) -> Value:
 
 def corrects(runs: Sequence[Run], user: str, segmenter: str) -> bool:
     """Tell whether this user ever gave a second round of prompts."""
-    return any(d.rounds > 1 for run in runs if run.segmenter == segmenter for d in run.finished(user))
+    own = chain.from_iterable(run.finished(user) for run in runs if run.segmenter == segmenter)
+    return any(dialogue.rounds > 1 for dialogue in own)
 
 
 def noise_families(runs: Sequence[Run]) -> dict[str, dict[int, str]]:

@@ -77,7 +77,9 @@ def path_along_outline(
     """
     outlines = _outlines(_dilated(target, spacing_mm, stroke), start, joins=stroke.joins_contours)
     pixels = [np.rint(vertices).astype(np.int64) - start for vertices, _ in outlines]
-    hits = [(part, at) for part, path in enumerate(pixels) for at in np.flatnonzero(surplus[tuple(path.T)]).tolist()]
+    hits: list[tuple[int, int]] = []
+    for part, path in enumerate(pixels):
+        hits += [(part, at) for at in np.flatnonzero(surplus[tuple(path.T)]).tolist()]
     if not hits:
         return []
     part, middle = hits[rng.integers(len(hits))]

@@ -125,7 +125,8 @@ def centres_in_volume(
             points further than 96 mm from the mean point along any axis, "segvol" steps along columns.
     """
     keys = key_points(target, _CENTRE_LINE_KEYS, centre=centre)
-    line = [(plane, *pixel) for plane, pixel in interpolate_points(key.position for key in keys).items()]
+    between = interpolate_points(key.position for key in keys)
+    line = [(plane, *pixel) for plane, pixel in between.items()]
     if order == "sam-med3d" and line:
         line = _near_their_mean(line, target.spacing_mm)
     if order == "segvol":

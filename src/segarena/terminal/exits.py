@@ -23,12 +23,21 @@ ENDED_BY = 128
 
 @contextmanager
 def one_line_errors(on_interrupt: str = "stopped") -> Generator[None]:
-    """Turn our errors, and Ctrl-C, into one line on stderr and an exit code."""
+    """Turn our errors, those of the operating system, and Ctrl-C into one line on stderr and an exit code."""
     try:
         yield
-    except SegarenaError as error:
-        typer.secho("error: " + " ".join(str(error).split()), fg="red", err=True)
-        raise typer.Exit(REFUSED) from error
+    except (SegarenaError, MemoryError) as error:
+        raise _refused(str(error) or "out of memory; free some, or work on less at once") from error
+    except BrokenPipeError:
+        raise  # whoever read the output has gone: nobody is left to tell
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        raise _refused(f"{place}{error.strerror or error}; make room, allow it or choose another place") from error
     except KeyboardInterrupt as error:
         typer.secho(on_interrupt, err=True)
         raise typer.Exit(ENDED_BY + error.number if isinstance(error, Stopped) else INTERRUPTED) from error
+
+
+def _refused(message: str) -> typer.Exit:
+    typer.secho("error: " + " ".join(message.split()), fg="red", err=True)
+    return typer.Exit(REFUSED)

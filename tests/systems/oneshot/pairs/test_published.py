@@ -108,9 +108,12 @@ def test_files_that_are_not_there_or_no_text_are_named(tmp_path, lists):
     with pytest.raises(DatasetMissing, match="folder with lists"):
         find_lists(tmp_path / "nothing")
     broken = tmp_path / "split0_test.txt.gz"
-    broken.write_bytes(b"not gzip")
-    with pytest.raises(DatasetError, match="download it again"):
-        read_published(broken)
+    sound = gzip.compress(bytes(range(32, 120)) * 9)
+    flipped = sound[:12] + bytes([sound[12] ^ 0xFF]) + sound[13:]
+    for damaged in (b"not gzip", sound[:40], flipped, b""):
+        broken.write_bytes(damaged)
+        with pytest.raises(DatasetError, match=r"download it again|an empty file"):
+            read_published(broken)
     with pytest.raises(DatasetError, match="two lists are called"):
         read_lists([lists, lists / "tiers"])
 

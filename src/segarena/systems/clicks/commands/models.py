@@ -97,7 +97,7 @@ def judge(
         if instances_out is not None:
             import polars as pl
 
-            pl.DataFrame([one.row() for one in judged]).write_csv(instances_out)
+            write_whole(instances_out, pl.DataFrame([one.row() for one in judged]).write_csv())
 
 
 def compare_modes(
@@ -267,7 +267,7 @@ def _write_history(folder: Path, history: Sequence[dict[str, float]]) -> None:
 
     from segarena.systems.clicks.page.training_curves import training_svg
 
-    pl.DataFrame(list(history)).write_csv(folder / "history.csv")
+    write_whole(folder / "history.csv", pl.DataFrame(list(history)).write_csv())
     write_whole(folder / "curves.svg", training_svg(history))
 
 

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.errors import InvalidInput
+from segarena.files.whole import write_whole
 from segarena.systems.clicks.crowd.instances import Instance
 
 LONG_SIDE_PX = 1024
@@ -32,7 +32,7 @@ def save_click_picture(
         models: further maps by name, each in a picture to the right, without clicks.
 
     Raises:
-        InvalidInput: the file cannot be written.
+        StoreError: the file cannot be written.
     """
     first = _picture(instance, values)
     scale = first.shape[1] / values.shape[1]
@@ -41,8 +41,7 @@ def save_click_picture(
         cv2.circle(first, place, 3, (255, 255, 0), 1, cv2.LINE_AA)
     pictures = {"clicks": first, **{name: _picture(instance, found) for name, found in (models or {}).items()}}
     strip = np.hstack([_titled(picture, name) for name, picture in pictures.items()]) if models else first
-    if not cv2.imwrite(str(path), strip):
-        raise InvalidInput(f"{path} cannot be written")
+    write_whole(path, cv2.imencode(path.suffix, strip)[1].tobytes())
 
 
 def _picture(instance: Instance, values: NDArray[Any]) -> NDArray[np.uint8]:

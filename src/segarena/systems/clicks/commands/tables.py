@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from segarena.files.whole import whole_file, write_whole
 from segarena.systems.clicks.commands.inputs import (
     DatasetOption,
     OutOption,
@@ -162,13 +163,12 @@ def maps(
         images = open_dataset(dataset)
         matched = match_and_tell(read_clicks(table), images, rows_of)
         instances = clicked_instances(matched.table, images, previous_masks=previous_masks)
-        for name in ("maps", "pictures"):
-            (out / name).mkdir(parents=True, exist_ok=True)
         wanted = instances if limit is None else instances[:limit]
         for instance in track(wanted, len(wanted), "maps"):
             values = click_map(instance.positions, instance.error, sigma=sigma, radius=radius)
             name = instance.full_stem.replace("/", "__")
-            np.savez_compressed(out / "maps" / f"{name}.npz", map=values)
+            with whole_file(out / "maps" / f"{name}.npz") as file:
+                np.savez_compressed(file, map=values)
             shown = (instance.image, instance.target, instance.error)
             others = {key: click_model(*shown) for key, click_model in models.items()}
             save_click_picture(out / "pictures" / f"{name}.jpg", instance, values, others)
@@ -201,9 +201,9 @@ def crowd(
             previous_masks.mkdir(parents=True, exist_ok=True)
             for instance in list(chain.from_iterable(later_rounds(first, seed=seed) for first in shown)):
                 file = previous_masks / f"{instance.full_stem}.png"
-                file.parent.mkdir(parents=True, exist_ok=True)
                 if instance.previous is not None:
-                    cv2.imwrite(str(file), np.rint(255 * instance.previous).astype(np.uint8))
+                    grey = np.rint(255 * instance.previous).astype(np.uint8)
+                    write_whole(file, cv2.imencode(".png", grey)[1].tobytes())
                 shown.append(instance)
         with Console(stderr=True).status("the crowd clicks"):
             table = collect_clicks(shown, clicks=clicks, seed=seed)

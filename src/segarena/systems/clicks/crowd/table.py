@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from segarena.errors import InvalidInput
-from segarena.files.whole import whole_file
+from segarena.files.whole import write_whole
 from segarena.roles import Finding
 
 if TYPE_CHECKING:
@@ -102,9 +102,9 @@ def read_clicks(path: Path | str, *, stems: Stems = "columns", is_checked: bool 
     if not Path(path).is_file():
         raise InvalidInput(f"there is no clicks table {path}")
     types: dict[str, Any] = {**dict.fromkeys(TEXT_COLUMNS, pl.String), **dict.fromkeys(NUMBER_COLUMNS, pl.Int32)}
-    header = pl.read_csv(path, n_rows=0).columns
-    _need_columns(header, str(path))
     try:
+        header = pl.read_csv(path, n_rows=0).columns
+        _need_columns(header, str(path))
         known = {column: types[column] for column in header if column in types}
         table = pl.read_csv(path, schema_overrides=known).with_columns(pl.col(*TEXT_COLUMNS).fill_null(""))
     except pl.exceptions.PolarsError as error:
@@ -127,8 +127,7 @@ def write_clicks(table: pl.DataFrame, path: Path | str) -> None:
     """
     _need_columns(table.columns, "the table")
     ordered = table.select(*COLUMNS, *(column for column in table.columns if column not in COLUMNS))
-    with whole_file(Path(path)) as file:
-        ordered.write_csv(file)
+    write_whole(Path(path), ordered.write_csv())
 
 
 def read_display_modes(path: Path | str) -> dict[str, pl.DataFrame]:

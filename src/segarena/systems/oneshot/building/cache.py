@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from segarena.files.hashes import sha256
-from segarena.files.whole import whole_file, write_whole
+from segarena.files.whole import write_whole
+from segarena.records.tables import parquet_of
 from segarena.systems.oneshot.pairs.sources import Item
 from segarena.work.jobs import Building, Executor
 from segarena.work.ledger import Ledger
@@ -93,8 +94,7 @@ def run_stage(
 
 def write_table(table: pl.DataFrame, file: Path) -> None:
     """Write a table as Parquet, whole or not at all."""
-    with whole_file(file) as stream:
-        table.write_parquet(stream)
+    write_whole(file, parquet_of(table))
 
 
 def _of_images(build: Callable[[], Measure]) -> Callable[[Sequence[Item]], list[Row]]:

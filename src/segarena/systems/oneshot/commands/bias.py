@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from segarena.files.whole import write_whole
 from segarena.systems.oneshot.commands.build import WorkersOption, open_source
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exits import FAILURES, one_line_errors
@@ -138,8 +139,7 @@ def cnb(
         for fold, names in lists.items():
             typer.echo(f"fold {fold}: {len(names)} training images hold a class that it tests")
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            table.write_csv(out / "classes.csv")
+            write_whole(out / "classes.csv", table.write_csv())
             for fold, names in lists.items():
                 _write_names(out / f"leave_out_fold{fold}.txt", names)
 
@@ -183,7 +183,7 @@ def sgtss(
                 workers=workers, on_progress=bar.update,
             )  # fmt: skip
             table = select_training(shares)
-            table.write_csv(out / f"fold{fold}.csv")
+            write_whole(out / f"fold{fold}.csv", table.write_csv())
             _write_names(out / f"fold{fold}.txt", table.filter(table["kept"])["image"].to_list())
             empty = table["share"].null_count()
             typer.echo(
@@ -204,8 +204,6 @@ def _names(file: Path | None) -> list[str] | None:
 
 
 def _write_names(file: Path, names: Iterable[str]) -> None:
-    from segarena.files.whole import write_whole
-
     write_whole(file, "".join(f"{name}\n" for name in names))
 
 

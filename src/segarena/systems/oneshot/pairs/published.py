@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,7 @@ def _fields(file: Path) -> list[list[str]]:
     try:
         with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as text:
             rows = [fields for line in text if (fields := line.split())]
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise DatasetError(f"{file}: expected a text file, got: {error}; download it again") from error
     if not rows:
         raise DatasetError(f"{file}: expected rows, found an empty file")

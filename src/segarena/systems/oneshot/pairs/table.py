@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import polars as pl
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
+from segarena.files.whole import write_whole
+from segarena.records.tables import parquet_of
 
 Tier: TypeAlias = Literal["pairs", "query-complexity", "support-cognizance", "generalization"]
 SupportKind: TypeAlias = Literal["shown", "null-mask", "empty", "no-image"]
@@ -122,18 +124,17 @@ def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
     """
     file, table = Path(path), pairs_table(pairs)
     _check_suffix(file)
-    file.parent.mkdir(parents=True, exist_ok=True)
     if file.suffix == ".parquet":
-        table.write_parquet(file)
+        write_whole(file, parquet_of(table))
     elif file.suffix == ".jsonl":
-        table.write_ndjson(file)
+        write_whole(file, table.write_ndjson())
     else:
         lists = ("supports", "support_classes")
         if table.select(
             pl.any_horizontal(pl.col(*lists).list.eval(pl.element().str.contains(_JOIN)).list.any()).any()
         ).item():
             raise DatasetError(f"{file}: names of images or classes hold spaces; write .jsonl or .parquet instead")
-        table.with_columns(pl.col(*lists).list.join(_JOIN)).write_csv(file)
+        write_whole(file, table.with_columns(pl.col(*lists).list.join(_JOIN)).write_csv())
 
 
 def _read(file: Path) -> pl.DataFrame:

@@ -99,9 +99,9 @@ def counts_of_file(path: str | Path, pairs: pl.DataFrame) -> Counted:
         raise DatasetMissing(f"{file}: expected a table of counts, found none")
     try:
         given = pl.read_csv(file)
+        given = given.rename({"inter": "intersection"} if "inter" in given.columns else {})
     except pl.exceptions.PolarsError as error:
         raise DatasetError(f"{file}: expected CSV, got: {str(error).splitlines()[0]}") from error
-    given = given.rename({"inter": "intersection"} if "inter" in given.columns else {})
     several = pairs["list"].n_unique() > 1
     needed = ["row", "intersection", "union", *(["list"] if several else [])]
     lacking = [name for name in needed if name not in given.columns]
@@ -109,9 +109,10 @@ def counts_of_file(path: str | Path, pairs: pl.DataFrame) -> Counted:
         raise DatasetError(f"{file}: expected columns {', '.join(needed)}; missing: {', '.join(lacking)}")
     if not several:
         given = given.with_columns(list=pl.lit(pairs["list"][0]))
-    given = given.select(*KEY, *(name for name in PIXELS if name in given.columns)).with_columns(
-        pl.col("list").cast(pl.String), pl.col("row").cast(pl.Int64)
-    )
+    try:
+        given = given.select(pl.col(name).cast(COLUMNS[name]) for name in (*KEY, *PIXELS) if name in given.columns)
+    except pl.exceptions.PolarsError as error:
+        raise DatasetError(f"{file}: expected numbers, got: {str(error).splitlines()[0]}") from error
     if given.select(KEY).is_duplicated().any():
         raise DatasetError(f"{file}: a row is there twice; expected each pair once")
     strangers = given.join(pairs, on=KEY, how="anti")

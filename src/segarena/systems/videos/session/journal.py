@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from segarena.errors import StoreError
+from segarena.systems.videos.session.submissions import Submission
 
 
 class SessionJournal:
@@ -30,8 +31,8 @@ class SessionJournal:
             data = path.read_bytes()
             whole = data[: data.rfind(b"\n") + 1]
         try:
-            self._entries: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
-        except ValueError as error:
+            self._entries = msgspec.convert([json.loads(line) for line in whole.splitlines()], list[Submission])
+        except (ValueError, RecursionError, msgspec.ValidationError) as error:
             raise StoreError(f"{path} is damaged ({error}); begin a session in another folder") from error
         try:
             self._file = path.open("r+b" if path.is_file() else "w+b")
@@ -40,12 +41,12 @@ class SessionJournal:
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}; choose another folder") from error
 
-    def take_entries(self) -> list[dict[str, Any]]:
+    def take_entries(self) -> list[Submission]:
         """Return what was there when the file was opened; a second time, nothing."""
         entries, self._entries = self._entries, []
         return entries
 
-    def add(self, entry: Mapping[str, Any]) -> None:
+    def add(self, entry: Submission) -> None:
         """Write one entry; it is on disk when this returns.
 
         Raises:

@@ -27,7 +27,7 @@ from segarena.engine.lockstep import load_sample, open_sessions
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
-from segarena.errors import DatasetError, InvalidInput, StoreError
+from segarena.errors import DatasetError, InvalidInput, PredictionInvalid, StoreError
 from segarena.records.tables import frame_of
 from segarena.samples import Labels, Mask, VideoSample
 from segarena.systems.videos.benchmarks.davis import COLUMNS as COLUMNS_OF
@@ -38,7 +38,7 @@ from segarena.systems.videos.scribbles.positions import scribbles_from_prompts
 from segarena.systems.videos.session.connector import OpenedSample
 from segarena.systems.videos.session.journal import SessionJournal
 from segarena.systems.videos.session.report_file import ReportFile
-from segarena.systems.videos.session.submissions import answer_of, as_labels, session_file, submission
+from segarena.systems.videos.session.submissions import Submission, answer_of, as_labels, session_file, submission
 
 
 class LocalConnector:
@@ -246,7 +246,11 @@ class LocalConnector:
                 session.submit(np.zeros(session.sample.shape, dtype=np.uint8), entry["seconds"])
                 break
             given.append(self._scribbles(session))
-            session.submit(answer_of(entry, session.sample.shape), entry["seconds"])
+            try:
+                session.submit(answer_of(entry, session.sample.shape), entry["seconds"])
+            except (InvalidInput, PredictionInvalid) as error:
+                place = f"{self._run.path}: the answers about {session.sample.id}"
+                raise StoreError(f"{place} are damaged ({error}); begin elsewhere") from error
             session.spent_s = entry["spent_s"]
             table = self._table_of(session, session.answered)
             self._tables.append(table)
@@ -273,12 +277,12 @@ class LocalConnector:
         timings = frame_of("timings", [row for row in rows.timings if row["round"] == round_])
         return report_table(parts, timings, self.session_id)
 
-    def _unfinished_entries(self) -> dict[tuple[str, int], list[dict[str, Any]]]:
+    def _unfinished_entries(self) -> dict[tuple[str, int], list[Submission]]:
         pending = {self._run.samples[index] for index in self._run.pending()}
-        found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        found: dict[tuple[str, int], list[Submission]] = {}
         for entry in self._journal.take_entries():
-            key = (str(entry["sequence"]), int(entry["scribble_idx"]))
-            self._begun[key] = int(entry["objects"])
+            key = (entry["sequence"], entry["scribble_idx"])
+            self._begun[key] = entry["objects"]
             if entry["sequence"] in pending:
                 found.setdefault(key, []).append(entry)
         return found

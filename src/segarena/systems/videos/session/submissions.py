@@ -6,18 +6,33 @@ import base64
 import datetime
 import json
 import secrets
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+import msgspec
 import numpy as np
 
 from segarena.arrays.rle import decode_rle
 from segarena.dialogue import Prediction
 from segarena.engine.session import Session
-from segarena.errors import PredictionInvalid
+from segarena.errors import InvalidMask, PredictionInvalid, StoreError
 from segarena.files.whole import write_whole
 from segarena.systems.videos.session.report_file import claim_report
+
+
+class Submission(TypedDict):
+    """An answer in the journal; see `submission`."""
+
+    sequence: str
+    scribble_idx: int
+    objects: int
+    interaction: int
+    seconds: float
+    spent_s: float
+    is_taken: bool
+    is_over: bool
+    candidates: list[int] | None
+    masks: list[str]
 
 
 def session_file(path: Path, report_folder: Path) -> dict[str, str]:
@@ -26,10 +41,10 @@ def session_file(path: Path, report_folder: Path) -> dict[str, str]:
     No other report in `report_folder` is of that second: a session that finds one starts a second later.
 
     Raises:
-        StoreError: nothing can be written there.
+        StoreError: nothing can be written there, or what `path` tells is damaged.
     """
     if path.is_file():
-        return json.loads(path.read_text(encoding="utf-8"))
+        return _told(path)
     now = datetime.datetime.now(datetime.UTC)
     while not claim_report(report_folder, started := now.strftime("%Y%m%d_%H%M%S")):
         now += datetime.timedelta(seconds=1)
@@ -45,7 +60,7 @@ def submission(
     candidates: tuple[int, ...] | None = None,
     is_taken: bool = False,
     is_over: bool = False,
-) -> dict[str, Any]:
+) -> Submission:
     """Return the entry of an answer that was just given, with its masks if it came in time.
 
     Args:
@@ -65,16 +80,24 @@ def submission(
         "spent_s": session.spent_s,
         "is_taken": is_taken,
         "is_over": is_over,
-        "candidates": candidates,
+        "candidates": None if candidates is None else list(candidates),
         "masks": [base64.b64encode(rle).decode("ascii") for rle in masks],
     }
 
 
-def answer_of(entry: Mapping[str, Any], shape: tuple[int, ...]) -> Prediction:
-    """Return the answer of an entry."""
+def answer_of(entry: Submission, shape: tuple[int, ...]) -> Prediction:
+    """Return the answer of an entry.
+
+    Raises:
+        InvalidMask: a mask in it is damaged, or of another size than `shape`.
+    """
     labels = np.zeros(shape, dtype=np.uint8)
-    for number, rle in enumerate(entry["masks"], 1):
-        labels[decode_rle(base64.b64decode(rle), shape)] = number
+    for number, text in enumerate(entry["masks"], 1):
+        try:
+            rle = base64.b64decode(text, validate=True)
+        except ValueError as error:
+            raise InvalidMask(f"expected a mask in base64, got: {error}") from error
+        labels[decode_rle(rle, shape)] = number
     frames = entry["candidates"]
     return Prediction(labels, candidates=None if frames is None else tuple(frames))
 
@@ -91,3 +114,11 @@ def as_labels(masks: Any, session: Session) -> Any:
     if objects < given.max() < np.inf:
         raise PredictionInvalid(f"masks: expected object ids 0 to {objects}, got {given.max():g}")
     return given if given.dtype.kind == "f" or given.min() < 0 else given.astype(np.uint8, copy=False)
+
+
+def _told(path: Path) -> dict[str, str]:
+    try:
+        told = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), dict[str, str])
+        return {name: told[name] for name in ("session_id", "started")}
+    except (OSError, ValueError, LookupError, RecursionError, msgspec.ValidationError) as error:
+        raise StoreError(f"{path} is damaged ({error}); begin a session in another folder") from error

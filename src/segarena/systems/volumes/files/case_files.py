@@ -170,10 +170,13 @@ def read_description(path: Path) -> Description:
         modalities: dict[Any, Any] = {"": modality} if isinstance(modality, str) else dict(modality)
         modalities.update(data.get("channel_names", {}))
         has_instances = data.get("kind") == "instance"
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        ignored = classes.pop("ignore", ())
+        if len(ignored) > 1:
+            raise ValueError(f"'ignore' with the numbers {ignored} where one was expected")
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise DatasetError(f"{path}: expected a dataset.json with labels by name, got: {error}; repair it") from error
     return Description(
-        ignore_value=classes.pop("ignore", (None,))[0],
+        ignore_value=ignored[0] if ignored else None,
         classes=classes,
         modalities={str(key): str(value) for key, value in modalities.items()},
         has_instances=has_instances,
@@ -184,13 +187,15 @@ def as_classes(names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
     """Return numbers by class from `{"liver": 1}`, `{"tumour": [2, 3]}` or `{1: "liver"}`; background is left out.
 
     Raises:
-        ValueError: neither side of an entry is a number.
+        ValueError: neither side of an entry is a number, or a class has none.
     """
     classes: dict[str, tuple[int, ...]] = {}
     for key, value in names.items():
         is_reversed = isinstance(value, str) and not value.isdecimal()
         name, numbers = (value, key) if is_reversed else (str(key), value)
         found = tuple(int(number) for number in (numbers if isinstance(numbers, (list, tuple)) else [numbers]))
+        if not found:
+            raise ValueError(f"{name!r} without a number")
         if found != (0,):
             classes[name] = classes.get(name, ()) + found
     return classes

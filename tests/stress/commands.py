@@ -1,0 +1,262 @@
+"""Every command on damaged files: an exit code and one line, never a traceback, nothing half written.
+
+    python tests/stress/commands.py --cases 2000 --seed 0
+
+`tests/cli/test_hostile_input.py` runs some of these cases with each run of the suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from contextlib import chdir
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sound import make_all
+from typer.testing import CliRunner
+
+from segarena.cli.main import app
+from segarena.files.whole import is_leftover
+
+SLOWEST_S = 10.0
+"""A command that takes longer on one of these small files hangs."""
+
+PYTHONS_OWN = re.compile(r"\b(?!DatasetError|StoreError)[A-Z]\w+(Error|Exception)\b")
+"""The name of an exception in a message: a traceback in disguise."""
+
+READERS = """
+am/scenes.json am/coco.json am/rle.json am/images/shape_me.ann am/labelme.json am/cvat.xml
+    amodal check IN --repair
+    amodal convert IN out.json
+    amodal convert IN out.csv --to csv --repair
+    amodal convert IN out --to png-16
+    amodal reduce IN out --to edges
+    amodal review IN -o out.html
+    amodal statistics IN --out out
+    amodal agreement IN --out out
+am/images/scene-1.png
+    amodal agreement am/scenes.json --out out --overlays 1
+    amodal review am/scenes.json -o out.html
+maps-npy/1.npy
+    amodal edges maps-npy bsds --thresholds 2 --out out
+maps-npz/1.npz
+    amodal edges maps-npz bsds --regions --out out
+maps-mat/1.mat
+    amodal edges maps-mat bsds --regions --out out
+maps-png/1.png
+    amodal edges maps-png bsds --thresholds 2 --out out
+bsds/human/test/1.npz bsds/images/test/1.jpg
+    amodal edges maps-npy bsds --thresholds 2
+    amodal statistics bsds --out out
+    data check bsds500 bsds
+bsds-mat/groundTruth/test/1.mat
+    amodal statistics bsds-mat --out out
+    data check bsds500 bsds-mat
+segments.json am/true_scenes.json
+    amodal quality segments.json -t am/true_scenes.json
+clicks.csv
+    clicks check IN
+    clicks check IN -d SHAPES
+    clicks filter IN -d SHAPES -o out.csv
+    clicks counts IN -o out.csv
+    clicks compare-devices IN -d SHAPES --least-clicks 1
+    clicks maps IN -d SHAPES -o out.npz
+    clicks judge IN -d SHAPES -m uniform --draws 2 -o out.csv
+    clicks train IN -d SHAPES -o out --epochs 1 --size tiny
+modes.csv
+    clicks compare-modes IN -d SHAPES -o out.csv
+shapes/images/1.png shapes/masks/1__left.png
+    clicks crowd -d SHAPES -o out.csv --clicks 3
+    clicks check clicks.csv -d SHAPES
+    data check folder shapes
+    run clicks -s nothing -d SHAPES --rounds 2 -o out
+    plan clicks -s nothing -d SHAPES --rounds 2 --samples 1
+pairs.csv tier.txt tier.txt.gz
+    toss audit IN -o out.json
+    toss score counts.csv --pairs IN --repeats 0
+    toss spurious IN -o out.parquet
+    run toss -s nothing -d oneshot-folder(path='photos',pairs='IN') -o out
+names.txt
+    toss audit pairs.csv --class-list IN --train-classes IN
+counts.csv
+    toss score IN --pairs pairs.csv --repeats 0
+own.csv
+    toss cnb IN --folds 3 --out out
+stats.csv tiers/split0_q_easy_sal.txt
+    toss recover stats.csv --tiers tiers
+photos/images/0.png photos/masks/left/0.png
+    toss sgtss photos --folds 2 --out out
+    toss build photos --out out --per-partition 2 --per-level 1
+    data check oneshot-folder photos
+    segment --support photos/images/0.png photos/masks/left/0.png -q photos/images/1.png -s copy-support-mask -o out
+volumes/images/a.nii.gz volumes/labels/a.nii.gz volumes/dataset.json
+    data check nifti-folder volumes
+    run radioactive -s nothing -d nifti-folder(path='volumes') -o out --rounds 1
+clips/frames/one/0001.jpg clips/masks/one/0001.png
+    data check video-folder clips
+runs/clicks/run.json runs/clicks/pieces.jsonl runs/clicks/records/000000-000002.parquet
+    report runs/clicks --out out
+    run clicks -s nothing -d SHAPES --rounds 2 -o runs/clicks
+runs/toss/run.json runs/toss/pieces.jsonl runs/toss/records/000000-000002.parquet
+    report runs/toss --out out
+    toss score runs/toss --repeats 0
+    toss bias runs/toss
+"""
+"""Files, and below them the commands that read them; IN is the file."""
+
+
+class Case(NamedTuple):
+    """A command that works on sound files, and the one of them that is damaged before it runs."""
+
+    arguments: tuple[str, ...]
+    file: str
+
+
+def cases() -> list[Case]:
+    """Return every command with every file that it reads."""
+    found: list[Case] = []
+    files: list[str] = []
+    for line in READERS.strip().splitlines():
+        if not line.startswith(" "):
+            files = line.split()
+            continue
+        for file in files:
+            words = line.replace("SHAPES", "folder(path='shapes')").replace("IN", file).split()
+            found.append(Case(tuple(words), file))
+    return found
+
+
+def damage(path: Path, rng: random.Random) -> str:
+    """Damage a file in one of many ways; return which."""
+    data = path.read_bytes()
+    ways = ["gone", "empty", "folder", "noise", "cut", "flips", "nul", "latin", "swapped"]
+    is_text = path.suffix in (".json", ".csv", ".txt", ".ann", ".jsonl", ".xml")
+    way = rng.choice(ways + ["value"] * 9 if is_text else ways + ["flips", "cut"] * 3)
+    place = rng.randrange(len(data))
+    if way in ("gone", "folder"):
+        path.unlink()
+        if way == "folder":
+            path.mkdir()
+        return way
+    if way == "value":
+        new = _other_value(path, data.decode(), rng)
+    elif way == "flips":
+        flipped = bytearray(data)
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            flipped[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        new = bytes(flipped)
+    else:
+        new = {
+            "empty": b"",
+            "noise": rng.randbytes(200),
+            "cut": data[:place],
+            "nul": data[:place] + b"\0\0" + data[place:],
+            "latin": data[:place] + b"\xff\xe9" + data[place:],
+            "swapped": rng.choice((b"[]", b"{}", b"null", b"0", b'"text"', b"[" * 5000, b"a,b\n1,2\n", b"\n")),
+        }[way]
+    path.write_bytes(new)
+    return way
+
+
+VALUES = (
+    None, 0, -1, 1.5, 1e308, 10**30, "", "x", "\0", "../../x", [], {}, [None], [[]], [-1, 2], {"a": 1}, True,
+    float("nan"), "a" * 3000,
+)  # fmt: skip
+
+
+def _other_value(path: Path, text: str, rng: random.Random) -> bytes:
+    """Replace one value in JSON, or one cell of a table."""
+    if path.suffix in (".json", ".ann"):
+        whole = json.loads(text)
+        places = list(_places(whole))
+        inside, key = rng.choice(places) if places else ({}, "x")
+        if rng.random() < 0.2:
+            del inside[key]
+        else:
+            inside[key] = rng.choice(VALUES)
+        return json.dumps(whole).encode()
+    for_cells = "," if path.suffix == ".csv" else '"' if path.suffix == ".xml" else " "
+    lines = text.split("\n")
+    row = rng.randrange(max(1, len(lines) - 1))
+    cells = lines[row].split(for_cells)
+    cells[rng.randrange(len(cells))] = str(rng.choice(VALUES))
+    lines[row] = for_cells.join(cells)
+    return "\n".join(lines).encode()
+
+
+def _places(value: Any) -> Any:
+    for key, inside in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        if isinstance(inside, (dict, list)):
+            yield from _places(inside)
+
+
+def run_case(case: Case, sound: Path, rng: random.Random) -> tuple[str, str]:
+    """Run one case in a copy of the sound inputs; return how the file was damaged, and what was wrong or ""."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "in"
+        shutil.copytree(sound, folder)
+        way = damage(folder / case.file, rng)
+        runner = CliRunner(env={"COLUMNS": "160"})
+        started = time.monotonic()
+        with chdir(folder):
+            done = runner.invoke(app, list(case.arguments))
+        took = time.monotonic() - started
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            return way, _where(done.exception)
+        told = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        if done.exit_code not in (0, 1, 2):
+            return way, f"exit code {done.exit_code}"
+        if done.exit_code == 2 and len(told) != 1:
+            return way, f"not one line of error: {done.stderr[-300:]!r}"
+        if found := PYTHONS_OWN.search(" ".join(told)):
+            return way, f"{found[0]} in {told[0][-200:]!r}"
+        if took > SLOWEST_S:
+            return way, f"{took:.0f} s"
+        left = [str(path.relative_to(folder)) for path in folder.rglob("*") if is_leftover(path)]
+        return way, f"left behind: {left}" if left else ""
+
+
+def _where(error: BaseException) -> str:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "segarena/" in frame.filename]
+    at = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:]))
+    return f"{type(error).__name__} {str(error)[:120]!r} at {at}"
+
+
+def main() -> None:
+    """Run cases drawn at random, and tell what was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="Only commands that contain this text.")
+    given = parser.parse_args()
+    wrong: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    every = [case for case in cases() if given.only in " ".join(case.arguments)]
+    with tempfile.TemporaryDirectory() as name, chdir(Path(name)):
+        make_all(Path(name))
+        for number in range(given.cases):
+            rng = random.Random(f"{given.seed}/{number}")
+            # Each case once before any comes again.
+            case = every[number % len(every)]
+            way, problem = run_case(case, Path(name), rng)
+            if problem:
+                wrong[problem] += 1
+                first.setdefault(problem, f"case {number}, {case.file}: {way}: segarena {' '.join(case.arguments)}")
+    for problem, count in wrong.most_common():
+        print(f"{count} x {problem}\n    {first[problem]}")
+    print(f"{given.cases} cases of {len(every)} kinds, seed {given.seed}: {wrong.total()} wrong")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -35,12 +35,11 @@ def report(
 
         segarena report runs/grabcut runs/graph --out comparison
     """
-    from segarena.reports import terminal_table, write_report
+    from segarena.reports import terminal_of, write_report
 
     with one_line_errors():
-        thresholds = threshold or ()
-        files = write_report(runs, out or runs[0] / "report", thresholds=thresholds, trust=trust)
-        Console().print(terminal_table(runs, thresholds=thresholds))
+        files = write_report(runs, out or runs[0] / "report", thresholds=threshold or (), trust=trust)
+        Console().print(terminal_of(files.page))
         tables = ", ".join(map(str, (files.csv, files.latex, *files.further)))
         for line in files.not_shown:
             typer.secho(line, fg="yellow", err=True)

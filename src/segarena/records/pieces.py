@@ -12,8 +12,10 @@ a killed process left beside that is removed by the next one that holds the run.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -208,11 +210,15 @@ class Pieces:
         for name, piece in pieces.items():
             if table in piece.files:
                 found.append((piece.first, self._piece_rows(table, name, piece, is_read)))
-        for index in loose:
-            if not _covering(pieces, index):
-                file = self._loose_file(table, index)
-                if table not in ONLY_WITH_ROWS or file.is_file():
-                    found.append((index, _read_file(file, is_read, is_large=False)))
+        starts = sorted(first for first, _ in found)
+        alone = [index for index in loose if not _covering(pieces, index)]
+        for _, run in groupby(alone, lambda index: bisect(starts, index)):  # what lies between the same two pieces
+            indices = list(run)
+            files = [self._loose_file(table, index) for index in indices]
+            if table in ONLY_WITH_ROWS:
+                files = [file for file in files if file.is_file()]
+            if files:
+                found.append((indices[0], _read_small_files(table, files, is_read)))
         frame = joined(table, [rows for _, rows in sorted(found, key=lambda one: one[0])])
         if any(piece.without for piece in pieces.values()):  # what was done again since lies behind its neighbours
             place = {sample: index for index, sample in enumerate(self.samples)}
@@ -303,12 +309,25 @@ def _covering(pieces: Mapping[str, Piece], index: int) -> bool:
     return any(p.first <= index < p.stop and index not in p.without for p in pieces.values())
 
 
-def _read_file(file: Path, is_read: IsRead, *, is_large: bool = True) -> pl.DataFrame:
+def _read_small_files(table: str, files: Sequence[Path], is_read: IsRead) -> pl.DataFrame:
+    """Return the rows of many files, in their order, by one scan: opening them one by one takes far longer.
+
+    Where that cannot be done (a file is damaged, or has a column that the first one lacks) each half is tried.
+    """
+    if len(files) == 1:
+        return _read_file(files[0], is_read)
     try:
-        # Of a small file, looking which columns it has takes longer than reading them all.
-        if not is_large:
-            rows = pl.read_parquet(file)
-            return rows.select(filter(is_read, rows.columns))
+        scan = pl.scan_parquet(files, missing_columns="insert")
+        return scan.select(filter(is_read, scan.collect_schema().names())).collect()
+    except FileNotFoundError:
+        raise
+    except (pl.exceptions.PolarsError, OSError):
+        middle = len(files) // 2
+        return joined(table, [_read_small_files(table, half, is_read) for half in (files[:middle], files[middle:])])
+
+
+def _read_file(file: Path, is_read: IsRead) -> pl.DataFrame:
+    try:
         scan = pl.scan_parquet(file)
         return scan.select(filter(is_read, scan.collect_schema().names())).collect()
     except FileNotFoundError:

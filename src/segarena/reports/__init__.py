@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from segarena.reports.files import ReportFiles, write_report
-from segarena.reports.terminal import terminal_table
+from segarena.reports.terminal import terminal_of, terminal_table
 
-__all__ = ["ReportFiles", "terminal_table", "write_report"]
+__all__ = ["ReportFiles", "terminal_of", "terminal_table", "write_report"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from segarena.errors import StoreError
 from segarena.files.whole import write_whole
 from segarena.records.trust import reading, refusal
 from segarena.reports.exports import paired_csv, summary_csv, summary_tex, timings_csv
-from segarena.reports.pages import page_of
+from segarena.reports.pages import Page, page_of
 from segarena.reports.reading import read_runs
 from segarena.reports.report import report_html
 
@@ -27,6 +27,7 @@ class ReportFiles:
         paired: differences to the first run; None with one run.
         further: the tables that the page of their benchmark has beside.
         not_shown: a line for each dataset whose samples are not shown, because it is not trusted.
+        page: what the files say, for `terminal_of`.
     """
 
     html: Path
@@ -36,6 +37,7 @@ class ReportFiles:
     paired: Path | None
     further: tuple[Path, ...] = ()
     not_shown: tuple[str, ...] = ()
+    page: Page = field(repr=False, compare=False)
 
 
 def write_report(
@@ -85,5 +87,6 @@ def write_report(
         timings=folder / "timings.csv",
         paired=folder / "paired.csv" if len(read) > 1 else None,
         further=tuple(folder / name for name in further),
+        page=own,
         not_shown=tuple(dict.fromkeys(filter(None, (refusal("dataset", r.config.dataset, trust=trust) for r in read)))),
     )

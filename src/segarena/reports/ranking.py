@@ -62,7 +62,7 @@ def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) 
 def _rank(
     key: TargetKey, scores: Sequence[float], dialogues: Sequence[DialogueRecord], metric: str, threshold: float
 ) -> RankedTarget:
-    known = ((d, list(filter(math.isfinite, d.values.get(metric, ())))) for d in dialogues)
+    known = ((d, list(filter(math.isfinite, d.values_of(metric)))) for d in dialogues)
     curves = [(dialogue, values) for dialogue, values in known if values]
     worst = min(curves, key=lambda pair: pair[1][-1])[0]
     return RankedTarget(

@@ -6,7 +6,7 @@ With `segarena.reports.rounds` this is the only module here that knows how recor
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, compress, groupby
@@ -47,6 +47,7 @@ class Run:
         folder: where all this was read.
         thresholds: asked for beyond those of the benchmark.
         trust: whether plug-ins from elsewhere may be built again; see `segarena.records.trust`.
+        computed: numbers that several tables and figures show, kept by `segarena.reports.tables`.
     """
 
     label: str
@@ -60,6 +61,7 @@ class Run:
     folder: RunFolder = field(repr=False)
     thresholds: tuple[float, ...] = ()
     trust: bool = False
+    computed: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, repr=False)
 
     @property
     def rounds(self) -> int:

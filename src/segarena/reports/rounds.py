@@ -56,6 +56,11 @@ class DialogueRecord:
             return {}
         return {name: tuple(column[self._stretch].tolist()) for name, column in self.table.metrics.items()}
 
+    def values_of(self, metric: str) -> list[float]:
+        """Return `values` of one column; empty when there is no such column."""
+        column = self.table.metrics.get(metric)
+        return [] if column is None else column[self._stretch].tolist()
+
     @property
     def efforts(self) -> tuple[float, ...]:
         """Interactions spent so far, after each finished round."""

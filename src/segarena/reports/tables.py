@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,7 @@ class TimingRow:
     encode_median_s: float
 
 
+Result = TypeVar("Result")
 TargetKey = tuple[str, str]
 """Sample, target."""
 
@@ -105,6 +106,12 @@ def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
         for key, value in target_values(run, user, statistic).items():
             found.setdefault(key, []).append(value)
     return {key: math.fsum(values) / len(values) for key, values in found.items()}
+
+
+def mean_of(run: Run, user: str, statistic: Statistic) -> Interval:
+    """Return the mean of a statistic over targets, as `mean_over_targets`; the draws are made once for each run."""
+    what = (user, replace(statistic, name="", higher_is_better=True))
+    return _once(run, what, lambda: mean_over_targets(target_values(run, user, statistic)))
 
 
 def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
@@ -154,7 +161,7 @@ def user_names(runs: Sequence[Run]) -> tuple[str, ...]:
 def curve_intervals(run: Run, user: str, metric: str) -> list[Interval]:
     """Return the mean of `metric` over targets after each round, ended dialogues holding their last value."""
     at = (Statistic(name="", kind="at_round", metric=metric, round=k) for k in range(1, run.rounds + 1))
-    return [mean_over_targets(target_values(run, user, statistic)) for statistic in at]
+    return [mean_of(run, user, statistic) for statistic in at]
 
 
 def noc_counts(run: Run, user: str, statistic: Statistic) -> tuple[NDArray[np.int64], int]:
@@ -192,14 +199,21 @@ def _summary_row(position: int, run: Run, user: str) -> SummaryRow:
         run=position,
         label=run.label,
         user=user,
-        cells={s.name: mean_over_targets(target_values(run, user, s)) for s in run.summary},
+        cells={s.name: mean_of(run, user, s) for s in run.summary},
         targets=len({(d.sample, d.target) for d in finished}),
         dialogues=len(finished),
         failures=sum(d.user in (user, "") for d in run.failures),
     )
 
 
-def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
+def _once(run: Run, what: Hashable, compute: Callable[[], Result]) -> Result:
+    """Return what `compute` gives; several tables and figures show it."""
+    if what not in run.computed:
+        run.computed[what] = compute()
+    return run.computed[what]
+
+
+def _differences(run: Run, baseline: Run, user: str) -> dict[str, PairedDifference]:
     cells: dict[str, PairedDifference] = {}
     for statistic in run.summary:
         ours, theirs = (target_values(r, user, statistic) for r in (run, baseline))
@@ -210,13 +224,17 @@ def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
             image_clusters(both),
             higher_is_better=statistic.higher_is_better,
         )
+    return cells
+
+
+def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
     ours, theirs = run.targets(user), baseline.targets(user)
     return PairedRow(
         run=position,
         label=run.label,
         baseline=baseline.label,
         user=user,
-        cells=cells,
+        cells=_once(run, (baseline, user), lambda: _differences(run, baseline, user)),
         matched=len(ours & theirs),
         unmatched=len(ours ^ theirs),
     )

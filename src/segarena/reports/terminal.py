@@ -27,8 +27,14 @@ def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = 
         InvalidInput: a further threshold that the runs cannot answer for.
         RunMissing, RunConflict: see `segarena.reports.reading.read_runs`.
     """
+    with reading(trust=False):
+        return terminal_of(page_of(read_runs(runs, thresholds=thresholds)))
+
+
+def terminal_of(own: Page) -> RenderableType:
+    """Return the same for a page, such as that of a report just written: what is on it is not computed again."""
     with reading(trust=False):  # numbers and text alone
-        return _table(page_of(read_runs(runs, thresholds=thresholds)))
+        return _table(own)
 
 
 def _table(own: Page) -> Group:

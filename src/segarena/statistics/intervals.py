@@ -178,8 +178,12 @@ def _interval(
         return math.nan, math.nan
     if len(sums) > MANY:
         return _normal_interval(sums, sizes, level)
-    draws = units_drawn(len(sums), repeats, rng)
-    means = [sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1) for drawn in draws]
+    # Most often all clusters are of one size: what a draw has of values is known then.
+    size = sizes[0] * len(sizes) if (sizes == sizes[0]).all() else None
+    means = [
+        sums.take(drawn).sum(axis=1) / (sizes.take(drawn).sum(axis=1) if size is None else size)
+        for drawn in units_drawn(len(sums), repeats, rng)
+    ]
     return percentile_interval(np.concatenate(means), level)
 
 

@@ -1,6 +1,7 @@
 """Fixtures for all tests: misbehaving plug-ins, small runs, the command line, made-up runs with known numbers."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,15 @@ settings.register_profile("brief", deadline=None, max_examples=40)
 settings.load_profile("brief")
 
 MISBEHAVING = Path(__file__).parent / "engine" / "misbehaving.py"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    """Keep the hashes that are remembered between runs out of the cache of whoever tests."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    os.environ.pop("XDG_CACHE_HOME") if before is None else os.environ.update(XDG_CACHE_HOME=before)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from segarena.dialogue import Lift
@@ -60,6 +61,15 @@ class HasFingerprint(Protocol):
     """Of a segmenter: a text that changes when `encode` would make something else of the same pixels."""
 
     fingerprint: str | None
+
+
+@runtime_checkable
+class KnowsFiles(Protocol):
+    """Of a dataset: the files and folders that a sample is read from; a run remembers what is in them."""
+
+    def files_of(self, sample_id: str) -> Sequence[Path]:
+        """Return the paths of one sample's files."""
+        ...
 
 
 @runtime_checkable

@@ -71,6 +71,10 @@ class Asked:
         bool | None,
         typer.Option("--check-plugins", help="Find plug-ins that write into what others read, and name them; slower."),
     ] = None
+    fingerprint: Annotated[
+        str | None,
+        typer.Option(help="How data are known again: by content, or names on a slow disk. [default: content]"),
+    ] = None
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder of the run. If it already holds this run, the run resumes."),

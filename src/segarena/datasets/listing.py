@@ -78,6 +78,10 @@ class ListedDataset(ABC, Generic[AnySample]):
         """All sample ids, in order."""
         return tuple(self._files)
 
+    def files_of(self, sample_id: str) -> Files:
+        """Return the files that a sample is read from."""
+        return self._files[sample_id]
+
     @cached_property
     def fingerprint(self) -> str:
         """Hash of sample ids, file names, file sizes in bytes and rules; times and places do not count."""

@@ -31,6 +31,7 @@ from segarena.borders import without_truth
 from segarena.engine.blobs import BlobFolder, BlobMemory
 from segarena.errors import SegmenterError
 from segarena.files.hashes import sha256, sha256_of_all
+from segarena.files.sources import imported_beside
 from segarena.samples import ImageSample, Sample, VolumeSample
 
 WORTH = 1.0
@@ -244,7 +245,8 @@ def source_files(kind: type) -> dict[str, Path]:
     """Return the files that decide what a class does, by a name that is the same wherever they are installed.
 
     For a class in a package that is the whole package, because the work is seldom done in the class's own file; for
-    one in a file of its own that file. What it inherits from counts too, and all of segarena when that is among it.
+    one in a file of its own that file and what it imports from beside it. What it inherits from counts too, and all of
+    segarena when that is among it.
     Empty for a class that was typed into a console, or compiled.
     """
     own, files = kind.__module__.partition(".")[0], dict[str, Path]()
@@ -255,5 +257,7 @@ def source_files(kind: type) -> dict[str, Path]:
             files |= {f"{name}/{file.relative_to(root).as_posix()}": file for file in root.rglob("*.py")}
         if not roots:
             with suppress(TypeError, OSError):  # no file
-                files[base.__module__] = Path(inspect.getfile(base))
+                file = Path(inspect.getfile(base))
+                beside = imported_beside(file) if name == own else [file]
+                files |= {f"{base.__module__}/{one.name}": one for one in beside}
     return {name: file for name, file in files.items() if file.is_file()}

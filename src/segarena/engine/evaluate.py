@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from segarena.abilities import abilities_of_segmenter
 from segarena.engine.holding import Held, HoldSamples, hold_samples
+from segarena.engine.identity import identity_of
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
@@ -103,7 +104,9 @@ def open_folder(plan: Plan, dataset: Dataset, out: str | Path | None, *, sees_tr
     config = plan.describe(dataset)
     path = Path(out) if out is not None else _default_path(config)
     config = replace(config, segmenter=replace(config.segmenter, sees_truth=sees_truth))
-    config = replace(config, created=_now(), environment=environment(), command=" ".join(sys.argv))
+    identity = identity_of(config, dataset, by=plan.fingerprint)
+    now, command = _now(), " ".join(sys.argv)
+    config = replace(config, created=now, environment=environment(), command=command, identity=identity)
     return RunFolder.create(path, config)
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from segarena.abilities import abilities_of_segmenter, prompt_kinds
 from segarena.engine.embeddings import Encoder, segmenter_key
@@ -20,6 +20,7 @@ from segarena.engine.session import Rules
 from segarena.errors import InvalidInput, PluginInvalid
 from segarena.options import close_to, options_of
 from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
+from segarena.records.identity import FingerprintBy
 from segarena.registry import build, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
 from segarena.specs import Plugin, PluginSpec
@@ -51,6 +52,7 @@ class Plan:
         cache: folder where encodings are kept for other runs (see `segarena.engine.embeddings`); None keeps none.
         cache_gb: what that folder may take.
         check_plugins: whether to look for plug-ins that write into what others read (`segarena.engine.seals`).
+        fingerprint: by what data are known again, their "content" or, on a slow disk, their "names" and sizes.
     """
 
     benchmark: Benchmark
@@ -65,6 +67,7 @@ class Plan:
     cache: str | Path | None = None
     cache_gb: float = 20.0
     check_plugins: bool = False
+    fingerprint: FingerprintBy = "content"
 
     @property
     def holds_objects(self) -> bool:
@@ -201,6 +204,8 @@ def make_plan(
         raise InvalidInput(f"the time limit must be above 0 and at most {LONGEST_S:.0f} s, got {plan.time_limit_s:g}")
     if not plan.cache_gb > 0:
         raise InvalidInput(f"the cache must be given more than 0 GB, got {plan.cache_gb:g}")
+    if plan.fingerprint not in get_args(FingerprintBy):
+        raise InvalidInput(f"fingerprint: expected {' or '.join(get_args(FingerprintBy))}, got {plan.fingerprint!r}")
     called = [user.name for user in rules.users]
     if len(set(called)) != len(called):
         raise InvalidInput(f"each user may be named once, got {', '.join(called)}")

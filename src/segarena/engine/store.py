@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -30,17 +31,25 @@ from segarena.records.configuration import (
     plain_configuration,
     read_configuration,
 )
+from segarena.records.identity import changes, versions_changed
 from segarena.records.pieces import LEDGER, Pieces
 from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
 from segarena.work.ledger import Ledger, first_difference
 
 
 class RunFolder:
-    """One run on disk. `open` reads an existing one, `create` starts or continues one."""
+    """One run on disk. `open` reads an existing one, `create` starts or continues one.
+
+    Attributes:
+        path: the folder.
+        config: what run.json says.
+        notes: when it is continued: what is different now and may matter, a line each.
+    """
 
     def __init__(self, path: Path, config: RunConfiguration) -> None:
         self.path = path
         self.config = config
+        self.notes: tuple[str, ...] = ()
         self._pieces = Pieces(path, config.dataset.samples)
 
     @classmethod
@@ -67,7 +76,9 @@ class RunFolder:
         folder = Path(path)
         if (folder / "run.json").is_file():
             existing = cls.open(folder)
+            _refuse_changed(folder, existing.config, config)
             _refuse_other(folder, existing.config, config)
+            existing._told_since(config)
             return existing
         if folder.is_dir() and any(folder.iterdir()):
             raise RunConflict(f"{folder} holds other files and no run.json; choose an empty or new folder with --out")
@@ -80,6 +91,17 @@ class RunFolder:
             raise StoreError(f"{folder} cannot be written: {error.strerror}; choose another --out") from error
         run.write_config(config)
         return run
+
+    def _told_since(self, asked: RunConfiguration) -> None:
+        """Note what may differ from the beginning of the run, and take fingerprints where none were taken."""
+        before, now = self.config.identity, asked.identity
+        versions = {**self.config.environment, **(before.packages if before else {})}
+        versions_now = {**asked.environment, **(now.packages if now else {})}
+        told = [versions_changed(versions, versions_now)]
+        if before is None and now is not None:
+            told.append("this run began without fingerprints of weights, sources and data; from now on it has them")
+            self.write_config(replace(self.config, identity=replace(now, is_from_start=False)))
+        self.notes = tuple(filter(None, told))
 
     @property
     def samples(self) -> tuple[str, ...]:
@@ -169,6 +191,14 @@ class RunFolder:
             StoreError: a file is damaged; it is named.
         """
         return self._pieces.read(table, columns, without=without)
+
+
+def _refuse_changed(folder: Path, existing: RunConfiguration, asked: RunConfiguration) -> None:
+    """Raise RunConflict when a file that made the run's numbers is another one now, naming it."""
+    if existing.identity is not None and asked.identity is not None:
+        changed = changes(existing.identity, asked.identity)
+        if changed:
+            raise RunConflict(f"{folder}: {'; '.join(changed)}; another --out keeps both")
 
 
 def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration) -> None:

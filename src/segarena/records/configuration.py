@@ -12,6 +12,7 @@ import msgspec
 
 from segarena.errors import StoreError
 from segarena.records.earlier import FORMAT, upgraded
+from segarena.records.identity import Identity
 from segarena.rules import Statistic, TimeBudget
 from segarena.specs import PluginSpec
 
@@ -100,6 +101,7 @@ class RunConfiguration:
         created, finished: ISO 8601; empty until then.
         environment: versions of what computes.
         command: as typed.
+        identity: what made its numbers beyond that; None in folders of versions that did not take it.
         counts: None until the run is finished.
     """
 
@@ -118,12 +120,13 @@ class RunConfiguration:
     created: str = ""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     command: str = ""
+    identity: Identity | None = None
     finished: str = ""
     counts: Counts | None = None
 
 
-CIRCUMSTANCES = ("format", "created", "finished", "environment", "command", "counts", "time_limit_s")
-"""What may differ when a run is continued."""
+CIRCUMSTANCES = ("format", "created", "finished", "environment", "command", "counts", "time_limit_s", "identity")
+"""What may differ when a run is continued; of the identity see `segarena.records.identity.changes`."""
 
 
 def read_configuration(file: Path) -> RunConfiguration:

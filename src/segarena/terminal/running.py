@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from segarena.errors import StoreError
 from segarena.specs import Plugin, PluginSpec
@@ -20,6 +21,8 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
     title = f"{PluginSpec.of(benchmark).reference} · {options['segmenter']}"
     with ProgressBar(title, console, rate="rounds", workers=options["workers"]) as progress:
         folder = evaluate(benchmark, on_progress=progress.update, **options)
+    for note in folder.notes:
+        console.print(f"[yellow]{escape(note)}[/yellow]")
     Console().print(terminal_table([folder.path]))
     counts = folder.config.counts
     if counts is None:  # finished runs have them

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from segarena.abilities import KnowsFiles
 from segarena.errors import DatasetMissing, InvalidInput
 from segarena.registry import build, find
 from segarena.roles import Dataset, Finding
@@ -25,6 +26,8 @@ class Chosen:
         self.sample_ids: Sequence[str] = tuple(sample_ids)
         self.fingerprint = dataset.fingerprint
         self._dataset = dataset
+        if isinstance(dataset, KnowsFiles):
+            self.files_of = dataset.files_of
 
     def load(self, sample_id: str) -> Sample:
         """Read one sample."""

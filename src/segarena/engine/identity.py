@@ -1,0 +1,127 @@
+"""Finding what made a run's numbers: files that options name, sources of plug-ins, files of samples."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+from typing import Any
+
+from segarena.abilities import KnowsFiles
+from segarena.errors import PluginError
+from segarena.files.contents import files_below, hashes_of_files
+from segarena.files.hashes import sha256_of_all
+from segarena.files.sources import imported_beside
+from segarena.records.configuration import DatasetUsed, PluginUsed, RunConfiguration
+from segarena.records.identity import FingerprintBy, Identity
+from segarena.registry import find
+from segarena.roles import Dataset
+from segarena.specs import PluginSpec
+
+
+@dataclass(slots=True)
+class _Found:
+    weights: dict[str, Path] = field(default_factory=dict[str, Path])
+    sources: dict[str, Path] = field(default_factory=dict[str, Path])
+    packages: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def identity_of(config: RunConfiguration, dataset: Dataset, *, by: FingerprintBy = "content") -> Identity:
+    """Return the fingerprints of a run that is about to begin or to go on.
+
+    Args:
+        config: which plug-ins, with all their options, and which samples.
+        dataset: as built.
+        by: whether the data's content is read, or their names and sizes (in `dataset.fingerprint`) are enough.
+    """
+    found = _Found()
+    adapter = config.benchmark.adapter
+    for used in (config.segmenter, config.dataset, *config.users, *config.metrics, *([adapter] if adapter else [])):
+        _look(used, found)
+    weights = dict(zip(found.weights, hashes_of_files(list(found.weights.values())), strict=True))
+    sources = dict(zip(found.sources, hashes_of_files(list(found.sources.values())), strict=True))
+    return Identity(
+        weights=weights,
+        sources=sources,
+        packages=found.packages,
+        data=_content(dataset, config.dataset.samples) if by == "content" else "",
+        data_by=by,
+    )
+
+
+def _content(dataset: Dataset, samples: Sequence[str]) -> str:
+    """Return a hash of all files of these samples, in order; empty when the dataset does not say which they are."""
+    if not isinstance(dataset, KnowsFiles):
+        return ""
+    files = [(sample, file) for sample in samples for path in dataset.files_of(sample) for file in files_below(path)]
+    hashes = hashes_of_files([file for _, file in files])
+    lines = (f"{sample}\n{file.name}\n{each}\n" for (sample, file), each in zip(files, hashes, strict=True))
+    return sha256_of_all(lines)
+
+
+def _look(used: PluginUsed, found: _Found) -> None:
+    """Note the files and packages behind a plug-in and behind those that its options name."""
+    if ".py:" in used.name:
+        file = Path(used.name.rpartition(":")[0])
+        found.sources |= {str(one): one for one in imported_beside(file) if one.is_file()}
+    else:
+        found.packages |= _package(used)
+    is_dataset = isinstance(used, DatasetUsed)
+    for name, text in _texts(used.options):
+        nested = _nested(text)
+        if nested is not None:
+            _look(nested, found)
+        elif not is_dataset or Path(text).expanduser().is_file():  # its folders hold the samples
+            found.weights |= {str(file): file for file in _files(name, text)}
+
+
+def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every text among options, at any depth, with the name of the option."""
+    for key, value in options.items():
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]
+        for one in inner:
+            if isinstance(one, dict):
+                yield from _texts(one, name or key)
+            elif isinstance(one, str):
+                yield name or key, one
+
+
+def _nested(text: str) -> PluginUsed | None:
+    """Return the plug-in that an option names, if it is one from a file or with options of its own."""
+    if ".py:" not in text and not text.endswith(")"):
+        return None
+    try:
+        spec = PluginSpec.parse(text)
+    except PluginError:
+        return None
+    return PluginUsed(name=spec.reference, options=spec.options)
+
+
+def _files(name: str, text: str) -> list[Path]:
+    path = Path(text).expanduser()
+    # Words of options ("first", "binary") may happen to be names of folders.
+    is_place = "/" in text or name == "weights"
+    if path.is_file() or (is_place and path.is_dir()):
+        return files_below(path)
+    return _from_hub(text) if name == "weights" else []
+
+
+def _from_hub(name: str) -> list[Path]:
+    """Return the files of a model on the hub, as they lie in the local cache."""
+    hub: Any = sys.modules.get("huggingface_hub")  # whatever loaded the model has imported it
+    if hub is None or name.count("/") != 1:
+        return []
+    config = hub.try_to_load_from_cache(name, "config.json")
+    return files_below(Path(config).parent) if isinstance(config, str) else []
+
+
+def _package(used: PluginUsed) -> dict[str, str]:
+    """Return the version of the package that a plug-in is from, unless it is ours."""
+    try:
+        top = find(used.kind, used.name).__module__.partition(".")[0] if used.kind else "segarena"
+        names = [] if top == "segarena" else packages_distributions().get(top, [])
+        return {name: version(name) for name in names}
+    except (PluginError, PackageNotFoundError):
+        return {}

@@ -34,6 +34,15 @@ class Rle:
         return cls.of_lengths(run_lengths(mask.T).tolist(), (int(mask.shape[0]), int(mask.shape[1])))
 
     @classmethod
+    def of_columns(cls, columns: Mask, first: int, shape: tuple[int, int]) -> Rle:
+        """Return a mask (H, W) that is empty but for `columns`, bool (H, n), the first of which is number `first`."""
+        lengths = run_lengths(columns.T)
+        lengths = np.concatenate([lengths, [0] * (len(lengths) % 2 == 0)]).astype(np.int64)  # ends outside the mask
+        lengths[0] += first * shape[0]
+        lengths[-1] += (shape[1] - first - columns.shape[1]) * shape[0]
+        return cls.of_lengths((lengths if lengths[-1] else lengths[:-1]).tolist(), shape)
+
+    @classmethod
     def of_lengths(cls, lengths: Sequence[int], shape: tuple[int, int]) -> Rle:
         """Return run lengths, column-major and the run outside the mask first, as `Rle`; they are not checked."""
         return cls(shape, _pack(np.asarray(lengths, dtype=np.int64)))
@@ -61,9 +70,27 @@ class Rle:
         Raises:
             InvalidMask: as `lengths`.
         """
+        return self._decoded(self.lengths)
+
+    def decode_columns(self) -> tuple[int, Mask]:
+        """Return the columns from the first to the last that hold a pixel, bool (H, n), and where they begin.
+
+        Raises:
+            InvalidMask: as `lengths`.
+        """
         lengths = self.lengths
+        ends = np.cumsum(lengths)
+        is_on = (np.arange(len(lengths)) % 2 == 1) & (lengths > 0)
+        if not is_on.any():
+            return 0, np.zeros((self.shape[0], 0), dtype=np.bool_)
+        height = self.shape[0]
+        first = int((ends - lengths)[is_on][0]) // height
+        last = int(ends[is_on][-1] - 1) // height + 1
+        return first, self._decoded(np.diff(np.clip(ends, first * height, last * height), prepend=first * height))
+
+    def _decoded(self, lengths: NDArray[np.int64]) -> Mask:
         is_on = np.arange(len(lengths)) % 2 == 1
-        return np.repeat(is_on, lengths).reshape(self.shape[::-1]).T
+        return np.repeat(is_on, lengths).reshape(-1, self.shape[0]).T
 
     @property
     def area_px(self) -> int:

@@ -1,8 +1,8 @@
 """How much one file may ask for, held against its header before anything is allocated. One limit, for every format.
 
 A file of a few hundred bytes can claim an image of many gigabytes. What a header claims is counted first: a picture may
-have `most_pixels()` pixels and a file of arrays as many numbers; a volume, or the masks of one annotated image
-together, may have `most_in_file()`.
+have `most_pixels()` pixels and a file of arrays as many numbers; the masks of one annotated image
+together, each cropped to what it shows, may have `most_in_file()`. Volumes have `max_voxels` of their dataset.
 `segarena --max-pixels N ...` raises the limit, and so does the environment variable, which worker processes inherit.
 """
 
@@ -16,8 +16,8 @@ from segarena.errors import InvalidInput
 VARIABLE = "SEGARENA_MAX_PIXELS"
 DEFAULT = 2**30 // 12
 """89 million pixels, where Pillow's own warning starts: a quarter of a GiB as RGB."""
-IN_FILE = 8
-"""A volume or the masks of one image may be as large as this many pictures: 716 million voxels, or bytes of masks."""
+IN_FILE = 2
+"""The masks of one image may together be as large as this many pictures; each takes a byte per pixel, twice."""
 
 
 def most_pixels() -> int:
@@ -35,7 +35,7 @@ def most_pixels() -> int:
 
 
 def most_in_file() -> int:
-    """Return how many voxels a volume may have, or pixels the masks of one image together."""
+    """Return how many pixels the masks of one image may have together."""
     return IN_FILE * most_pixels()
 
 
@@ -59,5 +59,5 @@ def check_pixels(
 
 
 def check_in_file(claimed: int, path: Path | str, *, error: type[Exception] = InvalidInput) -> None:
-    """Raise unless a volume, or the masks of one image, may be as large as is claimed; see `check_pixels`."""
+    """Raise unless the masks of one image may be as large as is claimed; see `check_pixels`."""
     check_pixels(claimed, path, error=error, most=most_in_file())

@@ -94,3 +94,22 @@ def test_no_workbook_is_one_line(tmp_path):
     (tmp_path / "a.xlsx").write_bytes(b"PK nothing")
     with pytest.raises(DatasetError, match=r"expected a table as"):
         read_table(tmp_path / "a.xlsx")
+
+
+@pytest.mark.parametrize("last", ["XFD1048576", "A9999999", "ZZZ9999"])
+def test_a_small_sheet_that_spans_gigabytes_is_refused(book, last):
+    sheet = SHEET.replace("</sheetData>", f'<row><c r="{last}"><v>1</v></c></row></sheetData>')
+    assert last in sheet
+    with pytest.raises(DatasetError, match="more than 5,000,000 cells"):
+        read_table(book(sheet))
+
+
+def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path):
+    with (
+        zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("xl/worksheets/sheet1.xml", "w") as sheet,
+    ):
+        for _ in range(100):
+            sheet.write(bytes(1 << 20))
+    with pytest.raises(DatasetError, match="expected at most 89,478,485 pixels, its header promises 104,857,600"):
+        read_table(tmp_path / "a.xlsx")

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
+from segarena.files.limits import check_pixels, most_pixels
 from segarena.files.whole import write_whole
 from segarena.systems.oneshot.pairs.names import Convention, Item, convention_of, join_item, split_item
 from segarena.systems.oneshot.pairs.table import POOLED_LEVEL, SUFFIXES, pairs_table, read_pairs
@@ -145,8 +146,10 @@ def _fields(file: Path) -> list[list[str]]:
     if not file.is_file():
         raise DatasetMissing(f"{file}: expected a text file here, found none")
     try:
-        with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as text:
-            rows = [fields for line in text if (fields := line.split())]
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as packed:
+            data = packed.read(most_pixels() + 1)
+        check_pixels(len(data), file, error=DatasetError)
+        rows = [fields for line in data.decode().splitlines() if (fields := line.split())]
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise DatasetError(f"{file}: expected a text file, got: {error}; download it again") from error
     if not rows:

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
+from segarena.files.limits import check_in_file
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.coco_images import image_records, read_images
 from segarena.systems.scenes.files.cocoa import outlines, stated
@@ -120,9 +121,12 @@ def _scene(image: ImageRecord, found: list[Record], names: Mapping[str, str], de
     if has_depth:
         found = [record for _, record in sorted(enumerate(found), key=lambda pair: orders[pair[0]] or 0)]
     drawn: list[tuple[Region, list[Points]]] = []
+    filled = 0
     for number, record in enumerate(found, 1):
         region_id = str(number)
         try:
+            filled += sum(isinstance(_first(record, keys), list) for keys in (VISIBLE_KEYS, HIDDEN_KEYS))
+            check_in_file(filled * image.shape[0] * image.shape[1], "visible and hidden parts as polygons")
             drawn.append(_region(record, region_id, image, names))
         except InvalidInput as error:
             message = f"object {text_of(record.get('id'))}: {error}; it is left out"

@@ -13,6 +13,7 @@ from defusedxml.ElementTree import fromstring
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput, InvalidMask
+from segarena.files.limits import check_in_file
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.reading import from_pairs, integer_of, number_of, read_bytes, size_of, text_of
 from segarena.systems.scenes.model.polygons import Points
@@ -67,9 +68,13 @@ def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) 
     shapes = [element for element in image_element if element.tag in _SHAPES]
     heights = [integer_of(element.get("z_order")) or 0 for element in shapes]
     drawn: list[_Drawn] = []
+    filled = 0
     for index in sorted(range(len(shapes)), key=lambda index: (heights[index], index), reverse=True):
         region_id = str(index + 1)
         try:
+            if shapes[index].tag == "mask":
+                filled += image.shape[0] * max(1, integer_of(shapes[index].get("width")) or 1)
+                check_in_file(filled, "masks")
             drawn.append(_region(shapes[index], region_id, image))
         except InvalidInput as error:
             message = f"{error}; it is left out"
@@ -106,7 +111,7 @@ def _mask(element: Element, image: ImageRecord) -> Rle:
     counts = [int(count) for count in re.findall(r"\d{1,12}", text_of(element.get("rle")))]
     if sum(counts) != width * height:
         raise InvalidMask(f"mask: expected run lengths of {width * height} pixels, got {sum(counts)}; export it again")
-    whole = np.zeros(image.shape, dtype=np.bool_)
+    band = np.zeros((image.shape[0], width), dtype=np.bool_)
     is_on = np.arange(len(counts)) % 2 == 1
-    whole[top : top + height, left : left + width] = np.repeat(is_on, counts).reshape(height, width)
-    return Rle.of(whole)
+    band[top : top + height] = np.repeat(is_on, counts).reshape(height, width)
+    return Rle.of_columns(band, left, image.shape)

@@ -90,8 +90,8 @@ def _fill_centres(points: Points, shape: tuple[int, int], window: Window) -> Mas
     fall = bottoms[side, 0] - tops[side, 0]
     across = tops[side, 1] + (row + 0.5 - tops[side, 0]) * ((bottoms[side, 1] - tops[side, 1]) / fall)
     column = np.clip(np.ceil(across - 0.5), columns.start, columns.stop).astype(np.int64)
-    toggles = np.bincount((row - rows.start) * (width + 1) + column - columns.start, minlength=height * (width + 1))
-    return (toggles.reshape(height, width + 1).cumsum(axis=1) & 1).astype(np.bool_)[:, :width]
+    toggles = _odd((row - rows.start) * (width + 1) + column - columns.start, height * (width + 1))
+    return np.bitwise_xor.accumulate(toggles.reshape(height, width + 1), axis=1)[:, :width]
 
 
 def _fill_coco(points: Points, shape: tuple[int, int], window: Window) -> Mask:
@@ -107,8 +107,15 @@ def _fill_coco(points: Points, shape: tuple[int, int], window: Window) -> Mask:
     flat = (column[kept].astype(np.int64) - columns.start) * height + row[kept].astype(np.int64)
     size = (columns.stop - columns.start) * height
     # A toggle below the last row is one at the top of the next column: what is left open there goes on.
-    toggles: NDArray[np.int64] = np.bincount(flat, minlength=size + 1)[:size]
-    return (toggles.cumsum() & 1).astype(np.bool_).reshape(-1, height).T[rows]
+    return np.bitwise_xor.accumulate(_odd(flat, size + 1)[:size]).reshape(-1, height).T[rows]
+
+
+def _odd(places: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    """Return which of `size` places are there an odd number of times."""
+    found, counts = np.unique(places, return_counts=True)
+    is_odd = np.zeros(size, dtype=np.bool_)
+    is_odd[found[counts % 2 == 1]] = True
+    return is_odd
 
 
 def _outline(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

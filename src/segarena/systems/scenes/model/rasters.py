@@ -8,11 +8,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import bounding_window, intersect_windows, is_empty, within_window
+from segarena.arrays.boxes import Window, bounding_window, intersect_windows, is_empty, window_shape, within_window
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidMask
+from segarena.files.limits import check_in_file
 from segarena.samples import Mask
-from segarena.systems.scenes.model.filling import Patch, fill_polygons
+from segarena.systems.scenes.model.filling import Patch, fill_polygons, join_patches
 from segarena.systems.scenes.model.scene import Region, Scene
 
 Visibility: TypeAlias = Literal["order", "stated"]
@@ -106,7 +107,10 @@ def rasterise(scene: Scene, *, visibility: Visibility | None = None) -> Rasters:
         InvalidMask: a mask of the scene has another size than the image, or its run lengths are damaged.
     """
     by_order = visibility == "order" or (visibility is None and scene.has_depth)
-    amodal = [amodal_patch(scene, region) for region in scene.regions]
+    amodal: list[Patch] = []
+    for region in scene.regions:
+        amodal.append(amodal_patch(scene, region))
+        check_in_file(sum(patch.mask.size for patch in amodal), f"{scene.title}: its masks", error=InvalidMask)
     seen = amodal if by_order else [_stated(scene, *pair) for pair in zip(scene.regions, amodal, strict=True)]
     owner = np.zeros(scene.shape, dtype=np.int32)
     for place in reversed(range(len(seen))):
@@ -129,12 +133,9 @@ def amodal_patch(scene: Scene, region: Region) -> Patch:
     if region.rings:
         return fill_polygons(scene.polygons(region), scene.shape, rule=scene.fill_rule)
     if region.mask is not None:
-        return crop(_decoded(scene, region, region.mask))
+        return _decoded(scene, region, region.mask)
     parts = [mask for mask in (region.visible_mask, region.hidden_mask) if mask is not None]
-    whole = np.zeros(scene.shape, dtype=np.bool_)
-    for part in parts:
-        whole |= _decoded(scene, region, part)
-    return crop(whole)
+    return join_patches(_decoded(scene, region, part) for part in parts)
 
 
 def crop(mask: Mask) -> Patch:
@@ -145,22 +146,34 @@ def crop(mask: Mask) -> Patch:
 
 def _stated(scene: Scene, region: Region, amodal: Patch) -> Patch:
     if region.visible_mask is not None:
-        return Patch(amodal.window, amodal.mask & _decoded(scene, region, region.visible_mask)[amodal.window])
+        return Patch(amodal.window, amodal.mask & _inside(_decoded(scene, region, region.visible_mask), amodal.window))
     if region.hidden_mask is not None:
-        return Patch(amodal.window, amodal.mask & ~_decoded(scene, region, region.hidden_mask)[amodal.window])
+        return Patch(amodal.window, amodal.mask & ~_inside(_decoded(scene, region, region.hidden_mask), amodal.window))
     return amodal
 
 
-def _decoded(scene: Scene, region: Region, mask: Rle) -> Mask:
+def _inside(patch: Patch, window: Window) -> Mask:
+    """Return what of a patch lies in a window, bool, of the window's size."""
+    mask = np.zeros(window_shape(window), dtype=np.bool_)
+    shared = intersect_windows(patch.window, window)
+    if not is_empty(shared):
+        mask[within_window(shared, window)] = patch.mask[within_window(shared, patch.window)]
+    return mask
+
+
+def _decoded(scene: Scene, region: Region, mask: Rle) -> Patch:
     if mask.shape != scene.shape:
         raise InvalidMask(
             f"{scene.title}, region {region.id}: expected a mask of the image's size "
             f"{scene.shape[0]} x {scene.shape[1]}, got {mask.shape[0]} x {mask.shape[1]}, rows by columns"
         )
     try:
-        return mask.decode()
+        first, columns = mask.decode_columns()
     except InvalidMask as cause:
         raise InvalidMask(f"{scene.title}, region {region.id}: {cause}") from cause
+    patch = crop(columns)
+    rows, found = patch.window
+    return Patch((rows, slice(found.start + first, found.stop + first)), patch.mask)
 
 
 def shared_px(first: Patch, second: Patch) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
+from segarena.files.limits import check_pixels
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.model.filling import FillRule
 from segarena.systems.scenes.model.polygons import Points, as_points
@@ -30,8 +31,6 @@ Edge: TypeAlias = tuple[int, int]
 """A side of a polygon as the indices of its two vertices, the lower one first."""
 
 Attributes: TypeAlias = Mapping[str, Any]
-
-LARGEST_PX = 1 << 28
 
 _NOTHING_STATED: dict[str, Any] = dict.fromkeys(("visible_mask", "hidden_mask", "stated_area_px", "stated_occlusion"))
 
@@ -54,11 +53,11 @@ class ImageRecord:
 
     def __post_init__(self) -> None:
         """Refuse sizes that no image has."""
-        if min(self.shape) < 1 or self.shape[0] * self.shape[1] > LARGEST_PX:
+        if min(self.shape) < 1:
             raise InvalidInput(
-                f"image {self.id}: expected a size of 1 to {LARGEST_PX:,} pixels, "
-                f"got {self.shape[0]} x {self.shape[1]}, rows by columns"
+                f"image {self.id}: expected at least one pixel, got {self.shape[0]} x {self.shape[1]}, rows by columns"
             )
+        check_pixels(self.shape[0] * self.shape[1], f"image {self.id}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

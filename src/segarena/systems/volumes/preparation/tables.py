@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import csv
 import re
+import struct
+import zipfile
+import zlib
+from functools import reduce
 from pathlib import Path
 
 from segarena.errors import DatasetError, MissingExtra
+from segarena.files.limits import check_pixels
+
+_DAMAGE = (OSError, ValueError, EOFError, RuntimeError, csv.Error, zipfile.BadZipFile, zlib.error, struct.error)
+MOST_CELLS = 5_000_000
+_PLACE = re.compile(rb"""r\s*=\s*["']([A-Za-z]{0,3})(\d{1,9})["']""")
 
 
 def read_table(path: Path) -> list[list[str]]:
@@ -20,7 +29,7 @@ def read_table(path: Path) -> list[list[str]]:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 return [list(row) for row in csv.reader(file)]
         return _first_sheet(path)
-    except (OSError, ValueError, csv.Error) as error:
+    except _DAMAGE as error:
         raise DatasetError(f"{path}: expected a table as .csv or .xlsx, got: {error}; save it again") from error
 
 
@@ -65,12 +74,39 @@ def _first_sheet(path: Path) -> list[list[str]]:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError as error:
         raise MissingExtra(f"reading spreadsheets needs {error.name}: pip install 'segarena[radiology]'") from error
+    _check_workbook(path)
     try:
         sheet = CalamineWorkbook.from_path(path).get_sheet_by_index(0)
+        # From the first row and column on, even where they are empty, so that columns stay below their groups.
+        rows = sheet.to_python(skip_empty_area=False)
     except CalamineError as error:
         raise ValueError(error) from error
-    # From the first row and column on, even where they are empty, so that columns stay below their groups.
-    return [list(map(_text, row)) for row in sheet.to_python(skip_empty_area=False)]
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # what compiled code in Rust raises, beside all exceptions
+            raise ValueError(f"a damaged workbook ({error})") from error
+        raise
+    return [list(map(_text, row)) for row in rows]
+
+
+def _check_workbook(path: Path) -> None:
+    """Raise unless a workbook unpacks to little, whole, and its cells span a table that fits into memory."""
+    with zipfile.ZipFile(path) as archive:
+        check_pixels(sum(entry.file_size for entry in archive.infolist()), path)
+        if (damaged := archive.testzip()) is not None:
+            raise ValueError(f"damaged data in {damaged}")
+        for entry in archive.infolist():
+            if entry.filename.startswith("xl/worksheets/"):
+                _check_span(archive.read(entry), path)
+
+
+def _check_span(sheet: bytes, path: Path) -> None:
+    """Raise unless the cells of a sheet span few: the reader makes a full table from A1 to the last of them."""
+    columns, rows = 1, 1
+    for letters, number in _PLACE.findall(sheet):
+        rows = max(rows, int(number))
+        columns = max(columns, reduce(lambda count, letter: 26 * count + letter - 64, letters.upper(), 0))
+    if rows * columns > MOST_CELLS:
+        raise ValueError(f"{rows:,} rows of {columns:,} columns, more than {MOST_CELLS:,} cells")
 
 
 def _text(cell: object) -> str:

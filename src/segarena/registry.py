@@ -159,7 +159,7 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
         return factory(**spec.options)
     except SegarenaError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginInvalid(f"{kind} {spec} cannot be built: {type(error).__name__}: {error}") from error
 
 
@@ -231,7 +231,7 @@ def _load_file(path: str) -> ModuleType:
     sys.modules[name] = module  # dataclasses look their module up while they are being made
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise PluginInvalid(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     return module

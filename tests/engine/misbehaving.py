@@ -297,3 +297,8 @@ def writable(array, force):
     pointer, _ = array.__array_interface__["data"]
     described = {**array.__array_interface__, "data": (pointer, False)}
     return np.asarray(type("Open", (), {"__array_interface__": described, "kept": array})())
+
+
+class ExitsLater(Good):
+    def encode(self, sample):
+        raise SystemExit(0)

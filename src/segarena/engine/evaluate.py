@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -77,9 +78,12 @@ def run_plan(
     on_progress: OnProgress = say_nothing,
 ) -> RunFolder:
     """Hold every session of `plan` that is not on disk yet; see `evaluate`."""
-    executor = executor_of(workers)
-    cast = plan.cast()
-    folder = open_folder(plan, cast.dataset, out, sees_truth=abilities_of_segmenter(cast.segmenter).sees_truth)
+    executor, home = executor_of(workers), Path.cwd()
+    cast = plan.cast()  # a plug-in may change the working directory: paths are meant from where we were
+    sees_truth = abilities_of_segmenter(cast.segmenter).sees_truth
+    folder = open_folder(plan, cast.dataset, out, home=home, sees_truth=sees_truth)
+    if not executor.is_here:
+        os.chdir(home)
     with stoppable(), folder.lock():
         if retry_failed:
             folder.discard(folder.failed())
@@ -99,10 +103,12 @@ def run_plan(
     return folder
 
 
-def open_folder(plan: Plan, dataset: Dataset, out: str | Path | None, *, sees_truth: bool = False) -> RunFolder:
+def open_folder(
+    plan: Plan, dataset: Dataset, out: str | Path | None, *, home: Path = Path(), sees_truth: bool = False
+) -> RunFolder:
     """Start or continue the run folder of `plan`."""
     config = plan.describe(dataset)
-    path = Path(out) if out is not None else _default_path(config)
+    path = home / (Path(out) if out is not None else _default_path(config))
     config = replace(config, segmenter=replace(config.segmenter, sees_truth=sees_truth))
     identity = identity_of(config, dataset, by=plan.fingerprint)
     now, command = _now(), " ".join(sys.argv)

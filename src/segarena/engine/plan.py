@@ -6,6 +6,7 @@ A plan is small and made of names, so that every worker process can build the sa
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -21,6 +22,7 @@ from segarena.errors import InvalidInput, PluginInvalid
 from segarena.options import close_to, options_of
 from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
 from segarena.records.identity import FingerprintBy
+from segarena.records.tables import COLUMNS
 from segarena.registry import build, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
 from segarena.specs import Plugin, PluginSpec
@@ -116,6 +118,9 @@ class Plan:
         samples = list(dataset.sample_ids)[: self.limit]
         if not samples:
             raise InvalidInput(f"dataset {dataset.name} has no samples to run")
+        if len(set(samples)) != len(samples):
+            twice = Counter(samples).most_common(1)[0][0]
+            raise InvalidInput(f"dataset {dataset.name} has two samples with the id {twice!r}; ids must differ")
         data = self._describe("dataset", self.dataset)
         users = [UserUsed(**describe("user", spec), written=spec.name) for spec in rules.users]
         return RunConfiguration(
@@ -259,6 +264,9 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
     if rules.stop_at is not None and rules.stop_at[0] not in columns:
         raise InvalidInput(f"stop_at names {rules.stop_at[0]!r}; the metrics give {', '.join(columns)}")
     for name, metric in zip(rules.metrics, metrics, strict=True):
+        keys = [column for column in metric.columns if column in COLUMNS["records"]]
+        if keys:
+            raise InvalidInput(f"metric {name} gives the column {keys[0]!r}, which records have already; rename it")
         twice = [column for column in metric.columns if columns.count(column) > 1]
         if twice:
             raise InvalidInput(f"metric {name} gives the column {twice[0]!r}, and so does another metric of this run")

@@ -23,7 +23,7 @@ import polars as pl
 
 from segarena.engine.rows import Rows
 from segarena.errors import RunConflict, RunMissing, StoreError
-from segarena.files.whole import clear_leftovers, write_whole
+from segarena.files.whole import clear_leftovers, is_leftover, write_whole
 from segarena.records.configuration import (
     CIRCUMSTANCES,
     RunConfiguration,
@@ -47,10 +47,10 @@ class RunFolder:
     """
 
     def __init__(self, path: Path, config: RunConfiguration) -> None:
-        self.path = path
+        self.path = path.absolute()  # a plug-in may change the working directory
         self.config = config
         self.notes: tuple[str, ...] = ()
-        self._pieces = Pieces(path, config.dataset.samples)
+        self._pieces = Pieces(self.path, config.dataset.samples)
 
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
@@ -80,7 +80,7 @@ class RunFolder:
             _refuse_other(folder, existing.config, config)
             existing._told_since(config)
             return existing
-        if folder.is_dir() and any(folder.iterdir()):
+        if folder.is_dir() and not all(map(_is_of_a_start, folder.iterdir())):
             raise RunConflict(f"{folder} holds other files and no run.json; choose an empty or new folder with --out")
         run = cls(folder, config)
         try:
@@ -199,6 +199,11 @@ def _refuse_changed(folder: Path, existing: RunConfiguration, asked: RunConfigur
         changed = changes(existing.identity, asked.identity)
         if changed:
             raise RunConflict(f"{folder}: {'; '.join(changed)}; another --out keeps both")
+
+
+def _is_of_a_start(path: Path) -> bool:
+    """Tell whether a run that was ended before its run.json was whole leaves this behind."""
+    return is_leftover(path) or (path.name in TABLES and path.is_dir() and not any(path.iterdir()))
 
 
 def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration) -> None:

@@ -12,13 +12,10 @@ from contextlib import contextmanager
 import typer
 
 from segarena.errors import SegarenaError
-from segarena.work.signals import Stopped
+from segarena.work.signals import exit_code
 
 FAILURES = 1
 REFUSED = 2
-INTERRUPTED = 130
-ENDED_BY = 128
-"""The number of the signal is added to it, as shells do."""
 
 
 @contextmanager
@@ -33,9 +30,11 @@ def one_line_errors(on_interrupt: str = "stopped") -> Generator[None]:
     except OSError as error:
         place = "" if error.filename is None else f"{error.filename}: "
         raise _refused(f"{place}{error.strerror or error}; make room, allow it or choose another place") from error
+    except SystemExit as error:  # ours are typer.Exit: a plug-in wanted to end the program, maybe with 0
+        raise _refused(f"a plug-in called sys.exit({error.code}); nothing was finished") from error
     except KeyboardInterrupt as error:
         typer.secho(on_interrupt, err=True)
-        raise typer.Exit(ENDED_BY + error.number if isinstance(error, Stopped) else INTERRUPTED) from error
+        raise typer.Exit(exit_code(error)) from error
 
 
 def _refused(message: str) -> typer.Exit:

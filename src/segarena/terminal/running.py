@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,7 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
     from segarena.reports import terminal_table
     from segarena.terminal.progress import ProgressBar
 
-    console = Console(stderr=True)
+    console, here = Console(stderr=True), Path.cwd()
     title = f"{PluginSpec.of(benchmark).reference} · {options['segmenter']}"
     with ProgressBar(title, console, rate="rounds", workers=options["workers"]) as progress:
         folder = evaluate(benchmark, on_progress=progress.update, **options)
@@ -31,5 +32,6 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
         console.print(f"user {user} had no dialogue about {count} of {counts.targets} targets")
     if counts.failures:
         console.print(f"[yellow]failures among the records: {counts.failures}; `segarena report` lists them[/yellow]")
-    console.print(f"run: {folder.path}   report: segarena report {folder.path}")
+    place = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
+    console.print(f"run: {place}   report: segarena report {place}")
     return counts.failures

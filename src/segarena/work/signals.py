@@ -19,6 +19,11 @@ class Stopped(KeyboardInterrupt):
         self.number = number
 
 
+def exit_code(error: KeyboardInterrupt) -> int:
+    """Return what a program that was stopped exits with, as shells have it: 128 and the number of the signal."""
+    return 128 + (error.number if isinstance(error, Stopped) else signal.SIGINT)
+
+
 @contextmanager
 def stoppable() -> Generator[None]:
     """Raise `Stopped` in the block on SIGTERM and SIGHUP, unless the program handles or ignores them itself.

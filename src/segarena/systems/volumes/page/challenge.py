@@ -21,8 +21,9 @@ LIMIT_S = 90.0
 
 
 def is_cvpr2025(run: Run) -> bool:
-    """Tell whether a run followed the challenge's rules."""
-    return run.config.benchmark.name == "cvpr2025"
+    """Tell whether a run followed the challenge's rules, with all of its steps."""
+    rules = run.config.benchmark
+    return rules.name == "cvpr2025" and run.rounds == int(rules.options["steps"]) - (not rules.options["box"])
 
 
 def challenge_sheets(runs: Sequence[Run]) -> list[Sheet]:

@@ -9,7 +9,6 @@ from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
 from segarena.systems.clicks.crowd.instances import (
     ClickedInstances,
     group_clicks,
-    missing_previous_masks,
     place_clicks,
     positions_of,
     read_previous_mask,
@@ -107,17 +106,6 @@ def test_previous_masks_are_read_as_shares(folder):
         read_previous_mask(folder, "a_ritm_fn", (6, 9))
     with pytest.raises(SampleInvalid, match="not an image"):
         read_previous_mask(folder, "broken", (6, 8))
-
-
-def test_missing_previous_masks_are_named_once(folder):
-    table = clicks(
-        [
-            (d, s, t, 0, 0, 8, 6)
-            for d, s, t in [("COCO", "a_ritm_fn", "fn"), ("COCO", "c_fp", "fp"), ("COCO", "c_fp", "fp")]
-        ]
-        + [("COCO", "a", "first", 0, 0, 8, 6), ("TETRIS", "t_fn", "fn", 0, 0, 8, 6)]
-    )
-    assert missing_previous_masks(table, {"COCO": folder}) == ["c_fp", "t_fn"]
 
 
 def test_instances_load_image_target_and_previous_mask(folder):

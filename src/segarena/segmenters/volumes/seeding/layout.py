@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +113,7 @@ def answer(
 
 def _lay_out(sample: VolumeSample, dialogue: Dialogue, previous: Mask, reach: Reach) -> SeededBlocks | None:
     """Return what this round is about; None when that is nothing."""
-    newest = [prompt for said in dialogue.rounds[-1:] for prompt in said if not isinstance(prompt, Limits)]
+    newest = [prompt for prompt in chain(*dialogue.rounds[-1:]) if not isinstance(prompt, Limits)]
     if previous.any() and not newest:
         return None
     if previous.any() and all(isinstance(prompt, (Click, Scribble)) for prompt in newest):

@@ -40,7 +40,7 @@ def _with_ends(sheet: Sheet, rows: Sequence[MeanRow], formats: dict[str, str]) -
     numbers: list[tuple[Cell, ...]] = []
     for row in rows:
         values = chain.from_iterable(_ends(row.means[metric]) for metric in formats)
-        numbers.append((*row.names, *map(_number, values), row.instances))
+        numbers.append((*row.names, *("" if math.isnan(value) else f"{value:.10g}" for value in values), row.instances))
     return replace(sheet, head=(*names, *ends, "instances"), rows=tuple(numbers))
 
 
@@ -52,7 +52,3 @@ def _value(interval: Interval, form: str) -> Value:
 
 def _ends(interval: Interval) -> tuple[float, float, float]:
     return interval.mean, interval.low, interval.high
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.10g}"

@@ -110,7 +110,7 @@ def filter_(
         instances = clicked_instances(matched.table, images, previous_masks=previous_masks)
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task("filtering", total=len(instances))
-            stems = {stem: index for index, stem in enumerate(_stems(matched.table))}
+            stems = {stem: index for index, stem in enumerate(matched.table["full_stem"].unique(maintain_order=True))}
 
             def mask_of(full_stem: str) -> Any:
                 progress.advance(task)
@@ -209,11 +209,6 @@ def crowd(
             table = collect_clicks(shown, clicks=clicks, seed=seed)
         write_clicks(table, out)
         typer.echo(f"{table.height} clicks of a synthetic crowd on {len(shown)} instances: {out}")
-
-
-def _stems(table: pl.DataFrame) -> list[str]:
-    """Return the full stems in order of first appearance."""
-    return table["full_stem"].unique(maintain_order=True).to_list()
 
 
 def _other_sizes(table: pl.DataFrame, dataset: Dataset) -> int:

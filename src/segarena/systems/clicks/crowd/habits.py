@@ -32,7 +32,7 @@ def deep(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
 
 def conspicuous(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     """Part-seekers: where colours change most, and where they are least like the surroundings."""
-    lab = _lab(crop)
+    lab = as_lab(crop).astype(np.float64)
     around = ~error
     context = lab[around].mean(axis=0) if around.any() else lab.mean(axis=(0, 1))
     unlike = np.linalg.norm(lab - context, axis=-1)
@@ -133,10 +133,6 @@ def _unit(values: NDArray[np.float64], mask: Mask) -> NDArray[np.float64]:
     """Stretch the values on the mask to [0, 1]; elsewhere they are cut to it."""
     low, high = values[mask].min(), values[mask].max()
     return np.clip((values - low) / max(high - low, 1e-9), 0, 1)
-
-
-def _lab(crop: NDArray[np.uint8]) -> NDArray[np.float64]:
-    return as_lab(crop).astype(np.float64)
 
 
 def _blur(values: NDArray[np.float64], sigma_px: float) -> NDArray[np.float64]:

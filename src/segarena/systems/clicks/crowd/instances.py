@@ -195,15 +195,6 @@ def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> 
     return pixels[:, :, 2].astype(np.float32) / np.float32(255)
 
 
-def missing_previous_masks(table: pl.DataFrame, folders: Mapping[str, Path]) -> list[str]:
-    """Return the full stems of all fn and fp instances without a previous mask, in order of first appearance."""
-    import polars as pl
-
-    later = table.filter(pl.col("click_type") != "first").select("dataset", "full_stem").unique(maintain_order=True)
-    present = {name: {path.stem for path in folder.glob("*.png")} for name, folder in folders.items()}
-    return [stem for name, stem in later.iter_rows() if stem not in present.get(name, set())]
-
-
 def positions_of(table: pl.DataFrame, full_stem: str, *, dataset: str | None = None) -> NDArray[np.int64]:
     """Return the (row, column) of every click on one instance, int (n, 2), in the table's order.
 

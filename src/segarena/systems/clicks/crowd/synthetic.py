@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window, window_shape, window_start
+from segarena.arrays.boxes import bounding_window, window_shape, window_start
 from segarena.errors import InvalidInput
 from segarena.samples import Mask
 from segarena.systems.clicks.crowd.habits import habit_maps
@@ -192,7 +192,7 @@ class _Drawer:
         cell = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
         inside = (np.array(np.unravel_index(cell, self._size), dtype=np.float64) + rng.random(2)) / self._size
         start = np.array(window_start(self._window))
-        return start + inside * _lengths(self._window)
+        return start + inside * np.array(window_shape(self._window))
 
     def _slip(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return a position off the error; anywhere when there is hardly any such place."""
@@ -258,10 +258,6 @@ def _far_side(mask: Mask, rng: np.random.Generator, *, share: float) -> Mask:
     rows, columns = np.arange(mask.shape[0])[:, None], np.arange(mask.shape[1])
     along = math.sin(angle) * rows + math.cos(angle) * columns
     return along > np.quantile(along[mask], 1 - share) if mask.any() else mask
-
-
-def _lengths(window: Window) -> NDArray[np.int64]:
-    return np.array(window_shape(window))
 
 
 def _blurred(values: NDArray[np.float32], share: float) -> NDArray[np.float32]:

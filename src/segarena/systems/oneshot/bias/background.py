@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +129,7 @@ def presence_of(
         fold = fold_of(label)
         if fold is None:
             continue
-        training = [held for held in classes_of.values() if any(fold_of(other) != fold for other in held)]
+        training = [held for held in classes_of.values() if set(map(fold_of, held)) - {fold}]
         shares[label] = sum(label in held for held in training) / max(1, len(training))
     return shares
 
@@ -142,13 +143,14 @@ def leave_out(
         InvalidInput: no class is tested by this fold.
     """
     classes_of = _classes_by_image(items, images)
-    if not any(fold_of(label) == fold for held in classes_of.values() for label in held):
+    if fold not in map(fold_of, chain(*classes_of.values())):
         raise InvalidInput(f"fold {fold} tests no class that these images hold")
-    return sorted(
-        image
-        for image, held in classes_of.items()
-        if any(fold_of(label) == fold for label in held) and any(fold_of(label) != fold for label in held)
-    )
+    mixed: list[str] = []
+    for image, held in classes_of.items():
+        folds = set(map(fold_of, held))
+        if fold in folds and len(folds) > 1:
+            mixed.append(image)
+    return sorted(mixed)
 
 
 def _classes_by_image(items: Iterable[Item], images: Collection[str] | None) -> dict[str, set[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def build_tiers(
     check_plan(plan)
     all_items = sorted(source.items(), key=lambda item: (item[1], item[0]))
     check_folds(plan, {label for label, _ in all_items})
-    in_folds = {label for fold in plan.folds for label in fold} | set(plan.training if plan.folds else ())
+    in_folds = {*chain(*plan.folds), *(plan.training if plan.folds else ())}
     wanted = [item for item in all_items if not plan.folds or item[0] in in_folds]
     items, looks, left_out = _measured(source, wanted, out / "stages", plan, executor_of(workers), on_progress)
     if not items.height:
@@ -87,7 +88,7 @@ def build_tiers(
     manifest = {
         "segarena": __version__,
         "plan": asdict(plan),
-        "inputs": {"items": len(wanted), "sha256": _digest_of(items), "used": items.height},
+        "inputs": {"items": len(wanted), "sha256": sha256(*items["sha256"].to_list()), "used": items.height},
         "thresholds": {**thresholds, "similar_from": cuts},
         "counts": _counts(pairs),
         "shortfalls": shortfalls,
@@ -110,7 +111,7 @@ def _measured(
     """Return what was measured of items that can be used, their looks, and why others cannot."""
     version = {
         "segarena": __version__,
-        "files": _state(dict.fromkeys(file for item in wanted for file in source.files(*item))),
+        "files": _state(dict.fromkeys(chain.from_iterable(source.files(*item) for item in wanted))),
     }
 
     def stage(
@@ -183,7 +184,7 @@ def _drawn(
         verdicts = semantics.judge_classes(tested.classes, plan.training, looks=means, keep=plan.keep, drop=plan.drop)
         kept = [verdict.label for verdict in verdicts if verdict.keep]
         parts["general"] = draw_general(tested, plan.quotas, kept, plan.name)
-    return _listed(parts), [row for part in parts.values() for row in part.shortfalls], cuts, verdicts
+    return _listed(parts), list(chain.from_iterable(part.shortfalls for part in parts.values())), cuts, verdicts
 
 
 def _listed(parts: Mapping[str, Drawn]) -> pl.DataFrame:
@@ -225,10 +226,6 @@ def _state(files: Iterable[Path]) -> str:
         state = file.stat() if file.is_file() else None
         lines.append(f"{file.name} {state.st_size if state else 0} {state.st_mtime_ns if state else 0}\n")
     return sha256(*lines)
-
-
-def _digest_of(items: pl.DataFrame) -> str:
-    return sha256(*items["sha256"].to_list())
 
 
 def _files(out: Path, plan: BuildPlan) -> list[Path]:

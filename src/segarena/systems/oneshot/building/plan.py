@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 from segarena.errors import DatasetError, InvalidInput
@@ -78,7 +79,7 @@ def check_folds(plan: BuildPlan, there: set[str]) -> None:
         DatasetError: a class has no image.
         InvalidInput: a class is in two folds.
     """
-    named = [label for fold in plan.folds for label in fold]
+    named = list(chain(*plan.folds))
     absent = sorted(set(named) - there)
     if absent:
         raise DatasetError(

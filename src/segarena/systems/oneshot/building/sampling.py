@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -190,7 +191,7 @@ def _levels(
 ) -> dict[str, list[Row]]:
     rng, own = items.rng(label, "support-cognizance"), items.of_class[label]
     fold = [other for other in items.classes if other != label and items.fold(other) == items.fold(label)]
-    others = [row for other in fold for row in items.of_class[other]]
+    others = list(chain.from_iterable(items.of_class[other] for other in fold))
     queries = [own[place] for place in rng.permutation(len(own))[:wanted]]
     levels: dict[str, list[Row]] = {
         "L0": [_pair(items, query, query) for query in queries],

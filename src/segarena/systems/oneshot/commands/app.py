@@ -79,7 +79,7 @@ def audit(
             tiny=tiny,
             train_classes=read_class_list(train_classes) if train_classes else (),
             class_list=read_class_list(class_list) if class_list else None,
-            files=_source(dataset) if dataset else None,
+            files=_built(dataset).source if dataset else None,
         )
         counts = count_table(pairs)
         show_sheet(frame_sheet("Pairs", _slim(counts.drop("tier"))))
@@ -187,11 +187,6 @@ def _weights(text: str) -> Any:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
         raise InvalidInput(f"--weights {text}: expected published, simplicity or four numbers a,b,c,d") from error
-
-
-def _source(dataset: str) -> Any:
-    """Return where a one-shot dataset's files are; its own pairs do not matter."""
-    return _built(dataset).source
 
 
 def _built(dataset: str) -> Any:

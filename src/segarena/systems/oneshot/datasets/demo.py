@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def _scene(image: str) -> ClassifiedImage:
 
 
 def _images(label: str, partitions: Sequence[str] = PARTITIONS) -> list[str]:
-    return [f"{label}/{partition}/{number}" for partition in partitions for number in range(_PER_CELL)]
+    return [f"{label}/{partition}/{number}" for partition, number in product(partitions, range(_PER_CELL))]
 
 
 def _facts(label: str, query: str) -> dict[str, Any]:

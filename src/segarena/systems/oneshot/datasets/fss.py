@@ -62,7 +62,8 @@ def fss_source(root: Path) -> FileSource:
     Raises:
         DatasetMissing: no class folder with images.
     """
-    folders = {_written(folder.name): folder for folder in sorted(root.iterdir()) if folder.is_dir()}
+    # Published lists write these characters as 0.
+    folders = {re.sub(r"['-]", "0", folder.name): folder for folder in sorted(root.iterdir()) if folder.is_dir()}
     folders |= {folder.name: folder for folder in folders.values()}
     if not any(by_stem(folder, _IMAGES) for folder in folders.values()):
         raise DatasetMissing(f"{root}: expected class folders with images, found none; the layout is {LAYOUT}")
@@ -86,10 +87,8 @@ def _mask_file(root: Path, folders: Mapping[str, Path], label: str, image: str) 
 
 
 def _items(folders: Mapping[str, Path]) -> list[Item]:
-    own = [(name, folder) for name, folder in folders.items() if name == folder.name]
-    return [(name, f"{name}/{stem}") for name, folder in own for stem in by_stem(folder, (".png",))]
-
-
-def _written(name: str) -> str:
-    """Return a class as the published lists write it."""
-    return re.sub(r"['-]", "0", name)
+    items: list[Item] = []
+    for name, folder in folders.items():
+        if name == folder.name:
+            items += [(name, f"{name}/{stem}") for stem in by_stem(folder, (".png",))]
+    return items

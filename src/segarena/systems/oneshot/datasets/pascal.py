@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -115,6 +116,8 @@ def _in_parts(folder: Path, label: str, image: str) -> Path:
 
 
 def _binary_items(folder: Path) -> list[Item]:
-    labels = range(1, len(PASCAL_CLASSES) + 1)
-    there = [(str(label), folder / part / str(label)) for label in labels for part in _PARTS]
-    return [(label, stem) for label, part in there if part.is_dir() for stem in by_stem(part, (".png",))]
+    items: list[Item] = []
+    for label, part in product(map(str, range(1, len(PASCAL_CLASSES) + 1)), _PARTS):
+        if (folder / part / label).is_dir():
+            items += [(label, stem) for stem in by_stem(folder / part / label, (".png",))]
+    return items

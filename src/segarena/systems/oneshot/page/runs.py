@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from segarena.errors import InvalidInput
-from segarena.records.prompts import GivenSupport, RecordedPrompt
+from segarena.records.prompts import GivenSupport
 from segarena.reports.reading import Run
 from segarena.systems.oneshot.scoring.counts import counts_of_records
 from segarena.systems.oneshot.scoring.runs import RunsScore, scores_of_runs
@@ -97,8 +97,7 @@ def settings_of(run: Run) -> Settings:
 
 def mode_text(runs: Sequence[Run]) -> str:
     """Say in one line by which conventions all tables were made, and how many examples were shown."""
-    given = {len(_names(prompts)) for run in runs for d in run.finished() for prompts in d.prompts}
-    shown = sorted(given)
+    shown = sorted({len(names) for _, names in _supports(runs)})
     shots = "" if not shown else f", K = {shown[0]}" + (f" to {shown[-1]}" if len(shown) > 1 else "")
     return f"{runs[0].config.benchmark.protocol} protocol, {settings_of(runs[0]).mode}{shots}"
 
@@ -119,10 +118,11 @@ def entries(runs: tuple[Run, ...]) -> tuple[Entry, ...]:
             except InvalidInput:  # nothing was answered yet; the header says so
                 continue
             found.setdefault((run.segmenter, user), []).append((counted.counts, len(counted.left_out)))
-    return tuple(
-        Entry(segmenter=segmenter, user=user, runs=tuple(c for c, _ in parts), failed=sum(n for _, n in parts))
-        for (segmenter, user), parts in found.items()
-    )
+    made: list[Entry] = []
+    for (segmenter, user), parts in found.items():
+        counts, failed = zip(*parts, strict=True)
+        made.append(Entry(segmenter=segmenter, user=user, runs=counts, failed=sum(failed)))
+    return tuple(made)
 
 
 def base_entries(runs: Sequence[Run]) -> list[Entry]:
@@ -158,10 +158,12 @@ def score_tier(
 
 def images(runs: Sequence[Run]) -> tuple[int, int, int, int]:
     """Return how many query images, passes over them, supports, and passes over their images all runs have."""
-    queries = {(run.label, d.sample) for run in runs for d in run.finished()}
-    shown = {
-        (run.label, name) for run in runs for d in run.finished() for prompts in d.prompts for name in _names(prompts)
-    }
+    queries: set[tuple[str, str]] = set()
+    for run in runs:
+        queries.update((run.label, dialogue.sample) for dialogue in run.finished())
+    shown: set[tuple[str, str]] = set()
+    for run, names in _supports(runs):
+        shown.update((run.label, name) for name in names)
     passes = [run.timings.filter(pl.col("round") == 0) for run in runs]
     own = sum(table.filter(pl.col("target") == "").height for table in passes)
     return len(queries), own, len(shown), sum(table.height for table in passes) - own
@@ -183,5 +185,9 @@ def _is_asked(told: Mapping[str, Any]) -> bool:
     return told.get("level") not in NEGATIVE and kind_of(str(told.get("list", ""))) in ("", "normal")
 
 
-def _names(prompts: Sequence[RecordedPrompt]) -> list[str]:
-    return [prompt.sample for prompt in prompts if isinstance(prompt, GivenSupport)]
+def _supports(runs: Sequence[Run]) -> Iterator[tuple[Run, list[str]]]:
+    """Yield the run and the names of the supports that each round of a finished dialogue was given."""
+    for run in runs:
+        for dialogue in run.finished():
+            for prompts in dialogue.prompts:
+                yield run, [prompt.sample for prompt in prompts if isinstance(prompt, GivenSupport)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -140,7 +141,7 @@ class PairedImages(ListedDataset[ImageSample]):
 
     def _files_of(self, rows: pl.DataFrame) -> Files:
         used = rows.select("class", "query").unique(maintain_order=True).iter_rows()
-        return tuple(dict.fromkeys(file for label, image in used for file in self.source.files(label, image)))
+        return tuple(dict.fromkeys(chain.from_iterable(self.source.files(label, image) for label, image in used)))
 
     def _oddities(self) -> Iterable[Finding]:
         content = [name for name in self.pairs.columns if name not in KEY]
@@ -158,7 +159,8 @@ class PairedImages(ListedDataset[ImageSample]):
 
     def _missing_supports(self) -> Iterable[Finding]:
         shown = self.pairs.select("supports", "support_classes").explode("supports", "support_classes").unique()
-        absent = sorted({str(file) for image, label in shown.iter_rows() for file in self.source.missing(label, image)})
+        missing = chain.from_iterable(self.source.missing(label, image) for image, label in shown.iter_rows())
+        absent = sorted(set(map(str, missing)))
         if absent:
             message = f"{len(absent)} files of support images are not there, the first: {absent[0]}"
             yield Finding(is_error=True, message=message)

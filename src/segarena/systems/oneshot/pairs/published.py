@@ -9,6 +9,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,9 @@ def read_lists(paths: Iterable[str | Path]) -> pl.DataFrame:
         DatasetMissing: a path does not exist, or no list is found.
         DatasetError: a list cannot be read; or two have the same name.
     """
-    files = [file for path in paths for file in find_lists(path)]
+    files = list(chain.from_iterable(map(find_lists, paths)))
     tables = [read_pairs(file) if file.suffix in SUFFIXES else read_published(file) for file in files]
-    names = [name for table in tables for name in table["list"].unique().to_list()]
+    names = list(chain.from_iterable(table["list"].unique() for table in tables))
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DatasetError(f"two lists are called {twice!r}; rename one file, or look at them one by one")
@@ -88,7 +89,8 @@ def read_published(path: str | Path) -> pl.DataFrame:
             raise DatasetError(f"{file}, line {number}: expected {wanted} fields ({fields}), got {len(row)}")
     try:
         convention = convention_of(rows[0][0])
-        items = {name: split_item(name, convention) for name in dict.fromkeys(name for row in rows for name in row[:2])}
+        names = dict.fromkeys(chain.from_iterable(row[:2] for row in rows))
+        items = {name: split_item(name, convention) for name in names}
         _check_classes(items.values(), convention)
         return pairs_table(_table(stem, rows, items, convention))
     except DatasetError as error:

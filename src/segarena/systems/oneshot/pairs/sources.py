@@ -166,7 +166,8 @@ def label_items(folder: Path, classes: Iterable[int]) -> Iterable[Item]:
 
 def merged_items(folder: Path) -> list[Item]:
     """Return class and image of masks called CLASS_IMAGE.png."""
-    return [(label, image) for stem in by_stem(folder, (".png",)) for label, _, image in [stem.partition("_")]]
+    names = (stem.partition("_") for stem in by_stem(folder, (".png",)))
+    return [(label, image) for label, _, image in names]
 
 
 def find_folder(root: Path, names: Sequence[str], what: str) -> Path:

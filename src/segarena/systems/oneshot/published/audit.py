@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -264,7 +265,8 @@ def _missing(table: pl.DataFrame, files: Files | None) -> Iterator[ListFinding]:
         return
     shown = table.select("supports", "support_classes").explode("supports", "support_classes")
     needed = {*table.select("class", "query").iter_rows(), *((label, image) for image, label in shown.iter_rows())}
-    absent = sorted({str(file) for label, image in needed for file in files.missing(label, image)})
+    missing = chain.from_iterable(files.missing(label, image) for label, image in needed)
+    absent = sorted(set(map(str, missing)))
     if absent:
         yield _finding("missing-files", table, len(absent), f"{len(absent)} files are not there: {some(absent, 3)}")
 

@@ -141,7 +141,7 @@ def counts_of_masks(folder: str | Path, dataset: Pairs) -> Counted:
             short = within(root, f"{target.id.rpartition('/')[2]}.png")
             file = short if is_one and short.is_file() else within(root, f"{target.id}.png")
             try:
-                rows.append({**_attributes_of(target), **_count(file, target)})
+                rows.append({**_attributes_from(dict(target.attributes)), **_count(file, target)})
             except InvalidMask as error:
                 left_out[target.id] = str(error)
     if not rows:
@@ -176,10 +176,6 @@ def _attributes(text: str, target: str) -> dict[str, Any]:
     if "list" not in found:
         raise InvalidInput(f"target {target!r} is no pair; score runs over one-shot datasets")
     return _attributes_from(found)
-
-
-def _attributes_of(target: Target) -> dict[str, Any]:
-    return _attributes_from(dict(target.attributes))
 
 
 def _attributes_from(found: dict[str, Any]) -> dict[str, Any]:

@@ -264,10 +264,8 @@ def _with_mean(
     """Return a score per fold and their mean; just the one where there are no folds."""
     if list(values) == [None]:
         return [_score(name, table, None, values[None], settings)]
-    scores = [
-        _score(name, table.filter(pl.col("fold") == fold), fold, values[fold], settings)
-        for fold in sorted(fold for fold in values if fold is not None)
-    ]
+    folds = sorted(fold for fold in values if fold is not None)
+    scores = [_score(name, table.filter(pl.col("fold") == fold), fold, values[fold], settings) for fold in folds]
     mean = mean_of_defined(list(values.values()))
     if published_mean and settings.strict_published:
         mean = mean * len(values) / FOLDS

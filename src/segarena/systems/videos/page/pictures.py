@@ -143,16 +143,12 @@ def _colour(prompt: RecordedPrompt) -> str:
 def _line(prompt: RecordedPrompt, frame: int, view: View) -> str:
     """Return the points of what was drawn in a frame; a single one twice, so that it shows."""
     points = [point for point in _points(prompt) if int(point[0]) == frame]
-    places = [view.place(point[1], point[2]) for point in points[:: _step(points)]]
+    places = [view.place(point[1], point[2]) for point in points[:: max(1, len(points) // 40)]]
     return " ".join(f"{px(x)},{px(y)}" for x, y in [*places, *places[-1:]])
 
 
 def _points(prompt: RecordedPrompt) -> Sequence[Sequence[float]]:
     return prompt.points if isinstance(prompt, (Scribble, Lasso)) else ()
-
-
-def _step(points: Sequence[Any]) -> int:
-    return max(1, len(points) // 40)
 
 
 def _row(

@@ -136,7 +136,8 @@ def _padded(values: Sequence[float], rounds: int) -> list[float | None]:
 
 
 def _metrics(runs: Sequence[Run]) -> list[str]:
-    known = set(chain.from_iterable(d.values for d in chain.from_iterable(run.dialogues for run in runs)))
+    dialogues = chain.from_iterable(run.dialogues for run in runs)
+    known = set(chain.from_iterable(dialogue.values for dialogue in dialogues))
     return [metric for metric in METRICS if metric in known]
 
 

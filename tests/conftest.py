@@ -15,6 +15,7 @@ from segarena.cli.main import app
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.records.configuration import configuration_from
+from segarena.records.rounds import KeptMask, RoundRecord, Timing
 from segarena.roles import Benchmark, Statistic
 
 # What a property says does not depend on how busy the machine is. Examples are drawn anew in each run of the suite.
@@ -182,24 +183,24 @@ def rclicks(make_run):
 
 
 def encoder_row(sample, seconds, round_):
-    return {"sample": sample, "target": "", "user": "", "repeat": 0, "round": round_, "predict_s": seconds}
+    return Timing(sample=sample, target="", user="", repeat=0, round=round_, predict_s=seconds)
 
 
 def _write(one, rows, predict_s, masks):
     key = {"benchmark": "small", "dataset": "photographs", **one["key"]}
     for number, value in enumerate(one["values"], 1):
         click = {"kind": "click", "position": [10 + number, 20], "is_positive": number % 2 == 1, "object_id": 1}
-        row = {"round": number, "effort": float(number), "prompts": json.dumps([click]), "iou": value, "failure": None}
-        rows.records.append({**key, **one["about"], **row})
-        rows.timings.append({**one["key"], "round": number, "predict_s": predict_s})
+        row = {"round": number, "effort": float(number), "prompts": json.dumps([click]), "failure": None}
+        rows.records.append(RoundRecord(**key, **one["about"], **row, values={"iou": value}))
+        rows.timings.append(Timing(**one["key"], round=number, predict_s=predict_s))
         mask = np.zeros((90, 120), dtype=bool)
         mask[20 : 30 + number, 15:40] = True
         if masks:
-            rows.masks.append({**one["key"], "round": number, "rle": encode_rle(mask), "shape": [90, 120]})
+            rows.masks.append(KeptMask(**one["key"], round=number, rle=encode_rle(mask), shape=(90, 120)))
     if one["failure"] is not None:
         number = len(one["values"]) + 1 if one["key"]["user"] else 0
-        row = {"round": number, "effort": float(number), "prompts": "[]", "iou": None, "failure": one["failure"]}
-        rows.records.append({**key, **one["about"], **row})
+        row = {"round": number, "effort": float(number), "prompts": "[]", "failure": one["failure"]}
+        rows.records.append(RoundRecord(**key, **one["about"], **row, values={"iou": None}))
 
 
 def _config(samples, users, rounds):

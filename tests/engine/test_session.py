@@ -51,7 +51,7 @@ def test_rounds_alternate_until_the_limit():
         session.submit(session.target.mask)
     assert session.is_over
     assert session.next() is None
-    assert [row["round"] for row in session.rows().records] == [1, 2]
+    assert [row.round for row in session.rows().records] == [1, 2]
 
 
 def test_a_user_with_nothing_to_say_ends_the_dialogue():
@@ -137,7 +137,7 @@ def test_the_clock_measures_from_next_to_submit():
     session = make_session(Script(CLICK), clock=lambda: next(ticks))
     session.next()
     session.submit(session.target.mask)
-    assert session.rows().timings[0]["predict_s"] == 2.5
+    assert session.rows().timings[0].predict_s == 2.5
 
 
 def test_masks_are_kept_after_chosen_rounds_and_after_the_last():
@@ -145,7 +145,7 @@ def test_masks_are_kept_after_chosen_rounds_and_after_the_last():
     for _ in range(3):
         session.next()
         session.submit(session.target.mask)
-    assert [row["round"] for row in session.rows().masks] == [1, 3]
+    assert [row.round for row in session.rows().masks] == [1, 3]
 
 
 def test_a_failure_is_the_last_record():
@@ -153,8 +153,8 @@ def test_a_failure_is_the_last_record():
     session.next()
     session.fail("out of\nmemory")
     (row,) = session.rows().records
-    assert row["failure"] == "out of memory"
-    assert row["round"] == 1
+    assert row.failure == "out of memory"
+    assert row.round == 1
     assert session.is_over
 
 
@@ -210,8 +210,8 @@ def test_an_answer_after_the_budget_is_dropped_and_ends_the_dialogue():
     assert (session.is_over, session.is_late, session.answered) == (True, True, 1)
     assert session.next() is None
     rows = session.rows()
-    assert [row["round"] for row in rows.records] == [1]
-    assert [(row["round"], row["predict_s"]) for row in rows.timings] == [(1, 6.0), (2, 4.5)]
+    assert [row.round for row in rows.records] == [1]
+    assert [(row.round, row.predict_s) for row in rows.timings] == [(1, 6.0), (2, 4.5)]
 
 
 def test_an_answer_at_the_very_end_of_the_budget_counts():
@@ -258,7 +258,7 @@ def test_who_may_be_silent_goes_on_without_prompts():
     for _ in range(3):
         assert session.next() is not None
         session.submit(session.target.mask)
-    assert [row["prompts"] == "[]" for row in session.rows().records] == [False, True, False]
+    assert [row.prompts == "[]" for row in session.rows().records] == [False, True, False]
     ends = make_session(Script(CLICK, (), CLICK))
     ends.next()
     ends.submit(ends.target.mask)

@@ -8,6 +8,7 @@ import pytest
 from segarena.errors import RunConflict, StoreError
 from segarena.records import pieces as pieces_module
 from segarena.records.pieces import LEDGER, Pieces
+from segarena.records.rounds import KeptMask, RoundRecord, Timing
 from segarena.records.tables import TABLES, frame_of
 from segarena.work.ledger import Ledger
 
@@ -26,11 +27,11 @@ def small_blocks(monkeypatch):
 def frames(index, value=0.5):
     key = {"sample": SAMPLES[index], "target": "a", "user": "u", "repeat": 0}
     about = {"benchmark": "b", "dataset": "d", "label": "", "attributes": "{}", "effort": 1.0, "prompts": "[]"}
-    rounds = [{**key, "round": number, "iou": value, "failure": None, **about} for number in (1, 2)]
+    rounds = [RoundRecord(**key, **about, round=number, values={"iou": value}, failure=None) for number in (1, 2)]
     return {
         "records": frame_of("records", rounds),
-        "timings": frame_of("timings", [{**key, "round": 1, "predict_s": 0.25}]),
-        "masks": frame_of("masks", [{**key, "round": 2, "object": 1, "rle": b"\1\2", "shape": [1, 2]}]),
+        "timings": frame_of("timings", [Timing(**key, round=1, predict_s=0.25)]),
+        "masks": frame_of("masks", [KeptMask(**key, round=2, rle=b"\1\2", shape=(1, 2))]),
         "parts": frame_of("parts", []),
     }
 

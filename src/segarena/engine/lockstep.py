@@ -17,12 +17,13 @@ from segarena.borders import read_only_sample
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.guard import TimeLimit
-from segarena.engine.rows import Row, Rows, encoder_row, failed_sample
+from segarena.engine.rows import Rows, encoder_row, failed_sample
 from segarena.engine.seals import unchanged
 from segarena.engine.session import Rules, Session
 from segarena.errors import PredictionInvalid, SegarenaError, SharedChanged
 from segarena.objects import begin
 from segarena.prompts import Prompt
+from segarena.records.rounds import Timing
 from segarena.roles import Dataset, Segmenter, User
 from segarena.samples import Sample, Support, Target, check_sample
 
@@ -140,7 +141,7 @@ def _repeats(user: UserAbilities, sample: Sample, target: Target, otherwise: int
     return otherwise if user.repeats is None else user.repeats(sample, target)
 
 
-def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Row]:
+def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
     if not isinstance(encoding.value, TimesPasses) or encoding.is_from_cache:
         return [encoder_row(sample_id, encoding.seconds, is_from_cache=encoding.is_from_cache)]
     return [encoder_row(sample_id, each) for each in encoding.value.pass_seconds]
@@ -202,7 +203,7 @@ class _Answers:
         self._encoded = encoded
         self._limit = limit
         self._sample = sample
-        self.support_rows: list[Row] = []
+        self.support_rows: list[Timing] = []
 
     def to(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
         """Return (answer or exception, seconds) for each dialogue."""
@@ -240,7 +241,7 @@ class _Answers:
     def _encoding_s(self) -> float:
         """Return what encoding on the way has taken so far."""
         own = sum(self._encoded.pass_seconds) if isinstance(self._encoded, TimesPasses) else 0.0
-        return own + sum(row["predict_s"] for row in self.support_rows)
+        return own + sum(row.predict_s for row in self.support_rows)
 
     def _show_supports(self, dialogue: Dialogue) -> Dialogue:
         """Return the dialogue with its support examples encoded, each image once in a process."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from segarena.abilities import MetricAbilities
 from segarena.comparison import Comparison
-from segarena.engine.rows import Row
 from segarena.engine.seals import unchanged
 from segarena.errors import PluginError
 from segarena.objects import Judged
@@ -42,8 +41,8 @@ def _of_metric(metric: MetricAbilities, comparison: Judged) -> dict[str, float]:
     return {column: fmean(value[column] for value in each) for column in metric.metric.columns}
 
 
-def measure_parts(metrics: Sequence[MetricAbilities], comparison: Judged) -> list[Row]:
-    """Return what those metrics that can say of each object and frame: a row each, frame by frame.
+def measure_parts(metrics: Sequence[MetricAbilities], comparison: Judged) -> list[tuple[int, int, dict[str, float]]]:
+    """Return (object, frame, values) of those metrics that can say something of each, frame by frame.
 
     Raises:
         PluginError: two metrics give values of other objects or frames.
@@ -57,11 +56,7 @@ def measure_parts(metrics: Sequence[MetricAbilities], comparison: Judged) -> lis
         return []
     objects, frames = shapes.pop()
     return [
-        {
-            "object": one + 1,
-            "frame": frame,
-            **{name: float(values[one, frame]) for name, values in columns.items()},
-        }
+        (one + 1, frame, {name: float(values[one, frame]) for name, values in columns.items()})
         for frame in range(frames)
         for one in range(objects)
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-Row = dict[str, Any]
+from segarena.records.prompts import prompts_text
+from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Timing, attributes_text
 
 ENCODED, READ = 0, -1
 """The rounds of timings that belong to a sample: an encoder pass, and an encoding read from the cache instead."""
@@ -15,10 +15,10 @@ ENCODED, READ = 0, -1
 class Rows:
     """Rows of the four tables of a run (see `segarena.engine.store`)."""
 
-    records: list[Row] = field(default_factory=list[Row])
-    timings: list[Row] = field(default_factory=list[Row])
-    masks: list[Row] = field(default_factory=list[Row])
-    parts: list[Row] = field(default_factory=list[Row])
+    records: list[RoundRecord] = field(default_factory=list[RoundRecord])
+    timings: list[Timing] = field(default_factory=list[Timing])
+    masks: list[KeptMask] = field(default_factory=list[KeptMask])
+    parts: list[PartValues] = field(default_factory=list[PartValues])
 
     def extend(self, other: Rows) -> None:
         """Append all rows of `other`."""
@@ -30,38 +30,39 @@ class Rows:
     @property
     def failures(self) -> int:
         """Dialogues that went wrong; a sample that could not be used counts once."""
-        return sum(row["failure"] is not None for row in self.records)
+        return sum(row.failure is not None for row in self.records)
 
     @property
     def encodes(self) -> int:
         """Encoder passes."""
-        return sum(row["round"] == ENCODED for row in self.timings)
+        return sum(row.round == ENCODED for row in self.timings)
 
     @property
     def rounds(self) -> int:
         """Answered rounds."""
-        return sum(row["failure"] is None for row in self.records)
+        return sum(row.failure is None for row in self.records)
 
 
-def encoder_row(sample_id: str, seconds: float, *, support: str = "", is_from_cache: bool = False) -> Row:
+def encoder_row(sample_id: str, seconds: float, *, support: str = "", is_from_cache: bool = False) -> Timing:
     """Return the timing of one encoder pass; the target is empty, or names the support image that was encoded."""
     round_ = READ if is_from_cache else ENCODED
-    return {"sample": sample_id, "target": support, "user": "", "repeat": 0, "round": round_, "predict_s": seconds}
+    return Timing(sample=sample_id, target=support, user="", repeat=0, round=round_, predict_s=seconds)
 
 
-def failed_sample(benchmark: str, dataset: str, sample_id: str, message: str) -> Row:
+def failed_sample(benchmark: str, dataset: str, sample_id: str, message: str) -> RoundRecord:
     """Return the record of a sample of which no dialogue could be held; its target and user are empty."""
-    return {
-        "benchmark": benchmark,
-        "dataset": dataset,
-        "sample": sample_id,
-        "target": "",
-        "user": "",
-        "repeat": 0,
-        "label": "",
-        "attributes": "{}",
-        "round": 0,
-        "effort": 0.0,
-        "prompts": "[]",
-        "failure": " ".join(message.split()),
-    }
+    return RoundRecord(
+        benchmark=benchmark,
+        dataset=dataset,
+        sample=sample_id,
+        target="",
+        label="",
+        attributes=attributes_text({}),
+        user="",
+        repeat=0,
+        round=0,
+        effort=0.0,
+        prompts=prompts_text(()),
+        values={},
+        failure=" ".join(message.split()),
+    )

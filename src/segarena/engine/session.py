@@ -7,13 +7,12 @@ records.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -22,13 +21,14 @@ from segarena.arrays.rle import encode_rle
 from segarena.borders import freeze, settled
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.measures import measure, measure_parts
-from segarena.engine.rows import Row, Rows
+from segarena.engine.rows import Rows
 from segarena.engine.seals import unchanged
 from segarena.engine.seeds import stream
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.objects import Judged, compare
 from segarena.prompts import MaskPrompt, Prompt, check_prompt
 from segarena.records.prompts import prompts_text
+from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Timing, attributes_text
 from segarena.roles import MOST_PROMPTS, Metric, TimeBudget, Turn, User
 from segarena.samples import Sample, Support, Target
 
@@ -69,6 +69,13 @@ class Rules:
         """Look at the metrics, once for the run."""
         object.__setattr__(self, "measures", tuple(map(abilities_of_metric, self.metrics)))
         object.__setattr__(self, "judges", ", ".join(type(metric).__name__ for metric in self.metrics))
+
+
+class _DialogueKey(TypedDict):
+    sample: str
+    target: str
+    user: str
+    repeat: int
 
 
 class Session:
@@ -234,8 +241,10 @@ class Session:
         self._is_asked = False
         self.is_over = self.answered >= self.rules.rounds or self._has_reached(values)
         self._record(values)
-        self._rows.timings.append({**self._round_key(), "predict_s": elapsed_s})
-        self._rows.parts.extend({**self._round_key(), **part} for part in parts)
+        key = self._dialogue_key()
+        self._rows.timings.append(Timing(**key, round=self.answered, predict_s=elapsed_s))
+        for number, frame, found in parts:
+            self._rows.parts.append(PartValues(**key, round=self.answered, object=number, frame=frame, values=found))
         if self.answered in self.rules.keep_rounds:
             self._rows.masks.extend(self._mask_rows())
         return values
@@ -259,7 +268,7 @@ class Session:
     def _drop(self, elapsed_s: float) -> None:
         self._is_asked = False
         self.is_over = True
-        self._rows.timings.append({**self._round_key(), "round": self.answered + 1, "predict_s": elapsed_s})
+        self._rows.timings.append(Timing(**self._dialogue_key(), round=self.answered + 1, predict_s=elapsed_s))
 
     @contextmanager
     def _judging(self) -> Generator[None]:
@@ -271,19 +280,22 @@ class Session:
         yield
         self.spent_s += self._clock() - started
 
-    def _round_key(self) -> dict[str, str | int]:
-        key = {name: self.key[name] for name in ("sample", "target", "user", "repeat")}
-        return {**key, "round": self.answered}
+    def _dialogue_key(self) -> _DialogueKey:
+        return {
+            "sample": self.sample.id,
+            "target": self.target.id,
+            "user": self.user_name,
+            "repeat": self.repeat,
+        }
 
-    def _mask_rows(self) -> list[Row]:
+    def _mask_rows(self) -> list[KeptMask]:
         """Return the last prediction, object by object."""
         last = self.dialogue.previous_mask(self.sample.shape)
         objects = range(1, 1 + (1 if last.dtype == np.bool_ else self.target.objects))
-        masks = [last == number for number in objects]
-        shape = list(last.shape)
+        key = self._dialogue_key()
         return [
-            {**self._round_key(), "object": number, "rle": encode_rle(mask), "shape": shape}
-            for number, mask in enumerate(masks, 1)
+            KeptMask(**key, round=self.answered, object=number, rle=encode_rle(last == number), shape=last.shape)
+            for number in objects
         ]
 
     def _has_reached(self, values: Mapping[str, float]) -> bool:
@@ -292,16 +304,18 @@ class Session:
     def _record(self, values: Mapping[str, float], failure: str | None = None) -> None:
         prompts: Sequence[Prompt] = self.dialogue.rounds[-1]
         self._rows.records.append(
-            {
-                **self.key,
-                "label": self.target.label,
-                "attributes": json.dumps(dict(self.target.attributes), sort_keys=True),
-                "round": len(self.dialogue.rounds),
-                "effort": self.dialogue.effort,
-                "prompts": prompts_text(prompts),
-                **values,
-                "failure": failure,
-            }
+            RoundRecord(
+                benchmark=self.rules.benchmark,
+                dataset=self.rules.dataset,
+                **self._dialogue_key(),
+                label=self.target.label,
+                attributes=attributes_text(self.target.attributes),
+                round=len(self.dialogue.rounds),
+                effort=self.dialogue.effort,
+                prompts=prompts_text(prompts),
+                values=values,
+                failure=failure,
+            )
         )
 
 

@@ -317,7 +317,7 @@ def _read_small_files(table: str, files: Sequence[Path], is_read: IsRead) -> pl.
     if len(files) == 1:
         return _read_file(files[0], is_read)
     try:
-        scan = pl.scan_parquet(files, missing_columns="insert")
+        scan = pl.scan_parquet(list(files), missing_columns="insert")
         return scan.select(filter(is_read, scan.collect_schema().names())).collect()
     except FileNotFoundError:
         raise

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from itertools import chain
 from typing import Any
 
+import msgspec
 import polars as pl
+
+from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Row, Timing
 
 TABLES = ("parts", "masks", "timings", "records")
 """In the order of writing."""
@@ -14,42 +18,39 @@ TABLES = ("parts", "masks", "timings", "records")
 ONLY_WITH_ROWS = ("parts",)
 """Tables that most runs have no use for."""
 
-_ROUND: dict[str, Any] = {
-    "sample": pl.String,
-    "target": pl.String,
-    "user": pl.String,
-    "repeat": pl.Int32,
-    "round": pl.Int32,
+ROWS: Mapping[str, type[Row]] = {"parts": PartValues, "masks": KeptMask, "timings": Timing, "records": RoundRecord}
+
+_KINDS: Mapping[Any, Any] = {
+    str: pl.String,
+    str | None: pl.String,
+    int: pl.Int32,
+    float: pl.Float64,
+    bytes: pl.Binary,
+    tuple[int, ...]: pl.List(pl.Int32),
 }
-COLUMNS: dict[str, dict[str, Any]] = {
-    "records": {
-        "benchmark": pl.String,
-        "dataset": pl.String,
-        "sample": pl.String,
-        "target": pl.String,
-        "label": pl.String,
-        "attributes": pl.String,
-        "user": pl.String,
-        "repeat": pl.Int32,
-        "round": pl.Int32,
-        "effort": pl.Float64,
-        "prompts": pl.String,
-        "failure": pl.String,
-    },
-    "timings": {**_ROUND, "predict_s": pl.Float64},
-    "masks": {**_ROUND, "object": pl.Int32, "rle": pl.Binary, "shape": pl.List(pl.Int32)},
-    "parts": {**_ROUND, "object": pl.Int32, "frame": pl.Int32},
+_VALUES = "values"
+
+COLUMNS: Mapping[str, Mapping[str, Any]] = {
+    table: {field.name: _KINDS[field.type] for field in msgspec.structs.fields(row) if field.name != _VALUES}
+    for table, row in ROWS.items()
 }
-"""Columns that metrics give stand beside these, as floats."""
+"""By table, the columns that it always has; those of the metrics stand where the rows have their values, as floats."""
 
 
-def frame_of(table: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return rows as a typed frame; columns that only metrics know are floats, between the keys and `failure`."""
-    known = COLUMNS[table]
-    extra = {name: pl.Float64 for row in rows for name in row if name not in known}
-    last = {name: known[name] for name in known if name == "failure"}
-    schema = {**{name: kind for name, kind in known.items() if name not in last}, **extra, **last}
-    return pl.DataFrame(rows, schema=schema)
+def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:
+    """Return rows of one table as a typed frame."""
+    columns: dict[str, list[Any]] = {}
+    kinds: dict[str, Any] = {}
+    for name in ROWS[table].__struct_fields__:
+        found = [getattr(row, name) for row in rows]
+        if name == _VALUES:
+            for metric in dict.fromkeys(chain.from_iterable(found)):
+                columns[metric] = [values.get(metric) for values in found]
+                kinds[metric] = pl.Float64
+        else:
+            columns[name] = found
+            kinds[name] = COLUMNS[table][name]
+    return pl.DataFrame(columns, schema=kinds)
 
 
 def joined(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -6,7 +6,6 @@ Prompts, which take more room than all other columns together, are read when the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from segarena.engine.store import RunFolder
 from segarena.records.prompts import RecordedPrompt, read_prompts
+from segarena.records.rounds import read_attributes
 from segarena.records.tables import COLUMNS
 
 Key: TypeAlias = tuple[str, str, str, int]
@@ -151,7 +151,7 @@ def read_rounds(folder: RunFolder) -> RoundTable:
 
 def dialogues_of(table: RoundTable) -> Iterator[DialogueRecord]:
     """Yield the dialogues in the order of their rounds."""
-    attributes: dict[str, Mapping[str, Any]] = {}
+    attributes: dict[str | None, Mapping[str, Any]] = {}
     found = (
         table.rows.with_row_index("first")
         .group_by(_DIALOGUE, maintain_order=True)
@@ -162,13 +162,12 @@ def dialogues_of(table: RoundTable) -> Iterator[DialogueRecord]:
         )
     )
     for sample, target, user, repeat, label, told, first, rounds, failure in found.iter_rows():
-        text = told or "{}"
-        if text not in attributes:
-            attributes[text] = json.loads(text)
+        if told not in attributes:
+            attributes[told] = read_attributes(told)
         yield DialogueRecord(
             key=(sample, target, user, repeat),
             label=label or "",
-            attributes=attributes[text],
+            attributes=attributes[told],
             rounds=rounds,
             failure=failure,
             first=first,

@@ -97,7 +97,7 @@ def test_a_map_that_fails_in_a_batch_is_asked_for_alone():
 
     click_map = Broken()
     rows = hold(click_map, objects=2, users=3, rounds=1)
-    assert all(row["failure"] is None for row in rows.records)
+    assert all(row.failure is None for row in rows.records)
     assert click_map.alone == 2
 
 

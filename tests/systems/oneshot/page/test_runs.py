@@ -14,6 +14,7 @@ from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.records.configuration import configuration_from
+from segarena.records.rounds import KeptMask, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import terminal_table, write_report
 from segarena.reports.reading import read_runs
@@ -92,9 +93,7 @@ def make(tmp_path):
         )  # fmt: skip
         folder = RunFolder.create(tmp_path / name, config)
         for index, sample in enumerate(samples):
-            rows = Rows(
-                timings=[{"sample": sample, "target": "", "user": "", "repeat": 0, "round": 0, "predict_s": 1.0}]
-            )
+            rows = Rows(timings=[Timing(sample=sample, target="", user="", repeat=0, round=0, predict_s=1.0)])
             for one in pairs:
                 if one["key"]["sample"] == sample:
                     add(rows, one, masks)
@@ -107,18 +106,29 @@ def make(tmp_path):
 def add(rows, one, masks):
     shown = [{"kind": "support", "sample": f"s{k}", "area_px": 5} for k in range(one["supports"])]
     good = one["failure"] is None
+    scores = {"iou": one["inter"] / one["union"], "intersection": float(one["inter"]), "union": float(one["union"])}
     rows.records.append(
-        {
-            "benchmark": "toss", "dataset": "made", **one["key"], "label": one["attributes"]["class"],
-            "attributes": json.dumps(one["attributes"]), "round": 1, "effort": 1.0, "prompts": json.dumps(shown),
-            "failure": one["failure"], "iou": one["inter"] / one["union"] if good else None,
-            "intersection": float(one["inter"]) if good else None, "union": float(one["union"]) if good else None,
-            "frame_px": 200.0, "void_px": 0.0, "predicted_void_px": 0.0,
-        }
-    )  # fmt: skip
-    rows.timings.append({**one["key"], "round": 1, "predict_s": 0.1})
+        RoundRecord(
+            benchmark="toss",
+            dataset="made",
+            **one["key"],
+            label=one["attributes"]["class"],
+            attributes=json.dumps(one["attributes"]),
+            round=1,
+            effort=1.0,
+            prompts=json.dumps(shown),
+            values={
+                **(scores if good else dict.fromkeys(scores)),
+                "frame_px": 200.0,
+                "void_px": 0.0,
+                "predicted_void_px": 0.0,
+            },
+            failure=one["failure"],
+        )
+    )
+    rows.timings.append(Timing(**one["key"], round=1, predict_s=0.1))
     if good and masks:
-        rows.masks.append({**one["key"], "round": 1, "rle": encode_rle(examples.MASK), "shape": list(examples.SHAPE)})
+        rows.masks.append(KeptMask(**one["key"], round=1, rle=encode_rle(examples.MASK), shape=examples.SHAPE))
 
 
 def sheets(*paths):

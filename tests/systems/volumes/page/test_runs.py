@@ -14,6 +14,7 @@ from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.records.configuration import DatasetUsed, configuration_from
+from segarena.records.rounds import KeptMask, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import write_report
 from segarena.reports.naming import data_names
@@ -73,7 +74,7 @@ def make(tmp_path):
 
 def timing(sample, target, user, repeat, round_, seconds):
     key = {"sample": sample, "target": target, "user": user, "repeat": repeat, "round": round_}
-    return {**key, "predict_s": seconds}
+    return Timing(**key, predict_s=seconds)
 
 
 def add(rows, one):
@@ -81,15 +82,15 @@ def add(rows, one):
     key = {"benchmark": "radioactive", "dataset": "scans", **one["key"]}
     for number, (dice, nsd, effort) in enumerate(zip(one["dice"], one["nsd"], one["efforts"], strict=True), 1):
         prompts = json.dumps([BOX, LIMITS] if number == 1 else [CLICK, SCRIBBLE])
-        row = {"round": number, "effort": effort, "prompts": prompts, "dice": dice, "nsd": nsd, "failure": None}
-        rows.records.append({**key, **about, **row})
+        row = {"round": number, "effort": effort, "prompts": prompts, "failure": None}
+        rows.records.append(RoundRecord(**key, **about, **row, values={"dice": dice, "nsd": nsd}))
         rows.timings.append(timing(*one["key"].values(), number, 0.1 * number))
     if one["mask"] is not None:
         rle = encode_rle(one["mask"])
-        rows.masks.append({**one["key"], "round": len(one["dice"]), "rle": rle, "shape": list(one["mask"].shape)})
+        rows.masks.append(KeptMask(**one["key"], round=len(one["dice"]), rle=rle, shape=one["mask"].shape))
     if one["failure"]:
-        row = {"round": len(one["dice"]) + 1, "effort": 0.0, "prompts": "[]", "dice": None, "nsd": None}
-        rows.records.append({**key, **about, **row, "failure": one["failure"]})
+        row = {"round": len(one["dice"]) + 1, "effort": 0.0, "prompts": "[]", "failure": one["failure"]}
+        rows.records.append(RoundRecord(**key, **about, **row, values={"dice": None, "nsd": None}))
 
 
 def config(dialogues, rounds, users, benchmark, segmenter, dataset):

@@ -6,7 +6,6 @@ It holds the columns of the pairs that scores group by, and `intersection` and `
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from segarena.comparison import Comparison
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, InvalidMask
 from segarena.files.images import read_values
 from segarena.files.within import within
+from segarena.records.rounds import read_attributes
 from segarena.samples import ImageSample, Target
 from segarena.systems.oneshot.measures.void import Void
 from segarena.systems.oneshot.pairs.table import COLUMNS as PAIR_COLUMNS
@@ -172,7 +172,7 @@ def counts_table(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _attributes(text: str, target: str) -> dict[str, Any]:
-    found = json.loads(text)
+    found = read_attributes(text)
     if "list" not in found:
         raise InvalidInput(f"target {target!r} is no pair; score runs over one-shot datasets")
     return _attributes_from(found)

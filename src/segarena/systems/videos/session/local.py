@@ -273,8 +273,8 @@ class LocalConnector:
 
     def _table_of(self, session: Session, round_: int) -> pl.DataFrame:
         rows = session.rows()
-        parts = frame_of("parts", [row for row in rows.parts if row["round"] == round_])
-        timings = frame_of("timings", [row for row in rows.timings if row["round"] == round_])
+        parts = frame_of("parts", [row for row in rows.parts if row.round == round_])
+        timings = frame_of("timings", [row for row in rows.timings if row.round == round_])
         return report_table(parts, timings, self.session_id)
 
     def _unfinished_entries(self) -> dict[tuple[str, int], list[Submission]]:

@@ -70,7 +70,7 @@ def submission(
         is_taken: whether it came in time.
         is_over: there is no answer: the time was over before.
     """
-    masks = [row["rle"] for row in session.rows().masks if row["round"] == session.answered] if is_taken else []
+    masks = [row.rle for row in session.rows().masks if row.round == session.answered] if is_taken else []
     return {
         "sequence": session.sample.id,
         "scribble_idx": session.repeat + 1,

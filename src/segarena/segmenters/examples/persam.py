@@ -75,7 +75,7 @@ class PersamSegmenter(SamNetworkSegmenter):
             targets = [self._target(supports, memory) for supports in shown]
             found = iter(self.network.segment(encoded, targets))
             answers = [next(found) if shows_object(supports) else nothing_of(encoded.space.shape) for supports in asked]
-            # The next round starts anew from all supports, so no logits are handed back.
+            # The next round starts over from all supports, so no logits are handed back.
             return [replace(each, logits=None) for each in answers]
 
         return answer_each_once(dialogues, answer)

@@ -65,7 +65,7 @@ class VideoWalkSegmenter(StrokeSegmenter):
         beta: how fast conductance falls with contrast, within a frame and between frames.
         through_time: weight of steps to other frames.
         restart: weight of giving up.
-        memory: how much the label that a superpixel had before counts for who gives up there, of 0 to 1.
+        memory: how much the label that a superpixel had before counts for a walker that gives up there, 0 to 1.
 
     Source: L. Grady, Random Walks for Image Segmentation, TPAMI 28(11), 2006; T. H. Kim et al., Generative Image
     Segmentation Using Random Walks with Restart, ECCV 2008. Through time, along optical flow, is ours.

@@ -5,12 +5,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
+from segarena.errors import DatasetMissing, SampleInvalid
 from segarena.systems.clicks.crowd.instances import (
     ClickedInstances,
     group_clicks,
     place_clicks,
-    positions_of,
     read_previous_mask,
 )
 
@@ -80,10 +79,6 @@ def test_instances_come_in_order_of_first_appearance_with_their_clicks():
     grouped = group_clicks(place_clicks(table))
     assert grouped.select("dataset", "full_stem").rows() == [("COCO", "b"), ("COCO", "a"), ("DAVIS", "b")]
     assert grouped["row"].to_list() == [[2, 6], [4], [8]]
-    np.testing.assert_array_equal(positions_of(table, "b", dataset="COCO"), [[2, 1], [6, 5]])
-    np.testing.assert_array_equal(positions_of(table, "b"), [[2, 1], [6, 5], [8, 7]])
-    with pytest.raises(InvalidInput, match="no clicks on 'zz'"):
-        positions_of(table, "zz")
 
 
 @pytest.fixture

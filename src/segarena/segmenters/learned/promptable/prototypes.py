@@ -54,7 +54,7 @@ def _spread(features: Tensor, weights: Tensor, mean: Tensor, count: int) -> Tens
 
 
 def _cluster(features: Tensor, weights: Tensor, centres: Tensor) -> Tensor:
-    """Return the centres after features and centres have found each other; a centre that nobody is nearest to stays."""
+    """Return the centres after features and centres have found each other; one without features stays."""
     nearest = None
     for _ in range(_ROUNDS):
         before, nearest = nearest, (features @ centres.T).argmax(1)

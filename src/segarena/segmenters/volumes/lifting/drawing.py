@@ -47,7 +47,7 @@ def draw_on_slices(
     - A lasso stays one where the segmenter understands lassos. Otherwise a positive one in a slice that opens the
       dialogue is the outline of the object: a mask, or else its bounding box. Any other one is a click in the middle
       of what it encloses, on each slice that it reaches.
-    - A mask says something only where something else is said: there it is a mask prompt, for who understands masks.
+    - A mask says something only where something else is said: there it is a mask prompt.
     - Limits say nothing here. What is said twice counts once, save under "published".
 
     Args:

@@ -1,7 +1,7 @@
 """One dialogue about a volume, carried on as dialogues about its slices.
 
 A conversation is a generator: it yields what it wants to know of slices, gets the answers, and returns the volume's
-prediction. So whoever drives several of them can ask about a slice once for all.
+prediction. So a caller that drives several of them can ask about each slice once for all.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def counts(table: TableOption, out: OutOption = None) -> None:
 
 
 def filter_(
-    raw: Annotated[Path, typer.Argument(help="A clicks table with a column `batch`: clicks made in one go.")],
+    raw: Annotated[Path, typer.Argument(help="A clicks table with a column `batch`: clicks made together.")],
     dataset: DatasetOption,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the clicks that count here.")],
     dropped: Annotated[Path | None, typer.Option(help="Write the others here, with a column `reason`.")] = None,

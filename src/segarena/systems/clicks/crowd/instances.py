@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.errors import DatasetMissing, InvalidImage, InvalidInput, SampleInvalid
+from segarena.errors import DatasetMissing, InvalidImage, SampleInvalid
 from segarena.files.hashes import fingerprint
 from segarena.files.images import read_size
 from segarena.files.within import within
@@ -193,19 +193,3 @@ def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> 
     if pixels is None or pixels.shape[:2] != shape:
         raise SampleInvalid(f"previous mask {path}: expected an image of {shape}, got {size}")
     return pixels[:, :, 2].astype(np.float32) / np.float32(255)
-
-
-def positions_of(table: pl.DataFrame, full_stem: str, *, dataset: str | None = None) -> NDArray[np.int64]:
-    """Return the (row, column) of every click on one instance, int (n, 2), in the table's order.
-
-    Raises:
-        InvalidInput: there are none.
-    """
-    import polars as pl
-
-    chosen = table.filter(pl.col("full_stem") == full_stem)
-    if dataset is not None:
-        chosen = chosen.filter(pl.col("dataset") == dataset)
-    if not chosen.height:
-        raise InvalidInput(f"the clicks table has no clicks on {full_stem!r}")
-    return place_clicks(chosen).select("row", "column").to_numpy().astype(np.int64)

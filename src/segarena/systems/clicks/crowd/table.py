@@ -91,7 +91,7 @@ def read_clicks(path: Path | str, *, stems: Stems = "columns", is_checked: bool 
         path: the file.
         stems: "columns" takes the image_stem column as it is. "published" cuts it out of full_stem as the published
             code does: at the first model name after an underscore, so that `my_simple_photo` becomes `my`.
-        is_checked: False leaves the errors of `check_clicks` in, for whoever wants to see them all.
+        is_checked: False leaves the errors of `check_clicks` in, so that all of them can be listed.
 
     Raises:
         InvalidInput: no such file, missing columns, coordinates that are not whole numbers, or any error of

@@ -59,7 +59,7 @@ def filter_valid(
     """Return the clicks of a collection that count, and the others with the reason.
 
     Args:
-        collection: a clicks table with one more column, `batch`: which clicks were made in one go. A batch of fewer
+        collection: a clicks table with one more column, `batch`: which clicks were made together. A batch of fewer
             than 10 is held to the same share.
         masks: full stem to what was to be clicked, bool (h, w) of the table's w and h.
         required_share: how much of a batch must fall inside.

@@ -114,7 +114,7 @@ def click_model_quality(
 ) -> ClickModelQuality:
     """Return all five metrics of one map and the real clicks on the same object.
 
-    PL1, WD and KS see the same `draws` sets of n clicks from the map; the published code draws anew for each.
+    PL1, WD and KS see the same `draws` sets of n clicks from the map; the published code draws new ones for each.
 
     Args:
         probability: (H, W), its scale does not matter.

@@ -110,7 +110,7 @@ def lower_over_upper_half(values: ArrayLike, *, change: Change = "ratio", protoc
     """Return AHH of each instance: the change from the more likely half of the groups to the less likely half.
 
     A half stands for 50 % of the probability; its value is the mean of its groups. That is not the user who draws from
-    the whole half anew at each click, which only another run could tell.
+    the whole half again at each click, which only another run could tell.
 
     Args:
         values: (instances, groups), an even number of groups.

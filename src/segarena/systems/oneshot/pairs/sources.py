@@ -24,7 +24,7 @@ _HALF = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClassMask:
-    """Where a class is in an image, bool (H, W), and where nobody knows."""
+    """Where a class is in an image, bool (H, W), and where the annotation leaves it open."""
 
     mask: Mask
     ignore: Mask | None = None

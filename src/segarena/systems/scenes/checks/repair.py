@@ -39,7 +39,7 @@ def repair_scene(scene: Scene) -> Repaired:
     - stated masks of another size or with damaged run lengths are dropped
     - stated pairs that contradict the depth order are dropped: the order stands
 
-    Names that are missing stay missing: nobody but the annotator knows them.
+    Missing names stay missing: only the annotator knows them.
     """
     changes: list[Defect] = []
 

@@ -88,7 +88,7 @@ def write_coco(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
         InvalidMask: a mask of a scene has another size than its image.
     """
     firsts = [found[0] for found in scenes.by_image().values()]
-    if extent == "amodal":  # whoever reads the polygons fills them by the COCO rule
+    if extent == "amodal":  # readers fill the polygons by the COCO rule
         firsts = [replace(scene, fill_rule="coco") for scene in firsts]
     regions = chain.from_iterable(scene.regions for scene in firsts)
     names = sorted({region.name.strip() for region in regions})

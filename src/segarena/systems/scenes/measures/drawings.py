@@ -27,7 +27,7 @@ class Drawing:
 
     Attributes:
         image: the id of the image.
-        annotator: who; a number from 1 where nobody says.
+        annotator: their name; a number from 1 where the file gives none.
         labels: (H, W), the region that each pixel shows; regions of a label map are its values.
         edges: bool (H, W), the visible edges, one pixel wide.
         extents: full extents of the regions, front first, which may overlap; None for a label map.

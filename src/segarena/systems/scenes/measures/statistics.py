@@ -32,7 +32,7 @@ class RegionRecord:
 
     Attributes:
         name: trimmed and in lower case; "" for a region of a label map.
-        is_stuff: None when nobody said.
+        is_stuff: None if unknown.
         area_px: of the full extent.
         occlusion: share of it that is hidden.
         points: vertices of its polygons; 0 when it has none.

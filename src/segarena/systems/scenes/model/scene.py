@@ -68,7 +68,7 @@ class Region:
         id: unique in its scene; stays when the order changes.
         name: as the annotator wrote it.
         rings: its polygons, nearly always one; several are a union.
-        is_stuff: whether it is stuff (grass) and no thing (dog); None when nobody said.
+        is_stuff: whether it is stuff (grass) and no thing (dog); None if unknown.
         mask: its full extent, when it was given as a mask and not as polygons.
         visible_mask: the visible part as its file states it; None when not stated. What follows from the depth
             order is in `segarena.systems.scenes.model.rasters`.
@@ -179,7 +179,7 @@ class Scene:
         """
         if sorted(region_ids) != sorted(region.id for region in self.regions):
             raise InvalidInput(f"{self.title}: expected every region id once, got {list(region_ids)}")
-        return self._drawn_anew(tuple(self.region(region_id) for region_id in region_ids))
+        return self._redrawn(tuple(self.region(region_id) for region_id in region_ids))
 
     def moved(self, region_id: str, place: int) -> Scene:
         """Return the scene with one region at another place in the order, 0 for the front."""
@@ -190,7 +190,7 @@ class Scene:
     def without(self, region_id: str) -> Scene:
         """Return the scene without a region; its vertices stay."""
         place = self.place(region_id)
-        return self._drawn_anew(self.regions[:place] + self.regions[place + 1 :])
+        return self._redrawn(self.regions[:place] + self.regions[place + 1 :])
 
     def with_region(self, region: Region, polygons: Iterable[Any], *, place: int = 0) -> Scene:
         """Return the scene with one region more; vertices of equal coordinates become shared.
@@ -202,18 +202,18 @@ class Scene:
         """
         rings, vertices = _rings(polygons, self.vertices)
         regions = (*self.regions[:place], replace(region, rings=rings), *self.regions[place:])
-        return self._drawn_anew(regions, vertices)
+        return self._redrawn(regions, vertices)
 
     def redrawn(self, region_id: str, polygons: Iterable[Any]) -> Scene:
         """Return the scene with other polygons, each (N, 2), for a region."""
         rings, vertices = _rings(polygons, self.vertices)
         place = self.place(region_id)
         region = replace(self.regions[place], rings=rings, mask=None)
-        return self._drawn_anew((*self.regions[:place], region, *self.regions[place + 1 :]), vertices)
+        return self._redrawn((*self.regions[:place], region, *self.regions[place + 1 :]), vertices)
 
     def with_vertex_at(self, index: int, vertex: Vertex) -> Scene:
         """Return the scene with one vertex elsewhere, for all regions that share it."""
-        return self._drawn_anew(self.regions, (*self.vertices[:index], vertex, *self.vertices[index + 1 :]))
+        return self._redrawn(self.regions, (*self.vertices[:index], vertex, *self.vertices[index + 1 :]))
 
     def shared_edges(self) -> dict[Edge, tuple[str, ...]]:
         """Return the sides that several regions have in common, with the ids of those regions, front first."""
@@ -223,7 +223,7 @@ class Scene:
                 owners.setdefault(edge, {})[region.id] = None
         return {edge: tuple(ids) for edge, ids in owners.items() if len(ids) > 1}
 
-    def _drawn_anew(self, regions: tuple[Region, ...], vertices: tuple[Vertex, ...] | None = None) -> Scene:
+    def _redrawn(self, regions: tuple[Region, ...], vertices: tuple[Vertex, ...] | None = None) -> Scene:
         # What a file stated about visibility was about the scene as it was.
         fresh = tuple(replace(region, **_NOTHING_STATED) for region in regions)
         kept = self.vertices if vertices is None else vertices

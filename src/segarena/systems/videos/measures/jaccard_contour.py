@@ -105,7 +105,7 @@ class JaccardContourMetric:
 
     def of(self, comparison: Judged) -> JaccardContour:
         """Return J and F of each object and frame, computed once per comparison."""
-        # Without ignored pixels both rules say the same: whoever asks with either finds it done.
+        # Without ignored pixels both rules give the same: either finds what the other computed.
         leaves_out = self.void == "ignore" and comparison.reference.ignore is not None
         key = ("jaccard-contour", self.bound_share, leaves_out)
         return comparison.remember(key, lambda: self._judge(comparison))

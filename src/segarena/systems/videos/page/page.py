@@ -33,7 +33,7 @@ class DavisPage(Page):
 
     @cached_property
     def timed(self) -> list[TimedRun]:
-        """Everyone about whom there is something to say."""
+        """Every run and user with something to report."""
         return [one for one in timed_runs(self.runs) if one.scores(one.metric)]
 
     def sections(self) -> list[Section]:

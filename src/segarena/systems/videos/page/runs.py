@@ -119,7 +119,7 @@ def _unanswered(dataset: Dataset | None, sequence: str, repeat: int | None) -> l
 
 
 def timed_runs(runs: Sequence[Run]) -> list[TimedRun]:
-    """Return everyone who took part, in the order of the runs."""
+    """Return each run with each of its users, in the order of the runs."""
     timed: list[TimedRun] = []
     for run in runs:
         timed += [TimedRun(run, user) for user in run.users]

@@ -114,7 +114,7 @@ def check_size(header: VolumeHeader, *, max_voxels: int = MAX_VOXELS) -> None:
 
 
 def available_bytes() -> int | None:
-    """Return how much memory this process and its container may still use; None where nobody tells."""
+    """Return how much memory this process and its container may still use; None where the system does not say."""
     found = [free for free in (_machine_bytes(), _container_bytes(), _process_bytes()) if free is not None]
     return min(found, default=None)
 

@@ -36,7 +36,7 @@ def wrong_pixel_per_slice(
         slices: those that were prompted first, in ascending order.
         rng: a number is drawn for every slice with errors.
         one_fraction: draw one number for all: the pixel at the same share of each slice's wrong pixels, in raster
-            order. Published code starts its generator anew for every slice.
+            order. Published code seeds its generator again for every slice.
     """
     fraction = rng.random() if one_fraction else None
     clicks: list[Click] = []

@@ -32,7 +32,7 @@ class CvprUser:
     the frame. For the clicks see `segarena.systems.volumes.prompting.corrections.centre_of_largest_error`.
 
     Source: CVPR 2025 challenge "Foundation models for interactive 3D biomedical image segmentation". Published boxes
-    have their last pixel as maximum; ours the one after it. The published generator starts anew with every click.
+    have their last pixel as maximum; ours the one after it. The published generator is seeded again for every click.
 
     Args:
         box: False gives clicks alone, from the first round on, as the script does for cases without a box.

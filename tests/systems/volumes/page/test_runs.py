@@ -23,7 +23,7 @@ from segarena.reports.reading import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
 from segarena.reports.report import report_html
 from segarena.reports.sheets import Sheet, Value
-from segarena.systems.volumes.page.challenge import challenge_sheets, scores_of_cases
+from segarena.systems.volumes.page.challenge import challenge_sheets, is_cvpr2025, scores_of_cases
 from segarena.systems.volumes.page.figures import effort_figures, effort_points, parts_of, rounds_figures
 from segarena.systems.volumes.page.instances import instances_sheet
 from segarena.systems.volumes.page.page import mode_texts
@@ -279,6 +279,15 @@ def test_a_challenge_without_boxes_counts_step_0_as_0(make):
     (case,) = scores_of_cases(read_runs([path])[0]).values()
     assert case.dsc == pytest.approx([0.0, 0.4, 0.5, 0.6, 0.7, 0.8])
     assert case.dsc_auc == pytest.approx(2.4)
+
+
+@pytest.mark.parametrize(
+    ("box", "rounds", "shown"), [(True, 6, True), (True, 2, False), (False, 5, True), (False, 6, False)]
+)
+def test_the_values_of_the_challenge_are_shown_for_all_of_its_steps_only(make, box, rounds, shown):
+    rules = {**CVPR, "options": {"steps": 6, "box": box}}
+    (run,) = read_runs([make([said("a", "organ", "cvpr2025", [0.5] * rounds)], rounds=rounds, benchmark=rules)])
+    assert is_cvpr2025(run) == shown
 
 
 def swapped():

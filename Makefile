@@ -28,6 +28,9 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 tests: $(VENV)/.developed      ## the test suite, with coverage
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
+stress: $(VENV)/.developed      ## damaged files for every reader: 50 000 cases, some minutes
+	$(BIN)/python tests/stress
+
 bench: $(VENV)/.developed      ## speed, as ratios
 	$(BIN)/python benches/run_all.py
 

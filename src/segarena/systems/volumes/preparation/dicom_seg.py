@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import SampleInvalid
+from segarena.systems.volumes.files.header import MAX_VOXELS
 from segarena.systems.volumes.preparation.dicom_ct import SliceGrid, Vector
 
 _PARALLEL = 1e-3
@@ -125,15 +126,19 @@ def _on_slice(frame: _Frame, grid: SliceGrid, plane: int) -> NDArray[np.bool_]:
 
 
 def _read(path: Path) -> Any:
-    from segarena.systems.volumes.preparation.radiology import InvalidDicomError, pydicom
+    from segarena.systems.volumes.preparation.radiology import pydicom
 
     try:
         seg = pydicom.dcmread(path)
-    except (InvalidDicomError, OSError, ValueError, EOFError) as error:
+        list(seg.iterall())  # values are converted when they are looked at, and damage shows then
+        claimed = int(seg.get("Rows", 0)) * int(seg.get("Columns", 0)) * int(seg.get("NumberOfFrames", 1))
+    except Exception as error:  # pydicom raises of many kinds on damaged files
         raise SampleInvalid(f"{path.name}: expected a DICOM segmentation, got: {error}; fetch it again") from error
     kind = seg.get("SegmentationType")
     if seg.get("Modality") != "SEG" or kind not in ("BINARY", "FRACTIONAL") or not seg.get("SegmentSequence"):
         raise SampleInvalid(f"{path.name}: expected a BINARY or FRACTIONAL DICOM SEG, got {seg.get('Modality')} {kind}")
+    if claimed > MAX_VOXELS:
+        raise SampleInvalid(f"{path.name}: expected at most {MAX_VOXELS:,} voxels, its header promises {claimed:,}")
     return seg
 
 

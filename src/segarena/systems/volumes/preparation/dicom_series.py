@@ -66,12 +66,14 @@ def read_header(path: Path, tags: list[str]) -> Any:
     Raises:
         SampleInvalid: it cannot be read.
     """
-    from segarena.systems.volumes.preparation.radiology import InvalidDicomError, pydicom
+    from segarena.systems.volumes.preparation.radiology import pydicom
 
     try:
-        return pydicom.dcmread(path, stop_before_pixels=True, specific_tags=tags)
-    except (InvalidDicomError, OSError, ValueError, EOFError) as error:
+        header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=tags)
+        list(header.iterall())  # values are converted when they are looked at, and damage shows then
+    except Exception as error:  # pydicom raises of many kinds on damaged files
         raise SampleInvalid(f"{path}: expected a DICOM file, got: {error}; fetch it again") from error
+    return header
 
 
 def grouped(series: Iterable[DicomSeries], by: Callable[[DicomSeries], str]) -> dict[str, list[DicomSeries]]:

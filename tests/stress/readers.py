@@ -1,0 +1,233 @@
+"""Every reader of files, with a small sound file for it."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+LABELS = np.arange(60, dtype=np.uint16).reshape(6, 10) // 12 + 1
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader: the name of its file, a sound one, and how it is read."""
+
+    name: str
+    make: Callable[[Path], Any]
+    read: Callable[[Path], Any]
+
+
+def readers() -> list[Reader]:
+    """Return all of them."""
+    from segarena.datasets.bsds500 import read_compact, read_original
+    from segarena.files.images import read_colours, read_image, read_values
+    from segarena.systems.clicks.crowd.table import read_clicks
+    from segarena.systems.clicks.datasets.sbd import read_instances
+    from segarena.systems.oneshot.pairs.published import read_class_list
+    from segarena.systems.oneshot.pairs.table import read_pairs
+    from segarena.systems.scenes.edges.benchmark import read_detection
+    from segarena.systems.scenes.measures.sources import read_boundaries, read_segmentations
+    from segarena.systems.videos.scribbles.files import read_scribbles
+    from segarena.systems.volumes.files.case_files import read_description
+    from segarena.systems.volumes.preparation.dicom_series import read_header as read_dicom
+    from segarena.systems.volumes.preparation.tables import read_table
+
+    # What readers import when they are called, so that not every child does.
+    for module in ("cv2", "nibabel", "polars", "pydicom", "pydicom.encoders", "python_calamine", "SimpleITK"):
+        importlib.import_module(module)
+    Image.init()
+
+    def human(path: Path) -> None:
+        read_boundaries(path, read_segmentations(path))
+
+    grey = Image.fromarray(LABELS.astype(np.uint8))
+    colour = Image.fromarray(np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8))
+    palette = grey.convert("P")
+    return [
+        Reader("image.png", colour.save, read_image),
+        Reader("image.jpg", colour.save, read_image),
+        Reader("image.tif", lambda path: colour.save(path, compression="tiff_lzw"), read_image),
+        Reader("image.bmp", colour.save, read_image),
+        Reader("image.webp", colour.save, read_image),
+        Reader("image.ppm", colour.save, read_image),
+        Reader("mask.png", grey.save, read_values),
+        Reader("deep.png", Image.fromarray(LABELS).save, read_values),
+        Reader("palette.png", palette.save, read_colours),
+        Reader("edges.png", grey.save, read_detection),
+        Reader("edges.npy", lambda path: np.save(path, LABELS / 9), read_detection),
+        Reader("segs.npz", lambda path: np.savez_compressed(path, segs=LABELS[None]), read_detection),
+        Reader("human.npz", _compact, human),
+        Reader("compact.npz", _compact, read_compact),
+        Reader("truth.mat", _original, read_original),
+        Reader("packed.mat", lambda path: _original(path, True), human),
+        Reader("instances.mat", _instances, read_instances),
+        Reader("volume.nii", _nifti, _volume),
+        Reader("volume.nii.gz", _nifti, _volume),
+        Reader("volume.nrrd", lambda path: _itk(path, False), _volume),
+        Reader("packed.nrrd", lambda path: _itk(path, True), _volume),
+        Reader("volume.mha", lambda path: _itk(path, False), _volume),
+        Reader("packed.mha", lambda path: _itk(path, True), _volume),
+        Reader("slice.dcm", _dicom, lambda path: read_dicom(path, ["SeriesInstanceUID", "Modality", "PatientID"])),
+        Reader("table.xlsx", _workbook, read_table),
+        Reader("table.csv", lambda path: path.write_text("ID,Rows\n1,2\n"), read_table),
+        Reader(
+            "dataset.json", _json({"labels": {"background": 0, "liver": 1}, "modality": {"0": "CT"}}), read_description
+        ),
+        Reader("scribbles.json", _json(_SCRIBBLES), read_scribbles),
+        Reader("list.txt.gz", lambda path: path.write_bytes(gzip.compress(b"abacus\nzebra\n" * 9)), read_class_list),
+        Reader("pairs.csv", lambda path: path.write_text("class,query,supports\n1,a,b\n1,c,d\n"), read_pairs),
+        Reader(
+            "pairs.jsonl", lambda path: path.write_text('{"class": "1", "query": "a", "supports": ["b"]}\n'), read_pairs
+        ),
+        Reader("clicks.csv", _clicks, read_clicks),
+        Reader("coco.json", _json(_COCO), _scenes),
+        Reader("cocoa.json", _json(_COCOA), _scenes),
+        Reader("labelme.json", _json(_LABELME), _scenes),
+        Reader("scene.ann", _ann, _scenes),
+        Reader("cvat.xml", lambda path: path.write_text(_CVAT), _scenes),
+        Reader("rle.json", _json([{"image_id": 1, "segmentation": {"size": [9, 9], "counts": [9, 9, 63]}}]), _scenes),
+    ]
+
+
+_SCRIBBLES = {"sequence": "dog", "scribbles": [[{"path": [[0.2, 0.5], [0.3, 0.5]], "object_id": 1}]]}
+_COCO = {
+    "images": [{"id": 1, "width": 20, "height": 30, "file_name": "a.png"}],
+    "categories": [{"id": 1, "name": "dog"}],
+    "annotations": [
+        {"id": 1, "image_id": 1, "category_id": 1, "segmentation": [[1, 1, 9, 1, 9, 9]]},
+        {"id": 2, "image_id": 1, "category_id": 1, "segmentation": {"size": [30, 20], "counts": [100, 30, 470]}},
+    ],
+}
+_COCOA = {
+    "images": [{"id": 1, "width": 20, "height": 30, "file_name": "a.png"}],
+    "annotations": [
+        {"image_id": 1, "author": "x", "regions": [{"segmentation": [1, 1, 9, 1, 9, 9], "name": "dog", "order": 1}]}
+    ],
+}
+_LABELME = {
+    "imagePath": "a.png",
+    "imageHeight": 30,
+    "imageWidth": 20,
+    "shapes": [{"label": "a", "points": [[1, 1], [9, 1], [9, 9]], "shape_type": "polygon"}],
+}
+_CVAT = (
+    '<annotations><image id="0" name="a.png" width="40" height="40"><polygon label="a" points="1,1;9,1;9,9" '
+    'z_order="1"/><mask label="c" rle="1, 3" left="1" top="1" width="2" height="2"/></image></annotations>'
+)
+
+
+def _json(value: Any) -> Callable[[Path], Any]:
+    return lambda path: path.write_text(json.dumps(value))
+
+
+def _ann(path: Path) -> None:
+    Image.new("L", (9, 9)).save(path.with_name("photograph.png"))
+    path.write_text(json.dumps({"url": "photograph.png", "polygons_str": "[[0,0,1,0,1,1]]", "namelist": '["a"]'}))
+
+
+def _scenes(path: Path) -> None:
+    from segarena.systems.scenes.files import read_scenes
+    from segarena.systems.scenes.model.rasters import rasterise
+
+    for scene in read_scenes(path).scenes:
+        rasterise(scene)
+
+
+def _volume(path: Path) -> None:
+    from segarena.systems.volumes.files.volumes import read_labels
+
+    read_labels(path, may_be_empty=True)
+
+
+def _compact(path: Path) -> None:
+    edges = np.packbits(LABELS[None] % 2 == 0, axis=2)
+    np.savez_compressed(path, labels=np.stack([LABELS, LABELS]), boundaries=np.concatenate([edges, edges]))
+
+
+def _original(path: Path, is_packed: bool = False) -> None:
+    from scipy.io import savemat
+
+    cells = np.empty((1, 2), dtype=object)
+    for number in range(2):
+        cells[0, number] = {"Segmentation": LABELS, "Boundaries": LABELS % 2 == 0}
+    savemat(path, {"groundTruth": cells}, do_compression=is_packed)
+
+
+def _instances(path: Path) -> None:
+    from scipy.io import savemat
+
+    savemat(path, {"GTinst": {"Segmentation": LABELS.astype(np.uint8), "Categories": np.arange(1, 6)[:, None]}})
+
+
+def _nifti(path: Path) -> None:
+    import nibabel
+
+    nibabel.save(nibabel.Nifti1Image(np.arange(120, dtype=np.uint8).reshape(4, 5, 6), np.eye(4)), path)
+
+
+def _itk(path: Path, is_packed: bool) -> None:
+    import SimpleITK
+
+    image = SimpleITK.GetImageFromArray(np.arange(120, dtype=np.uint8).reshape(4, 5, 6))
+    SimpleITK.WriteImage(image, str(path), useCompression=is_packed)
+
+
+def _dicom(path: Path) -> None:
+    import pydicom
+
+    content = pydicom.Dataset()
+    content.file_meta = pydicom.dataset.FileMetaDataset()
+    content.file_meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+    content.file_meta.MediaStorageSOPClassUID = pydicom.uid.CTImageStorage
+    content.file_meta.MediaStorageSOPInstanceUID = "1.2.3"
+    content.SeriesInstanceUID, content.Modality, content.PatientID = "1.2.3", "CT", "x"
+    content.save_as(path, enforce_file_format=True)
+
+
+def _workbook(path: Path) -> None:
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006/relationships"
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{package}"><Relationship Id="rId1" Type="{kind}/officeDocument" '
+            'Target="xl/workbook.xml"/></Relationships>',
+        )
+        archive.writestr(
+            "xl/workbook.xml",
+            f'<workbook xmlns="{main}" xmlns:r="{kind}"><sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        )
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{package}"><Relationship Id="rId1" Type="{kind}/worksheet" '
+            'Target="worksheets/sheet1.xml"/></Relationships>',
+        )
+        archive.writestr(
+            "xl/worksheets/sheet1.xml",
+            f'<worksheet xmlns="{main}"><sheetData><row r="1"><c r="A1"><v>1</v></c></row></sheetData></worksheet>',
+        )
+    path.write_bytes(buffer.getvalue())
+
+
+def _clicks(path: Path) -> None:
+    from segarena.systems.clicks.crowd.table import COLUMNS, NUMBER_COLUMNS
+
+    values = {"click_type": "first", "device": "pc", "w": "9", "h": "9", "model_type": "", "object_stem": ""}
+    path.write_text(
+        ",".join(COLUMNS)
+        + "\n"
+        + ",".join(values.get(name, "1" if name in NUMBER_COLUMNS else "a") for name in COLUMNS)
+        + "\n"
+    )

@@ -207,7 +207,8 @@ def _workbook(path: Path) -> None:
         )
         archive.writestr(
             "xl/workbook.xml",
-            f'<workbook xmlns="{main}" xmlns:r="{kind}"><sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets></workbook>',
+            f'<workbook xmlns="{main}" xmlns:r="{kind}"><sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets>'
+            "</workbook>",
         )
         archive.writestr(
             "xl/_rels/workbook.xml.rels",

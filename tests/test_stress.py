@@ -1,0 +1,15 @@
+"""A small part of `make stress` in every run of the tests: damaged files for every reader."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_damaged_files_are_read_or_refused_by_every_reader():
+    script = Path(__file__).parent / "stress"
+    done = subprocess.run(
+        [sys.executable, str(script), "--cases", "380", "--seed", "7"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "380 cases" in done.stdout
+    assert "0 tracebacks, 0 signals" in done.stdout

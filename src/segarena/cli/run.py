@@ -15,6 +15,9 @@ from segarena.terminal.running import run_and_show
 def run(
     asked: dict[str, Any],
     retry_failed: Annotated[bool, typer.Option(help="Repeat samples in which something failed.")] = False,
+    retry_damaged: Annotated[
+        bool, typer.Option("--retry-damaged", help="Repeat samples whose files are damaged; see `segarena check`.")
+    ] = False,
 ) -> None:
     """Evaluate a segmenter on a benchmark, and keep every round as a record.
 
@@ -33,5 +36,5 @@ def run(
     Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid);
     2: refused, with one line why; 130: interrupted.
     """
-    if run_and_show(retry_failed=retry_failed, **asked):
+    if run_and_show(retry_failed=retry_failed, retry_damaged=retry_damaged, **asked):
         raise typer.Exit(FAILURES)

@@ -39,6 +39,7 @@ def evaluate(
     out: str | Path | None = None,
     workers: int = 0,
     retry_failed: bool = False,
+    retry_damaged: bool = False,
     on_progress: OnProgress = say_nothing,
     **options: Any,
 ) -> RunFolder:
@@ -54,6 +55,7 @@ def evaluate(
         out: folder of the run; by default `runs/<benchmark>-<segmenter>-<dataset>`.
         workers: processes; 0 works in this one. Objects travel to processes by pickling.
         retry_failed: do samples again in which something failed.
+        retry_damaged: do samples again whose files are damaged or whose values contradict one another.
         on_progress: called with the state of the run.
         options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb, check_plugins: see
             `segarena.engine.plan.Plan`; and the benchmark's own, like `protocol="published"`.
@@ -66,7 +68,14 @@ def evaluate(
     plan = make_plan(
         benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=segmenter, **options
     )
-    return run_plan(plan, out=out, workers=workers, retry_failed=retry_failed, on_progress=on_progress)
+    return run_plan(
+        plan,
+        out=out,
+        workers=workers,
+        retry_failed=retry_failed,
+        retry_damaged=retry_damaged,
+        on_progress=on_progress,
+    )
 
 
 def run_plan(
@@ -75,6 +84,7 @@ def run_plan(
     out: str | Path | None = None,
     workers: int = 0,
     retry_failed: bool = False,
+    retry_damaged: bool = False,
     on_progress: OnProgress = say_nothing,
 ) -> RunFolder:
     """Hold every session of `plan` that is not on disk yet; see `evaluate`."""
@@ -85,6 +95,8 @@ def run_plan(
     if not executor.is_here:
         os.chdir(home)
     with stoppable(), folder.lock():
+        if retry_damaged:
+            folder.discard_damaged()
         if retry_failed:
             folder.discard(folder.failed())
         pending = folder.pending()

@@ -24,6 +24,7 @@ import polars as pl
 from segarena.engine.rows import Rows
 from segarena.errors import RunConflict, RunMissing, StoreError
 from segarena.files.whole import clear_leftovers, is_leftover, write_whole
+from segarena.records.checks import contradictions
 from segarena.records.configuration import (
     CIRCUMSTANCES,
     RunConfiguration,
@@ -156,6 +157,16 @@ class RunFolder:
     def discard(self, indices: Sequence[int]) -> None:
         """Forget samples, so that they are done again; only for who holds the run."""
         self._pieces.discard(indices)
+
+    def damaged(self) -> tuple[dict[Path, str], int]:
+        """Return the damaged or missing files, with what is wrong, and how many files have no checksum to look at."""
+        return self._pieces.damaged()
+
+    def discard_damaged(self) -> None:
+        """Remove damaged files and samples whose values contradict one another; only for who holds the run."""
+        self._pieces.remove(self.damaged()[0])
+        place = {sample: index for index, sample in enumerate(self.samples)}
+        self.discard([place[sample] for sample in contradictions(self.read("records"), self.config.rounds)])
 
     def failed(self) -> list[int]:
         """Return the places of the samples in which something failed."""

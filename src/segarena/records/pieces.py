@@ -25,7 +25,7 @@ import polars as pl
 from segarena.errors import StoreError
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
-from segarena.records.tables import ONLY_WITH_ROWS, TABLES, joined, parquet_of
+from segarena.records.tables import ONLY_WITH_ROWS, TABLES, check_seal, joined, parquet_of, sealed
 from segarena.work.ledger import Ledger, read_ledger
 
 LEDGER = "pieces.jsonl"
@@ -34,6 +34,8 @@ BLOCK = 256
 
 MOST_SAMPLES, MOST_BYTES = 256 * BLOCK, 64 << 20
 """When a run is finished, its pieces are joined up to this size; a stretch that is larger is cut in two."""
+
+AGAIN = "the command of the run with --retry-damaged makes its samples again"
 
 IsRead: TypeAlias = Callable[[str], bool]
 """Whether a column is wanted."""
@@ -81,7 +83,7 @@ class Pieces:
         """
         for table in TABLES:
             if frames[table].height or table not in ONLY_WITH_ROWS:
-                write_whole(self._loose_file(table, index), parquet_of(frames[table]))
+                write_whole(self._loose_file(table, index), sealed(parquet_of(frames[table])))
 
     def write_piece(
         self, first: int, stop: int, tables: Iterable[tuple[str, pl.DataFrame]], *, replaces: Sequence[str] = ()
@@ -130,6 +132,34 @@ class Pieces:
             for name in names - standing.keys():
                 (self.folder / table / f"{name}.parquet").unlink(missing_ok=True)
         self._remove_loose(index for index in self._loose() if _covering(standing, index))
+
+    def damaged(self) -> tuple[dict[Path, str], int]:
+        """Return the damaged or missing files, with what is wrong, and how many files have no checksum to look at."""
+        found: dict[Path, str] = {}
+        unsealed = 0
+        pieces = self._standing()
+        for name, piece in pieces.items():
+            for table, expected in piece.files.items():
+                file = self._piece_file(table, name)
+                if not file.is_file():
+                    found[file] = "it is missing"
+                elif sha256_of_file(file) != expected:
+                    found[file] = f"its SHA-256 is not the one in {LEDGER}"
+        for index in self._loose():
+            for file in (self._loose_file(table, index) for table in TABLES if not _covering(pieces, index)):
+                try:
+                    unsealed += file.is_file() and not check_seal(file.read_bytes())
+                except ValueError as error:
+                    found[file] = str(error)
+        return found, unsealed
+
+    def remove(self, files: Iterable[Path]) -> None:
+        """Remove damaged files; the samples in them count as not done then."""
+        for file in files:
+            if file.stem.isdecimal():
+                self._remove_loose([int(file.stem)])
+            file.unlink(missing_ok=True)
+        self.heal()
 
     def discard(self, indices: Iterable[int]) -> None:
         """Forget samples, so that they are done again."""
@@ -217,6 +247,8 @@ class Pieces:
             files = [self._loose_file(table, index) for index in indices]
             if table in ONLY_WITH_ROWS:
                 files = [file for file in files if file.is_file()]
+            for file in files:
+                _refuse_damaged(file)
             if files:
                 found.append((indices[0], _read_small_files(table, files, is_read)))
         frame = joined(table, [rows for _, rows in sorted(found, key=lambda one: one[0])])
@@ -228,7 +260,7 @@ class Pieces:
     def _piece_rows(self, table: str, name: str, piece: Piece, is_read: IsRead) -> pl.DataFrame:
         file = self._piece_file(table, name)
         if file not in self._verified and sha256_of_file(file) != piece.files[table]:
-            raise StoreError(f"{file} is damaged: its SHA-256 is not the one in {LEDGER}; delete it and run again")
+            raise StoreError(f"{file} is damaged: its SHA-256 is not the one in {LEDGER}; {AGAIN}")
         self._verified.add(file)
         rows = _read_file(file, is_read)
         return rows.filter(~pl.col("sample").is_in([self.samples[i] for i in piece.without])) if piece.without else rows
@@ -326,6 +358,14 @@ def _read_small_files(table: str, files: Sequence[Path], is_read: IsRead) -> pl.
         return joined(table, [_read_small_files(table, half, is_read) for half in (files[:middle], files[middle:])])
 
 
+def _refuse_damaged(file: Path) -> None:
+    """Look at a loose file before Polars does: over a damaged one it may end the process, or read other values."""
+    try:
+        check_seal(file.read_bytes())
+    except ValueError as error:
+        raise StoreError(f"{file} is damaged: {error}; {AGAIN}") from error
+
+
 def _read_file(file: Path, is_read: IsRead) -> pl.DataFrame:
     try:
         scan = pl.scan_parquet(file)
@@ -333,4 +373,4 @@ def _read_file(file: Path, is_read: IsRead) -> pl.DataFrame:
     except FileNotFoundError:
         raise
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise StoreError(f"{file} is damaged ({str(error).splitlines()[0]}); delete it and run again") from error
+        raise StoreError(f"{file} is damaged ({str(error).splitlines()[0]}); {AGAIN}") from error

@@ -10,7 +10,10 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from segarena.files.hashes import sha256
 from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Row, Timing
+
+_SEAL = b"segarena-sha256:"
 
 TABLES = ("parts", "masks", "timings", "records")
 """In the order of writing."""
@@ -63,3 +66,28 @@ def parquet_of(frame: pl.DataFrame) -> bytes:
     buffer = BytesIO()
     frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
+
+
+def sealed(parquet: bytes) -> bytes:
+    """Return a Parquet file with its own SHA-256 in it.
+
+    It stands between the last page and the footer, where no reader looks: pages are found from the start of the file,
+    the footer from its end.
+    """
+    footer = int.from_bytes(parquet[-8:-4], "little") + 8
+    return parquet[:-footer] + _SEAL + bytes.fromhex(sha256(parquet)) + parquet[-footer:]
+
+
+def check_seal(parquet: bytes) -> bool:
+    """Tell whether a file is sealed; those of earlier versions are not.
+
+    Raises:
+        ValueError: it is, and not as it was written.
+    """
+    place = parquet.rfind(_SEAL)
+    if place < 0:
+        return False
+    start = place + len(_SEAL)
+    if sha256(parquet[:place], parquet[start + 32 :]) != parquet[start : start + 32].hex():
+        raise ValueError("its SHA-256 is not the one in it")
+    return True

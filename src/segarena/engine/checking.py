@@ -1,0 +1,44 @@
+"""Looking at a run folder as a whole: is every file as it was written, and do the records agree with themselves?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from segarena.engine.store import RunFolder
+from segarena.records.checks import contradictions
+from segarena.records.pieces import AGAIN
+from segarena.roles import Finding
+
+
+def check_run(path: str | Path) -> list[Finding]:
+    """Return what is wrong and what is odd about a run folder; nothing is written.
+
+    Raises:
+        RunMissing: there is no run.
+        StoreError: run.json or the ledger cannot be read.
+    """
+    folder = RunFolder.open(path)
+    damaged, unsealed = folder.damaged()
+    found = [Finding(is_error=True, message=f"{file} is damaged: {why}; {AGAIN}") for file, why in damaged.items()]
+    if unsealed:
+        found.append(_note(f"{unsealed} files of an earlier version have no checksum and are taken as they are"))
+    if folder.config.identity is None:
+        found.append(_note("an earlier version began this run: weights, sources and data have no fingerprints"))
+    pending = folder.pending()
+    if pending:
+        unfinished = f"{len(pending)} of {len(folder.samples)} samples are not done, {folder.samples[pending[0]]} first"
+        found.append(Finding(is_error=bool(folder.config.finished), message=unfinished))
+    if not damaged:
+        wrong = contradictions(folder.records(), folder.config.rounds)
+        found += [Finding(is_error=True, message=f"sample {sample}, {why}; {AGAIN}") for sample, why in wrong.items()]
+        unknown = set(folder.read("records", ["sample"])["sample"]) - set(folder.samples)
+        found += [
+            Finding(is_error=True, message=f"sample {name} has records and is not in run.json") for name in unknown
+        ]
+    if not any(one.is_error for one in found):
+        found.append(_note(f"{folder.path}: {len(folder.samples) - len(pending)} samples, all files and values agree"))
+    return found
+
+
+def _note(message: str) -> Finding:
+    return Finding(is_error=False, message=message)

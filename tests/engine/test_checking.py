@@ -1,0 +1,101 @@
+"""A run that rotted is never read with other values: each damaged file is named, and can be made again."""
+
+import random
+import re
+
+import polars as pl
+import pytest
+
+from segarena import RunFolder
+from segarena.engine.checking import check_run
+from segarena.errors import StoreError
+from segarena.records.checks import contradictions
+from segarena.records.tables import check_seal, parquet_of, sealed
+
+TABLES = ("records", "timings", "masks")
+
+
+def flipped(data, bit):
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def values(path):
+    folder = RunFolder.open(path)
+    return [folder.read(table).to_dicts() for table in TABLES]
+
+
+def errors(path):
+    return [finding.message for finding in check_run(path) if finding.is_error]
+
+
+@pytest.fixture
+def loose(make_run, make_ramps):
+    """A run that was interrupted: a file for each sample."""
+    return make_run(make_ramps())
+
+
+@pytest.mark.parametrize("kind", ["loose", "gathered"])
+def test_flipped_bits_are_refused_and_named(kind, request, small_run):
+    path = request.getfixturevalue("loose") if kind == "loose" else small_run("sample-disc").path
+    assert errors(path) == []
+    whole, draw = values(path), random.Random(0)
+    for _ in range(40):
+        file = draw.choice(sorted(path.glob("*/*.parquet")))
+        data = file.read_bytes()
+        file.write_bytes(flipped(data, draw.randrange(8 * len(data))))
+        named = errors(path)
+        if named:
+            assert str(file) in named[0]
+            assert "--retry-damaged" in named[0]
+            with pytest.raises(StoreError, match=re.escape(str(file))):
+                values(path)
+        else:  # a bit of the mark itself
+            assert values(path) == whole
+        file.write_bytes(data)
+    assert values(path) == whole
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_what_is_damaged_is_made_again(small_run, table):
+    path = small_run("sample-disc").path
+    before = RunFolder.open(path).records()
+    (file,) = (path / table).glob("*.parquet")
+    file.write_bytes(flipped(file.read_bytes(), 400))
+    with pytest.raises(StoreError, match="--retry-damaged"):
+        RunFolder.open(path).read(table)
+    again = small_run("sample-disc", retry_damaged=True)
+    assert again.records().equals(before)
+    assert errors(path) == []
+
+
+def test_values_that_contradict_themselves_are_found_though_every_file_is_whole(small_run):
+    folder = small_run("sample-disc")
+    records = folder.records()
+    assert contradictions(records, 3) == {}
+    better = records.with_columns(iou=pl.lit(0.99))
+    assert set(contradictions(better, 3)) == set(folder.samples)
+    assert "IoU 0.99, but" in next(iter(contradictions(better, 3).values()))
+    assert "round 2 is out of order" in next(iter(contradictions(records.filter(pl.col("round") != 1), 3).values()))
+
+
+def test_a_sealed_file_is_parquet_still(tmp_path):
+    frame = pl.DataFrame({"a": [1, 2, 3]})
+    data = sealed(parquet_of(frame))
+    (tmp_path / "a.parquet").write_bytes(data)
+    assert pl.read_parquet(tmp_path / "a.parquet").equals(frame)
+    assert pl.scan_parquet(tmp_path / "a.parquet").collect().equals(frame)
+    assert check_seal(data)
+    assert not check_seal(parquet_of(frame))
+
+
+def test_the_command_names_what_is_wrong(small_run, segarena, refused, tmp_path):
+    path = small_run("sample-disc").path
+    assert segarena("check", path).exit_code == 0
+    (file,) = (path / "masks").glob("*.parquet")
+    file.unlink()
+    answer = segarena("check", path)
+    assert answer.exit_code == 1
+    assert f"{file} is damaged: it is missing" in answer.stdout.replace("\n", "")
+    assert "run folder" in refused("check", tmp_path)

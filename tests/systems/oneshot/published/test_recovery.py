@@ -61,5 +61,10 @@ def test_files_that_cannot_be_used_are_named(tmp_path, statistics):
     (tmp_path / "short.csv").write_text("filename,iou\n1_2009_000001,0.5\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="missing"):
         read_statistics(tmp_path / "short.csv")
+    sound = statistics.read_text(encoding="utf-8")
+    for old, new in (("1_2009_000000", ""), (sound.splitlines()[1].split(",")[2], "True")):
+        (tmp_path / "odd.csv").write_text(sound.replace(old, new, 1), encoding="utf-8")
+        with pytest.raises(DatasetError, match="a name and numbers in every row"):
+            read_statistics(tmp_path / "odd.csv")
     with pytest.raises(DatasetError, match="no query image"):
         recover(read_statistics(statistics), pairs_table([{"class": "1", "query": "x", "supports": ["s"]}]))

@@ -87,7 +87,7 @@ def read_statistics(path: str | Path) -> pl.DataFrame:
 
     Raises:
         DatasetMissing: there is no such file.
-        DatasetError: it is no CSV, lacks a column, or names an image in another way.
+        DatasetError: it is no CSV, lacks a column, has no number where one belongs, or names an image in another way.
     """
     file = Path(path)
     if not file.is_file():
@@ -96,9 +96,16 @@ def read_statistics(path: str | Path) -> pl.DataFrame:
         table = pl.read_csv(file)
     except pl.exceptions.PolarsError as error:
         raise DatasetError(f"{file}: expected CSV, got: {str(error).splitlines()[0]}") from error
-    lacking = [name for name in ("filename", "oss_perf", *ATTRIBUTES) if name not in table.columns]
+    numbers = ("oss_perf", *ATTRIBUTES)
+    lacking = [name for name in ("filename", *numbers) if name not in table.columns]
     if lacking:
         raise DatasetError(f"{file}: expected columns filename, oss_perf, {', '.join(ATTRIBUTES)}; missing {lacking}")
+    table = table.with_columns(pl.col("filename").cast(pl.String), pl.col(numbers).cast(pl.Float64, strict=False))
+    empty = [name for name in ("filename", *numbers) if not table[name].is_not_null().all()]
+    if empty:
+        raise DatasetError(
+            f"{file}: expected a name and numbers in every row, got something else in column {empty[0]!r}"
+        )
     items = [split_item(name, "pascal5i") for name in table["filename"].to_list()]
     names = {"class": [item.label for item in items], "query": [item.image for item in items]}
     return pl.DataFrame(names).hstack(table.drop("filename"))

@@ -28,8 +28,10 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 tests: $(VENV)/.developed      ## the test suite, with coverage
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
-stress: $(VENV)/.developed      ## damaged files for every reader: 50 000 cases, some minutes
+stress: $(VENV)/.developed      ## damaged files for every reader and command, killed runs: some minutes
 	$(BIN)/python tests/stress
+	$(BIN)/python tests/stress/commands.py
+	$(BIN)/python tests/stress/kills.py
 
 bench: $(VENV)/.developed      ## speed, as ratios
 	$(BIN)/python benches/run_all.py

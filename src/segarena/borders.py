@@ -13,9 +13,10 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.samples import ImageSample, Sample, Target, VolumeSample
+from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample
 
 Kind = TypeVar("Kind", bound=np.generic)
+AnySample = TypeVar("AnySample", bound=ImageSample | VolumeSample | VideoSample)
 
 
 def read_only(array: NDArray[Kind]) -> NDArray[Kind]:
@@ -55,13 +56,14 @@ def read_only_sample(sample: Sample) -> Sample:
     return replace(sample, frames=ReadOnlyFrames(sample.frames), targets=targets)
 
 
-def without_truth(sample: Sample) -> Sample:
+def without_truth(sample: AnySample) -> AnySample:
     """Return what a segmenter gets: no targets, nor what people drew or are to be shown about them."""
+    hidden: dict[str, Any] = {"targets": ()}
     if isinstance(sample, ImageSample):
-        return replace(sample, targets=(), supports={})
-    if isinstance(sample, VolumeSample):
-        return replace(sample, targets=())
-    return replace(sample, targets=(), scribbles=())
+        hidden["supports"] = {}
+    elif isinstance(sample, VideoSample):
+        hidden["scribbles"] = ()
+    return replace(sample, **hidden)
 
 
 class ReadOnlyFrames(Sequence[NDArray[np.uint8]]):

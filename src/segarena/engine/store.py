@@ -77,8 +77,8 @@ class RunFolder:
         folder = Path(path)
         if (folder / "run.json").is_file():
             existing = cls.open(folder)
-            _refuse_changed(folder, existing.config, config)
             _refuse_other(folder, existing.config, config)
+            _refuse_changed(folder, existing.config, config)
             existing._told_since(config)
             return existing
         if folder.is_dir() and not all(map(_is_of_a_start, folder.iterdir())):
@@ -219,6 +219,8 @@ def _is_of_a_start(path: Path) -> bool:
 
 def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration) -> None:
     old, new = plain_configuration(existing), plain_configuration(asked)
+    for told in (old, new):
+        del told["segmenter"]["sees_truth"]  # a run of a control begun before this was recorded goes on
     for key, value in new.items():
         if key not in CIRCUMSTANCES and old[key] != value:
             where, has, wants = first_difference(key, old[key], value)

@@ -77,8 +77,8 @@ class RunFolder:
         folder = Path(path)
         if (folder / "run.json").is_file():
             existing = cls.open(folder)
+            _refuse_changed(folder, existing.config, config)  # first: it names what was edited, not two hashes
             _refuse_other(folder, existing.config, config)
-            _refuse_changed(folder, existing.config, config)
             existing._told_since(config)
             return existing
         if folder.is_dir() and not all(map(_is_of_a_start, folder.iterdir())):

@@ -6,6 +6,7 @@ NumPy's flag stops whoever writes by mistake. It is no lock: a plug-in can take 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, overload
@@ -26,6 +27,11 @@ def read_only(array: NDArray[Kind]) -> NDArray[Kind]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def accept_read_only() -> None:
+    """Let PyTorch take read-only arrays without a warning: a segmenter that does so does nothing wrong."""
+    warnings.filterwarnings("ignore", message="The given NumPy array is not writable", category=UserWarning)
 
 
 def freeze(value: Any) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from segarena.abilities import abilities_of_segmenter, prompt_kinds
+from segarena.borders import accept_read_only
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
@@ -82,6 +83,7 @@ class Plan:
         Raises:
             PluginError, DatasetError: something cannot be found or built.
         """
+        accept_read_only()
         rules = self.benchmark
         metrics = tuple(build("metric", name) for name in rules.metrics)
         _check_columns(rules, metrics)

@@ -11,7 +11,7 @@ import polars as pl
 
 from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
-from segarena.records.tables import parquet_of
+from segarena.records.tables import parquet_of, sealed
 from segarena.roles import Dataset
 
 COUNTING_S = 10.0
@@ -72,9 +72,13 @@ def read_trial(folder: RunFolder, index: int, seconds: float) -> Trial:
         encodes=encoded.height,
         rounds=records.filter(pl.col("failure").is_null()).height,
         rounds_at_most=talked.height * folder.config.rounds,
-        records_bytes=len(parquet_of(records)) + len(parquet_of(timings)),
-        masks_bytes=len(parquet_of(masks)),
+        records_bytes=_file_bytes(records) + _file_bytes(timings),
+        masks_bytes=_file_bytes(masks),
     )
+
+
+def _file_bytes(rows: pl.DataFrame) -> int:
+    return len(sealed(parquet_of(rows)))
 
 
 def spread(samples: int, wanted: int) -> list[int]:

@@ -120,7 +120,7 @@ def as_prediction(answer: Any, shape: Shape, *, objects: int = 1, name: str = "p
     prediction = answer if isinstance(answer, Prediction) else Prediction(mask=answer)
     try:
         mask = np.asarray(prediction.mask)
-    except Exception as error:
+    except Exception as error:  # what a foreign object raises when it is made an array is its own affair
         raise PredictionInvalid(f"{name}: {type(prediction.mask).__name__} is no mask: {error}") from error
     if mask.shape != tuple(shape):
         raise PredictionInvalid(f"{name}: expected a mask of shape {tuple(shape)}, got {mask.shape}")

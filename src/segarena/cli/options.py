@@ -215,6 +215,7 @@ def _declared(benchmark: str, known: Sequence[Any]) -> list[Any]:
     declare.__annotations__ = {parameter.name: parameter.annotation for parameter in declared}
     app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
     app.command()(declare)
+    # Typer types what it returns as less than it is.
     return list(typer.main.get_command(app).params)  # pyright: ignore[reportAttributeAccessIssue]
 
 

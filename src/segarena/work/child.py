@@ -65,7 +65,7 @@ def _answer(do: Callable[[Any], Any], packed_unit: bytes) -> bytes:
         return pickle.dumps(Failed(unit=None, error=outcome.error, seconds=outcome.seconds))
     try:
         return pickle.dumps(Done(unit=None, result=outcome.result, seconds=outcome.seconds))
-    except Exception as error:
+    except Exception as error:  # pickling runs the code of whatever the result holds
         failure = UnitFailed(f"the result, {type(outcome.result).__name__}, cannot be sent on: {error}")
         return pickle.dumps(Failed(unit=None, error=failure, seconds=outcome.seconds))
 

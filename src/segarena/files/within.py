@@ -9,7 +9,7 @@ from segarena.errors import DatasetError
 
 _LONGEST = 255  # bytes of a name, on every common file system
 # Names that Windows gives to devices, with any ending; and what no portable name holds.
-_DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_DEVICE = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[\d¹²³]) *(\..*)?", re.IGNORECASE)
 _FORBIDDEN = re.compile(r"[\\\x00-\x1f\x7f]|^[a-z]:|^\w+://", re.IGNORECASE)
 
 

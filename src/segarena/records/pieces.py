@@ -12,6 +12,7 @@ a killed process left beside that is removed by the next one that holds the run.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,8 @@ MOST_SAMPLES, MOST_BYTES = 256 * BLOCK, 64 << 20
 """When a run is finished, its pieces are joined up to this size; a stretch that is larger is cut in two."""
 
 AGAIN = "the command of the run with --retry-damaged makes its samples again"
+
+_PIECE = re.compile(r"[0-9]+-[0-9]+(\.[0-9]+)?")
 
 IsRead: TypeAlias = Callable[[str], bool]
 """Whether a column is wanted."""
@@ -291,6 +294,14 @@ class Pieces:
             pieces = {name: msgspec.convert(told, Piece) for name, told in noted.items() if told is not None}
         except msgspec.ValidationError as error:
             raise StoreError(f"{self.folder / LEDGER}: {error}; it is damaged or of a later version") from error
+        for name, piece in pieces.items():
+            # Names become paths of files that are read and removed.
+            is_ours = _PIECE.fullmatch(name) and piece.files.keys() <= set(TABLES)
+            is_inside = 0 <= piece.first < piece.stop <= len(self.samples)
+            if not (is_ours and is_inside and all(piece.first <= index < piece.stop for index in piece.without)):
+                raise StoreError(
+                    f"{self.folder / LEDGER}: expected pieces of this run, got {name[:80]!r}; it is damaged"
+                )
         replaced = {old for piece in pieces.values() for old in piece.replaces}
         return dict(sorted(((n, p) for n, p in pieces.items() if n not in replaced), key=lambda one: one[1].first))
 

@@ -94,7 +94,9 @@ def test_what_is_there_is_not_written_again_and_halves_are(archive, tmp_path):
     assert (first.read_text(), second.read_text()) == ("ONE", "two")
 
 
-@pytest.mark.parametrize("name", ["../a.txt", "/etc/a.txt", "x/../../a.txt", "C:a.txt", "..\\a.txt"])
+@pytest.mark.parametrize(
+    "name", ["../a.txt", "/etc/a.txt", "x/../../a.txt", "C:a.txt", "..\\a.txt", "sub/aux.txt", "COM\u00b9", "a\nb"]
+)
 def test_names_that_lead_out_of_the_folder_stop_everything(archive, tmp_path, name):
     with pytest.raises(DatasetError, match="leads out of the folder"):
         unpack(archive({"good.txt": "1", name: "2"}), tmp_path / "out")
@@ -107,6 +109,50 @@ def test_links_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
         out.writestr(entry, "/etc/passwd")
     with pytest.raises(DatasetError, match="leads out"):
+        unpack(tmp_path / "a.zip", tmp_path / "out")
+
+
+def test_devices_are_refused(tmp_path):
+    entry = zipfile.ZipInfo("pipe")
+    entry.external_attr = (stat.S_IFIFO | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
+        out.writestr(entry, "")
+    with pytest.raises(DatasetError, match="a link or device"):
+        unpack(tmp_path / "a.zip", tmp_path / "out")
+
+
+def test_a_link_that_was_there_before_leads_nothing_out(archive, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "sub").symlink_to(tmp_path)
+    with pytest.raises(DatasetError, match="leads out"):
+        unpack(archive({"sub/b.txt": "x"}), tmp_path / "out")
+    assert not (tmp_path / "b.txt").exists()
+
+
+@pytest.mark.parametrize("names", [("a.part", "a"), ("a", "a.part"), (".a.part", "a", ".out.part")])
+def test_temporary_names_are_not_those_of_members(archive, tmp_path, names):
+    found = unpack(archive({name: f"this is {name}" for name in names}), tmp_path / "out")
+    assert [path.read_text() for path in found] == [f"this is {name}" for name in names]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("case/A.txt", "case/a.TXT"), ("b/\u00e9.txt", "b/e\u0301.txt"), ("a", "a/b"), ("x/./a", "x/a"), ("A/b", "a")],
+)
+def test_two_members_for_one_place_stop_everything(archive, tmp_path, names):
+    with pytest.raises(DatasetError, match="claim one place; nothing unpacked"):
+        unpack(archive(dict.fromkeys(names, "x")), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_member_that_is_there_twice_stops_everything(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
+        out.writestr("a", "one")
+        out.writestr("a", "two")
+    with pytest.raises(DatasetError, match="claim one place"):
         unpack(tmp_path / "a.zip", tmp_path / "out")
 
 

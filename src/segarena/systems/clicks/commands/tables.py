@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from segarena.files.whole import whole_file, write_whole
+from segarena.files.within import within
 from segarena.systems.clicks.commands.inputs import (
     DatasetOption,
     OutOption,
@@ -167,11 +168,11 @@ def maps(
         for instance in track(wanted, len(wanted), "maps"):
             values = click_map(instance.positions, instance.error, sigma=sigma, radius=radius)
             name = instance.full_stem.replace("/", "__")
-            with whole_file(out / "maps" / f"{name}.npz") as file:
+            with whole_file(within(out / "maps", f"{name}.npz")) as file:
                 np.savez_compressed(file, map=values)
             shown = (instance.image, instance.target, instance.error)
             others = {key: click_model(*shown) for key, click_model in models.items()}
-            save_click_picture(out / "pictures" / f"{name}.jpg", instance, values, others)
+            save_click_picture(within(out / "pictures", f"{name}.jpg"), instance, values, others)
         typer.echo(f"{len(wanted)} maps: {out}/maps, {out}/pictures")
 
 
@@ -200,7 +201,7 @@ def crowd(
         if previous_masks is not None:
             previous_masks.mkdir(parents=True, exist_ok=True)
             for instance in list(chain.from_iterable(later_rounds(first, seed=seed) for first in shown)):
-                file = previous_masks / f"{instance.full_stem}.png"
+                file = within(previous_masks, f"{instance.full_stem}.png")
                 if instance.previous is not None:
                     grey = np.rint(255 * instance.previous).astype(np.uint8)
                     write_whole(file, cv2.imencode(".png", grey)[1].tobytes())

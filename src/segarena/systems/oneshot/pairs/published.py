@@ -18,6 +18,7 @@ import polars as pl
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
 from segarena.files.limits import check_pixels, most_pixels
 from segarena.files.whole import write_whole
+from segarena.files.within import within
 from segarena.systems.oneshot.pairs.names import Convention, Item, convention_of, join_item, split_item
 from segarena.systems.oneshot.pairs.table import POOLED_LEVEL, SUFFIXES, pairs_table, read_pairs
 
@@ -106,6 +107,7 @@ def write_published(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
     Raises:
         InvalidInput: pairs with several supports, supports without image alone, or a data set whose names have no
             published form.
+        DatasetError: the name of a list leads out of the folder.
     """
     table = pairs_table(pairs)
     if (table["supports"].list.len() != 1).any():
@@ -117,7 +119,7 @@ def write_published(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
         convention = _writable(part)
         order = {label: number for number, label in enumerate(sorted(set(part["class"].to_list())))}
         lines = [" ".join(_line(row, convention, order)) for row in part.iter_rows(named=True)]
-        file = Path(folder) / f"{name}.txt"
+        file = within(Path(folder), f"{name}.txt")
         write_whole(file, "\n".join(lines) + "\n")
         written.append(file)
     return written

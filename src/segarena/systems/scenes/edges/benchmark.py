@@ -21,6 +21,7 @@ from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.arrays import read_arrays
 from segarena.files.images import read_size
 from segarena.files.matlab import list_matlab, read_matlab
+from segarena.files.within import within
 from segarena.samples import Shape
 from segarena.systems.scenes.edges.counting import (
     EdgeCounts,
@@ -77,11 +78,12 @@ def find_detections(
 
     Raises:
         DatasetMissing: an image has no file; with `is_partial`, none has.
+        DatasetError: the id of an image leads out of the folder.
     """
     found: dict[str, tuple[HumanImage, Path]] = {}
     missing: list[str] = []
     for image in images:
-        files = [folder / f"{image.id}{suffix}" for suffix in SUFFIXES]
+        files = [within(folder, f"{image.id}{suffix}") for suffix in SUFFIXES]
         file = next((file for file in files if file.is_file()), None)
         if file is None:
             missing.append(image.id)

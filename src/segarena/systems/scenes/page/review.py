@@ -14,8 +14,9 @@ from pathlib import Path, PureWindowsPath
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.errors import InvalidImage, InvalidMask
+from segarena.errors import DatasetError, InvalidImage, InvalidMask
 from segarena.files.images import read_image
+from segarena.files.within import within
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.rendering import document
 from segarena.systems.scenes.checks.consensus import check_each
@@ -201,11 +202,11 @@ def _photograph(scene: Scene, images: Path) -> str:
 
 
 def _read_photograph(folder: Path, file_name: str) -> NDArray[np.uint8] | None:
-    # An annotation must not be able to put other files of this machine on the page.
-    parts = [part for part in PureWindowsPath(file_name).parts if part not in ("..", PureWindowsPath(file_name).anchor)]
-    for path in (folder.joinpath(*parts), folder / "images" / "".join(parts[-1:])):
+    # An annotation must not be able to put other files of this machine on the page; it may have been made on another.
+    path = PureWindowsPath(file_name)
+    for place, name in ((folder, path.relative_to(path.anchor).as_posix()), (folder / "images", path.name)):
         try:
-            return read_image(path)
-        except InvalidImage:
+            return read_image(within(place, name))
+        except (DatasetError, InvalidImage):
             continue
     return None

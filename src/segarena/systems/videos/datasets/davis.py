@@ -104,7 +104,8 @@ def _names(root: Path, images: Path, subset: str | Sequence[str], year: int) -> 
     if subset == "all":
         return sorted(folder.name for folder in images.iterdir() if folder.is_dir())
     parts = ("train", "val") if subset == "trainval" else (subset,)
-    return list(chain.from_iterable(_listed(root / "ImageSets", part, year) for part in parts))
+    names = chain.from_iterable(_listed(root / "ImageSets", part, year) for part in parts)
+    return [name for name in names if within(images, name)]
 
 
 def _listed(lists: Path, subset: str, year: int) -> list[str]:
@@ -115,7 +116,7 @@ def _listed(lists: Path, subset: str, year: int) -> list[str]:
         if path.is_file() and (folder != "480p" or year == 2016):
             lines = [line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
             names = {Path(line).parent.name if "/" in line else line for line in lines}
-            return sorted(name for name in names if within(lists, name))
+            return sorted(names)
     raise DatasetMissing(
         f"{lists / str(year) / subset}.txt: expected the list of the subset, found none; copy it, "
         f"or set subset='all' for every folder, or subset=['bear', ...]; listed are {', '.join(SUBSETS)}"

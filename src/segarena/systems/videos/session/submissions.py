@@ -19,6 +19,8 @@ from segarena.errors import InvalidMask, PredictionInvalid, StoreError
 from segarena.files.whole import write_whole
 from segarena.systems.videos.session.report_file import claim_report
 
+_STARTED = "%Y%m%d_%H%M%S"
+
 
 class Submission(TypedDict):
     """An answer in the journal; see `submission`."""
@@ -46,7 +48,7 @@ def session_file(path: Path, report_folder: Path) -> dict[str, str]:
     if path.is_file():
         return _told(path)
     now = datetime.datetime.now(datetime.UTC)
-    while not claim_report(report_folder, started := now.strftime("%Y%m%d_%H%M%S")):
+    while not claim_report(report_folder, started := now.strftime(_STARTED)):
         now += datetime.timedelta(seconds=1)
     about = {"session_id": secrets.token_hex(32), "started": started}
     write_whole(path, json.dumps(about))
@@ -119,6 +121,7 @@ def as_labels(masks: Any, session: Session) -> Any:
 def _told(path: Path) -> dict[str, str]:
     try:
         told = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), dict[str, str])
+        datetime.datetime.strptime(told["started"], _STARTED)  # it becomes the name of a file
         return {name: told[name] for name in ("session_id", "started")}
     except (OSError, ValueError, LookupError, RecursionError, msgspec.ValidationError) as error:
         raise StoreError(f"{path} is damaged ({error}); begin a session in another folder") from error

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import errno
-import re
 import shutil
 import stat
+import unicodedata
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segarena.errors import DatasetError, MissingExtra
+from segarena.files.within import within
 
 PASSWORD_VARIABLE = "SEGARENA_ARCHIVE_PASSWORD"  # noqa: S105 - the name of a variable
 MOST_FILES = 500_000
@@ -31,7 +32,7 @@ def unpack(archive: Path, folder: Path, *, password: str | None = None, most_byt
 
     Raises:
         DatasetError: no zip, a truncated or damaged one, a wrong or missing password, a name that leads out of the
-            folder, a link, or more than `most_bytes`.
+            folder, a link or device, two files for one place, or more than `most_bytes`.
         MissingExtra: encrypted with AES, and pyzipper is not installed.
         OSError: the disk is full or cannot be written.
     """
@@ -43,7 +44,7 @@ def unpack(archive: Path, folder: Path, *, password: str | None = None, most_byt
         _check_password(archive, wanted, password)
         if sum(entry.file_size for entry in wanted) > shutil.disk_usage(archive.parent).free:
             raise OSError(errno.ENOSPC, "the archive needs more room than is free", str(archive))
-        _unpack(archive, wanted, targets, password)
+        _unpack(archive, wanted, targets, folder, password)
     except _Damaged as error:
         raise _explained(archive, error, password) from error
     except zipfile.BadZipFile as error:
@@ -51,15 +52,23 @@ def unpack(archive: Path, folder: Path, *, password: str | None = None, most_byt
     return list(targets.values())
 
 
-def _unpack(archive: Path, entries: list[zipfile.ZipInfo], targets: dict[str, Path], password: str | None) -> None:
+def _unpack(
+    archive: Path, entries: list[zipfile.ZipInfo], targets: dict[str, Path], folder: Path, password: str | None
+) -> None:
     opened, damaged = _open(archive, entries)
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder.with_name(f".{folder.name}.part")  # beside the folder, where no member can be
     with opened:
         for entry in entries:
             try:
                 with opened.open(entry.filename, pwd=password.encode() if password else None) as packed:
-                    _write(packed, entry, targets[entry.filename])
+                    _write(packed, entry, part)
             except (damaged, RuntimeError, EOFError, NotImplementedError, zlib.error) as error:
+                part.unlink(missing_ok=True)
                 raise _Damaged(f"{entry.filename}: {error or 'it ends early'}") from error
+            target = targets[entry.filename]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part.replace(target)
 
 
 class _Damaged(Exception):
@@ -79,16 +88,39 @@ def _targets(archive: Path, entries: list[zipfile.ZipInfo], folder: Path, most_b
             f"{archive}: {len(entries)} files of {total} bytes unpacked, more than the limit of {MOST_FILES} files "
             f"and {most_bytes} bytes; is this the right archive?"
         )
-    return {entry.filename: folder / _safe(archive, entry) for entry in entries}
+    targets: dict[str, Path] = {}
+    members: dict[str, str] = {}
+    for entry in entries:
+        targets[entry.filename] = target = _safe(archive, entry, folder)
+        # File systems may take upper and lower case, or two spellings of an accent, for the same.
+        place = unicodedata.normalize("NFC", target.relative_to(folder).as_posix()).casefold()
+        if place in members:
+            raise _two_at_one_place(archive, members[place], entry.filename)
+        members[place] = entry.filename
+    for place, name in members.items():
+        above = next((str(parent) for parent in PurePosixPath(place).parents if str(parent) in members), None)
+        if above is not None:
+            raise _two_at_one_place(archive, members[above], name)
+    return targets
 
 
-def _safe(archive: Path, entry: zipfile.ZipInfo) -> PurePosixPath:
-    path = PurePosixPath(entry.filename)
-    is_link = stat.S_ISLNK(entry.external_attr >> 16)
-    leads_out = path.is_absolute() or ".." in path.parts or re.search(r"[\\:\0]", entry.filename)
-    if leads_out or is_link or not path.parts:
-        raise DatasetError(f"{archive}: contains {entry.filename!r}, which leads out of the folder; nothing unpacked")
-    return path
+def _safe(archive: Path, entry: zipfile.ZipInfo, folder: Path) -> Path:
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG):
+        raise DatasetError(
+            f"{archive}: contains {entry.filename!r}, a link or device, which leads out of the folder; nothing unpacked"
+        )
+    try:
+        return within(folder, entry.filename)
+    except DatasetError as error:
+        raise DatasetError(
+            f"{archive}: contains {entry.filename!r}, which leads out of the folder or is no plain name; "
+            "nothing unpacked"
+        ) from error
+
+
+def _two_at_one_place(archive: Path, first: str, second: str) -> DatasetError:
+    return DatasetError(f"{archive}: contains {first!r} and {second!r}, which claim one place; nothing unpacked")
 
 
 def _is_there(entry: zipfile.ZipInfo, target: Path) -> bool:
@@ -114,11 +146,9 @@ def _open(archive: Path, entries: list[zipfile.ZipInfo]) -> tuple[Any, type[Exce
     return pyzipper.AESZipFile(archive), pyzipper.BadZipFile
 
 
-def _write(packed: Any, entry: zipfile.ZipInfo, target: Path) -> None:
+def _write(packed: Any, entry: zipfile.ZipInfo, part: Path) -> None:
     """Write a file; its stated size is a limit, whatever the packed bytes go on to say."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     # Not flushed one by one like other whole files: archives hold tens of thousands, and are unpacked again by size.
-    part = target.with_name(target.name + ".part")
     left = entry.file_size
     with part.open("wb") as out:
         while chunk := packed.read(_CHUNK_BYTES):
@@ -126,4 +156,3 @@ def _write(packed: Any, entry: zipfile.ZipInfo, target: Path) -> None:
             if left < 0:
                 raise EOFError("it is larger than stated")
             out.write(chunk)
-    part.replace(target)

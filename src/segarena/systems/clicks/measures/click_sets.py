@@ -140,14 +140,15 @@ def matched_distances(sets: NDArray[np.float64], points: NDArray[np.float64]) ->
 
     distances = np.empty(len(sets))
     for part in chunks(len(sets), len(points) ** 2, most=_AT_ONCE):
-        rows = sets[part, :, None, 0] - points[:, 0]
-        columns = sets[part, :, None, 1] - points[:, 1]
-        costs = np.sqrt(rows * rows + columns * columns)
+        squares = np.square(sets[part, :, None, 0] - points[:, 0])
+        squares += np.square(sets[part, :, None, 1] - points[:, 1])
+        costs = np.sqrt(squares, out=squares)
         # The best assignment stays the best when a row or column is lowered; the solver then has less to do.
         reduced = costs - costs.min(axis=1, keepdims=True)
         reduced -= reduced.min(axis=2, keepdims=True)
-        for index, table in enumerate(reduced):
-            distances[part.start + index] = costs[index][linear_sum_assignment(table)].mean()
+        # Distances are picked for all sets at once: doing so set by set takes as long as the assignments.
+        matches = np.array([linear_sum_assignment(table)[1] for table in reduced])
+        distances[part] = np.take_along_axis(costs, matches[:, :, None], axis=2)[:, :, 0].mean(axis=1)
     return distances
 
 

@@ -34,11 +34,11 @@ def main() -> None:
     whole = ClickabilityModel(network, device="cpu")
     stacked = ClickabilityModel(network, device="cpu", batch_size=ERRORS)
     ways = {
-        "one by one": lambda: [whole.predict_map(image, target, error) for error in errors],
+        "one by one": lambda: [whole(image, target, error) for error in errors],
         "one call": lambda: whole.predict_maps([image] * ERRORS, [target] * ERRORS, errors),
         "one call, batch of 8": lambda: stacked.predict_maps([image] * ERRORS, [target] * ERRORS, errors),
     }
-    whole.predict_map(image, target, errors[0])
+    whole(image, target, errors[0])
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(3):
         for name, way in ways.items():

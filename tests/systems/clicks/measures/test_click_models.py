@@ -14,8 +14,6 @@ from segarena.systems.clicks.measures.click_models import (
     click_model_quality,
     draw_clicks,
     mean_quality,
-    normalised_scanpath_saliency,
-    probability_at_clicks,
 )
 from segarena.systems.clicks.measures.click_sets import compare_click_sets, pairwise_l1, wasserstein
 
@@ -25,6 +23,14 @@ maps = hnp.arrays(np.float64, (4, 5), elements=st.sampled_from([0.0, 0.1, 1.0, 7
 
 def rng(seed=0):
     return np.random.default_rng(seed)
+
+
+def nss(probability, clicks, **rules):
+    return click_model_quality(probability, clicks, BOX, rng(), draws=1, **rules).nss
+
+
+def pde(probability, clicks, **rules):
+    return click_model_quality(probability, clicks, BOX, rng(), draws=1, **rules).pde
 
 
 def blob(shape=(48, 64), centre=(20, 30), sigma=6.0):
@@ -56,15 +62,15 @@ def test_drawing_equals_numpys_choice_for_the_same_uniform_numbers():
 @given(maps, st.sampled_from([1e-3, 255.0]))
 def test_the_scale_of_the_map_does_not_matter(probability, factor):
     clicks = [[0, 0], [3, 4], [1, 2]]
-    for function in (normalised_scanpath_saliency, probability_at_clicks):
+    for function in (nss, pde):
         assert function(probability * factor, clicks) == pytest.approx(function(probability, clicks))
 
 
 def test_nss_by_hand():
     # Mean 1/4 of (1, 0, 0, 0), population deviation sqrt(3)/4: at the peak sqrt(3), elsewhere -1/sqrt(3).
     probability = np.array([[3.0, 0.0], [0.0, 0.0]])
-    assert normalised_scanpath_saliency(probability, [[0, 0]]) == pytest.approx(math.sqrt(3))
-    assert normalised_scanpath_saliency(probability, [[0, 0], [1, 1]]) == pytest.approx(1 / math.sqrt(3))
+    assert nss(probability, [[0, 0]]) == pytest.approx(math.sqrt(3))
+    assert nss(probability, [[0, 0], [1, 1]]) == pytest.approx(1 / math.sqrt(3))
 
 
 def test_published_nss_and_pde_add_a_billionth():
@@ -72,33 +78,29 @@ def test_published_nss_and_pde_add_a_billionth():
     total = probability.sum() + 1e-9
     shares = probability / total
     expected = np.mean([(shares[r, c] - shares.mean()) / (shares.std() + 1e-9) for r, c in clicks])
-    published = normalised_scanpath_saliency(probability, clicks, protocol="published")
+    published = nss(probability, clicks, protocol="published")
     assert published == pytest.approx(expected, rel=1e-12)
-    assert published < normalised_scanpath_saliency(probability, clicks) * (1 - 1e-7)
-    pde = probability_at_clicks(probability, clicks, protocol="published")
-    assert pde == pytest.approx(np.mean([probability[r, c] / total for r, c in clicks]), rel=1e-12)
-    assert pde < probability_at_clicks(probability, clicks)
+    assert published < nss(probability, clicks) * (1 - 1e-7)
+    published = pde(probability, clicks, protocol="published")
+    assert published == pytest.approx(np.mean([probability[r, c] / total for r, c in clicks]), rel=1e-12)
+    assert published < pde(probability, clicks)
 
 
 def test_nss_of_every_pixel_is_0_and_so_is_that_of_a_constant_map():
     everywhere = np.argwhere(np.ones((48, 64)))
-    assert normalised_scanpath_saliency(blob(), everywhere) == pytest.approx(0, abs=1e-12)
-    assert normalised_scanpath_saliency(np.full((3, 3), 0.1), [[0, 0]]) == 0
-    assert normalised_scanpath_saliency(np.full((3, 3), 0.1), [[0, 0]], protocol="published") == 0
+    assert nss(blob(), everywhere) == pytest.approx(0, abs=1e-12)
+    assert nss(np.full((3, 3), 0.1), [[0, 0]]) == 0
+    assert nss(np.full((3, 3), 0.1), [[0, 0]], protocol="published") == 0
 
 
 def test_pde_by_hand():
-    assert probability_at_clicks([[1, 3], [0, 4]], [[0, 0], [1, 1]]) == pytest.approx((1 / 8 + 4 / 8) / 2)
+    assert pde([[1, 3], [0, 4]], [[0, 0], [1, 1]]) == pytest.approx((1 / 8 + 4 / 8) / 2)
 
 
-def test_clicks_outside_are_clipped_by_nss_and_refused_by_pde():
-    outside, corners = [[-3, 70], [50, -1]], [[0, 63], [47, 0]]
-    assert normalised_scanpath_saliency(blob(), outside) == normalised_scanpath_saliency(blob(), corners)
-    for click in outside:
-        with pytest.raises(InvalidInput, match="outside"):
-            probability_at_clicks(blob(), [click])
+@pytest.mark.parametrize("click", [[-3, 70], [50, -1]])
+def test_clicks_outside_are_refused(click):
     with pytest.raises(InvalidInput, match="outside"):
-        click_model_quality(blob(), outside, BOX, rng())
+        click_model_quality(blob(), [click], BOX, rng())
 
 
 def test_all_five_equal_their_definitions_over_the_same_draws():
@@ -108,8 +110,9 @@ def test_all_five_equal_their_definitions_over_the_same_draws():
     assert quality.pl1 == pytest.approx(np.mean([pairwise_l1(own, clicks, BOX) for own in drawn]))
     assert quality.wd == pytest.approx(np.mean([wasserstein(own, clicks, BOX) for own in drawn]))
     assert quality.ks == pytest.approx(np.mean([ks2d(own, clicks).p_values[0] > 0.05 for own in drawn]))
-    assert quality.nss == normalised_scanpath_saliency(probability, clicks)
-    assert quality.pde == probability_at_clicks(probability, clicks)
+    at_clicks = probability[clicks[:, 0], clicks[:, 1]]
+    assert quality.nss == pytest.approx((at_clicks.mean() - probability.mean()) / probability.std())
+    assert quality.pde == pytest.approx((at_clicks / probability.sum()).mean())
     assert quality.clicks == 20
     in_sides = click_model_quality(probability, clicks, BOX, rng(6), draws=30, normalise="box_sides")
     assert in_sides.wd == pytest.approx(
@@ -147,14 +150,14 @@ def test_what_is_not_a_map_is_refused(probability):
     with pytest.raises(InvalidInput, match="map"):
         draw_clicks(probability, 3, rng())
     with pytest.raises(InvalidInput, match="map"):
-        normalised_scanpath_saliency(probability, [[0, 0]])
+        nss(probability, [[0, 0]])
 
 
 def test_fractions_of_pixels_no_clicks_and_no_draws_are_refused():
     with pytest.raises(InvalidInput, match="whole pixels"):
-        probability_at_clicks(blob(), [[0.5, 1]])
+        pde(blob(), [[0.5, 1]])
     with pytest.raises(InvalidInput, match="clicks"):
-        probability_at_clicks(blob(), [])
+        pde(blob(), [])
     with pytest.raises(InvalidInput, match="draws"):
         click_model_quality(blob(), [[1, 1]], BOX, rng(), draws=0)
 

@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from segarena.errors import InvalidInput, InvalidMask
-from segarena.systems.clicks.models.reference import ByDepth, BySaliency, uniform
+from segarena.errors import InvalidMask
+from segarena.systems.clicks.models.reference import ByDepth, BySaliency, contrast, uniform
 
 REFERENCE_MODELS = {"UD": uniform, "DT": ByDepth(), "SI": BySaliency(), "SM": BySaliency(background="grey")}
 
@@ -125,6 +125,10 @@ def test_every_model_clicks_only_on_the_error(name):
     assert got.any()
 
 
-def test_a_level_out_of_range_is_refused():
-    with pytest.raises(InvalidInput, match="level"):
-        BySaliency(level=0)
+def test_the_odd_colour_stands_out_and_one_colour_does_not():
+    crop = np.full((40, 60, 3), (30, 120, 60), dtype=np.uint8)
+    assert not contrast(crop, (slice(0, 40), slice(0, 60))).any()
+    crop[10:14, 20:24] = (250, 20, 20)
+    found = contrast(crop, (slice(0, 40), slice(0, 60)))
+    assert np.unravel_index(found.argmax(), found.shape)[0] in range(9, 15)
+    assert found[12, 22] > 10 * found[30, 50]

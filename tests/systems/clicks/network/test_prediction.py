@@ -59,7 +59,7 @@ def plain_map(network, image, target, error, *, side, epsilon, again):
 def test_a_map_equals_the_published_steps(network, call_path, epsilon, again):
     image, target, error = scene((150, 260))
     model = ClickabilityModel(network, device="cpu", call_path=call_path)
-    got = model.predict_map(image, target, error)
+    got = model(image, target, error)
     expected = plain_map(network, image, target, error, side=128, epsilon=epsilon, again=again)
     assert got.dtype == np.float32
     assert got.shape == (150, 260)
@@ -68,7 +68,7 @@ def test_a_map_equals_the_published_steps(network, call_path, epsilon, again):
 
 def test_antialiasing_matters_only_below_the_canvas_size(network):
     for shape, is_equal in [((150, 260), True), ((40, 60), False)]:
-        maps = [ClickabilityModel(network, device="cpu", antialias=a).predict_map(*scene(shape)) for a in (True, False)]
+        maps = [ClickabilityModel(network, device="cpu", antialias=a)(*scene(shape)) for a in (True, False)]
         assert np.allclose(*maps, atol=1e-5) == is_equal
 
 

@@ -55,12 +55,12 @@ def row_of(path, name):
 def test_noc_over_groups(rclicks, two_targets):
     row = row_of(rclicks(two_targets), "NoC@90")
     # disc-0: base 2, groups 4 4 2 2; disc-1: base 1, groups 2 1 1 2.
-    assert row.base.mean == 1.5
-    assert row.sample.mean == (3 + 1.5) / 2
-    assert row.sample_std.mean == (1 + 0.5) / 2
-    assert row.asb.mean == (1 / 2 + 0.5 / 1) / 2
-    assert row.agr.mean == (2 / 2 + 0) / 2
-    assert row.ahh.mean == (2 / 2 + 0) / 2
+    assert row.groups.base.mean == 1.5
+    assert row.groups.sample.mean == (3 + 1.5) / 2
+    assert row.groups.sample_std.mean == (1 + 0.5) / 2
+    assert row.groups.asb.mean == (1 / 2 + 0.5 / 1) / 2
+    assert row.groups.agr.mean == (2 / 2 + 0) / 2
+    assert row.groups.ahh.mean == (2 / 2 + 0) / 2
     assert row.nsr is None
     assert (row.targets, row.left_out) == (2, 0)
 
@@ -68,22 +68,22 @@ def test_noc_over_groups(rclicks, two_targets):
 def test_published_ahh_is_taken_group_by_group(rclicks, two_targets):
     row = row_of(rclicks(two_targets, protocol="published"), "NoC@90")
     # disc-1: G1 from G3 (2 - 1) / 1, G2 from G4 (1 - 2) / 2.
-    assert row.ahh.mean == (1 + (1 - 0.5) / 2) / 2
+    assert row.groups.ahh.mean == (1 + (1 - 0.5) / 2) / 2
 
 
 def test_nof_counts_targets(rclicks, two_targets):
     row = row_of(rclicks(two_targets), "NoF@90")
-    assert row.base.mean == 0
-    assert row.sample.mean == 1 / 4
-    assert row.sample_std.mean == pytest.approx(math.sqrt(3) / 4)
-    assert math.isnan(row.sample_std.low)
-    assert (row.asb.mean, row.agr.mean, row.ahh.mean) == (1 / 4, 1, 1 / 2)
+    assert row.groups.base.mean == 0
+    assert row.groups.sample.mean == 1 / 4
+    assert row.groups.sample_std.mean == pytest.approx(math.sqrt(3) / 4)
+    assert math.isnan(row.groups.sample_std.low)
+    assert (row.groups.asb.mean, row.groups.agr.mean, row.groups.ahh.mean) == (1 / 4, 1, 1 / 2)
 
 
 def test_published_nof_counts_what_is_solved_at_the_last_click(rclicks, two_targets):
     row = row_of(rclicks(two_targets, protocol="published"), "NoF@90")
-    assert row.sample.mean == 2 / 4
-    assert (row.agr.mean, row.ahh.mean) == (1, 1)
+    assert row.groups.sample.mean == 2 / 4
+    assert (row.groups.agr.mean, row.groups.ahh.mean) == (1, 1)
 
 
 def test_auc_differences_and_noise_to_signal(rclicks, two_targets):
@@ -95,23 +95,23 @@ def test_auc_differences_and_noise_to_signal(rclicks, two_targets):
         ]
     )
     base, groups = areas[:, 0], areas[:, 1:]
-    assert row.sample.mean == pytest.approx(groups.mean())
-    assert row.asb.mean == pytest.approx((groups.mean(axis=1) - base).mean())
-    assert row.agr.mean == pytest.approx((groups[:, 0] - groups[:, 3]).mean())
-    assert row.ahh.mean == pytest.approx((groups[:, :2].mean(axis=1) - groups[:, 2:].mean(axis=1)).mean())
+    assert row.groups.sample.mean == pytest.approx(groups.mean())
+    assert row.groups.asb.mean == pytest.approx((groups.mean(axis=1) - base).mean())
+    assert row.groups.agr.mean == pytest.approx((groups[:, 0] - groups[:, 3]).mean())
+    assert row.groups.ahh.mean == pytest.approx((groups[:, :2].mean(axis=1) - groups[:, 2:].mean(axis=1)).mean())
     assert row.nsr.mean == pytest.approx((groups.std(axis=1) / groups.mean(axis=1)).mean())
 
 
 def test_targets_of_one_image_share_an_interval(rclicks, asked):
     same_image = asked("disc-0", FIRST) + asked("disc-1", SECOND)
     row = row_of(rclicks(same_image), "NoC@90")
-    assert row.asb.mean == 0.5
-    assert math.isnan(row.asb.low)
+    assert row.groups.asb.mean == 0.5
+    assert math.isnan(row.groups.asb.low)
 
 
 def test_interval_holds_the_mean_of_two_images(rclicks, two_targets):
     row = row_of(rclicks(two_targets), "NoC@90")
-    assert (row.agr.low, row.agr.high) == (0, 1)
+    assert (row.groups.agr.low, row.groups.agr.high) == (0, 1)
 
 
 def test_repeats_are_averaged_before_ratios(rclicks, make_dialogue, asked):
@@ -119,8 +119,8 @@ def test_repeats_are_averaged_before_ratios(rclicks, make_dialogue, asked):
     repeated = [make_dialogue("photo-0", "disc-0", "centre", curve(k), repeat=i) for i, k in enumerate((1, 3))]
     row = row_of(rclicks(repeated + asked("disc-0", needed)), "NoC@90")
     # Base (1 + 3) / 2 = 2, so 2.5 is a quarter more; the mean of ratios of single repeats would be another.
-    assert row.base.mean == 2
-    assert row.asb.mean == 1 / 4
+    assert row.groups.base.mean == 2
+    assert row.groups.asb.mean == 1 / 4
 
 
 def test_target_that_a_group_failed_on_is_left_out(rclicks, make_dialogue, two_targets):
@@ -128,7 +128,7 @@ def test_target_that_a_group_failed_on_is_left_out(rclicks, make_dialogue, two_t
     others = [make_dialogue("photo-2", "disc-0", user, curve(1)) for user in ("centre", "G1", "G3", "G4")]
     row = row_of(rclicks([*two_targets, failed, *others]), "NoC@90")
     assert (row.targets, row.left_out) == (2, 1)
-    assert row.sample.mean == 2.25
+    assert row.groups.sample.mean == 2.25
 
 
 def test_run_without_a_group_has_no_group_statistics(rclicks, asked):
@@ -138,8 +138,8 @@ def test_run_without_a_group_has_no_group_statistics(rclicks, asked):
     assert roles_of(run).missing == ("G2", "G3")
     row = row_of(path, "NoC@90")
     assert row.targets == 0
-    assert math.isnan(row.asb.mean)
-    assert math.isnan(row_of(path, "NoF@90").sample_std.mean)
+    assert math.isnan(row.groups.asb.mean)
+    assert math.isnan(row_of(path, "NoF@90").groups.sample_std.mean)
 
 
 def test_group_values_are_from_least_to_most_likely(rclicks, two_targets):
@@ -307,13 +307,13 @@ def test_runs_on_other_data_may_have_other_clicks(rclicks, asked):
     runs = read_runs([one, two])
     assert [run.label for run in runs] == ["disc on Photographs", "disc on elsewhere"]
     noc = [row for row in group_rows(runs) if row.statistic.name == "NoC@90"]
-    assert [(runs[row.run].data, row.sample.mean) for row in noc] == [("Photographs", 3), ("elsewhere", 1.5)]
+    assert [(runs[row.run].data, row.groups.sample.mean) for row in noc] == [("Photographs", 3), ("elsewhere", 1.5)]
 
 
 def test_further_thresholds(rclicks, two_targets):
     path = rclicks(two_targets)
     rows = group_rows(read_runs([path], thresholds=[0.5, 0.9]))
     assert [row.statistic.name for row in rows] == ["NoC@50", "NoC@90", "NoF@50", "NoF@90", "AuC"]
-    assert rows[0].sample.mean == 1
+    assert rows[0].groups.sample.mean == 1
     with pytest.raises(InvalidInput, match="threshold"):
         read_runs([path], thresholds=[1.5])

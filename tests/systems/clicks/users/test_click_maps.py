@@ -17,7 +17,7 @@ from segarena.registry import build
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target
 from segarena.systems.clicks.sampling.draws import Weights
-from segarena.systems.clicks.sampling.maps import DepthMap, UniformMap
+from segarena.systems.clicks.sampling.maps import DepthMap, uniform_map
 from segarena.systems.clicks.users.click_maps import MapClicker
 from segarena.users.centre import CentreClicker
 
@@ -163,7 +163,7 @@ def test_uniform_user_reaches_every_error_pixel_equally_often():
     target = np.zeros((4, 5), dtype=bool)
     target[1:3, 1:4] = True
     drawn = [
-        MapClicker(UniformMap()).next(turn_for(np.zeros_like(target), target, rng=Fixed((k + 0.5) / 12)))[0].position
+        MapClicker(uniform_map).next(turn_for(np.zeros_like(target), target, rng=Fixed((k + 0.5) / 12)))[0].position
         for k in range(12)
     ]
     assert drawn == [tuple(position) for position in np.argwhere(target).tolist() for _ in range(2)]
@@ -240,7 +240,7 @@ def test_same_turn_gives_the_same_click():
 def test_options_out_of_range_are_refused():
     for low, high in ((0.5, 0.5), (-0.1, 0.5), (0.5, 1.1), (math.nan, 1.0)):
         with pytest.raises(InvalidInput, match="low"):
-            MapClicker(UniformMap(), low=low, high=high)
+            MapClicker(uniform_map, low=low, high=high)
     for text in ("depth(border='none')", "uniform(groups='some')"):
         with pytest.raises(PluginInvalid, match="expected one of"):
             build("user", text)

@@ -64,6 +64,8 @@ class Instance:
         return error_mask(self.target, self.previous, self.click_type)
 
 
+NAMES = ("full_stem", "dataset", "image_stem", "object_stem", "model_type", "click_type")
+
 LoadTarget = Callable[[str, str, str], tuple[NDArray[np.uint8], Mask]]
 """(dataset, image_stem, object_stem) to the image and the object's mask, of one size."""
 
@@ -111,7 +113,7 @@ class ClickedInstances(Sequence[Instance]):
         return map(self._read, self._rows)
 
     def _read(self, row: dict[str, Any]) -> Instance:
-        names = {key: row[key] for key in ("full_stem", "dataset", "image_stem", "object_stem", "model_type")}
+        names = {key: row[key] for key in NAMES}
         image, target = self._load(row["dataset"], row["image_stem"], row["object_stem"])
         size = (row["height"], row["width"])
         if target.shape != size:
@@ -121,10 +123,7 @@ class ClickedInstances(Sequence[Instance]):
             if row["dataset"] not in self._folders:
                 raise DatasetMissing(f"{row['full_stem']}: no folder of previous masks was given for {row['dataset']}")
             previous = read_previous_mask(self._folders[row["dataset"]], row["full_stem"], size)
-        positions = np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
-        return Instance(
-            image=image, target=target, previous=previous, positions=positions, click_type=row["click_type"], **names
-        )
+        return Instance(image=image, target=target, previous=previous, positions=positions_of(row), **names)
 
 
 def place_clicks(table: pl.DataFrame, *, max_side_px: Mapping[str, int] = MAX_SIDE_PX) -> pl.DataFrame:
@@ -172,6 +171,11 @@ def group_clicks(placed: pl.DataFrame) -> pl.DataFrame:
     return placed.group_by("dataset", "full_stem", maintain_order=True).agg(
         pl.col(*same).first(), pl.col("row", "column")
     )
+
+
+def positions_of(row: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the clicks of a row of `group_clicks`, int (n, 2), rows and columns."""
+    return np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
 
 
 def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> NDArray[np.float32]:

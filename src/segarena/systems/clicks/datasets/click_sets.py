@@ -25,26 +25,24 @@ from segarena.samples import ImageSample
 TETRIS_LONG_SIDE_PX = 2048
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Layout:
     """Where a published set keeps its files and what its mask pixels mean.
 
     Attributes:
         name: of the set.
-        images: folder of the images.
-        masks: folder of the masks.
-        stem_of: image file name to sample id, which is also the stem of its mask.
+        folders: of the images and of the masks.
         objects: mask pixels (H, W, 3) RGB to objects.
         expected: images and targets in the published set.
+        stem_of: image file name to sample id, which is also the stem of its mask.
         long_side_px: larger images are scaled down to it; None keeps every size.
     """
 
     name: str
-    images: str
-    masks: str
-    stem_of: Callable[[str], str]
+    folders: tuple[str, str]
     objects: Callable[[NDArray[np.uint8]], DecodedMask]
     expected: tuple[int, int]
+    stem_of: Callable[[str], str] = lambda name: name.split(".", maxsplit=1)[0]
     long_side_px: int | None = None
 
 
@@ -64,20 +62,18 @@ class ClickSet(ListedDataset[ImageSample]):
     def __init__(self, path: str, layout: Layout, stems: Sequence[str] | None = None) -> None:
         self._layout = layout
         self._is_whole = stems is None
-        root = Path(path).expanduser()
-        expected = f"{root / layout.images}/NAME.* with {root / layout.masks}/NAME.*"
-        images = _listed(
-            existing_folder(root / layout.images, f"the images of {layout.name}", expected), layout.stem_of
-        )
-        masks = _listed(existing_folder(root / layout.masks, f"the masks of {layout.name}", expected), _without_suffix)
+        image_folder, self._masks_folder = (Path(path).expanduser() / folder for folder in layout.folders)
+        expected = f"{image_folder}/NAME.* with {self._masks_folder}/NAME.*"
+        existing_folder(image_folder, f"the images of {layout.name}", expected)
+        existing_folder(self._masks_folder, f"the masks of {layout.name}", expected)
+        images, masks = _listed(image_folder, layout.stem_of), _listed(self._masks_folder, _without_suffix)
         if not images:
-            raise DatasetMissing(f"{root / layout.images}: expected the images of {layout.name}, found none")
+            raise DatasetMissing(f"{image_folder}: expected the images of {layout.name}, found none")
         absent = [stem for stem in stems or () if stem not in images]
         if absent:
-            raise DatasetMissing(f"{root / layout.images}: expected images of the split, found none for {some(absent)}")
+            raise DatasetMissing(f"{image_folder}: expected images of the split, found none for {some(absent)}")
         kept = images if stems is None else {stem: image for stem, image in images.items() if stem in set(stems)}
         self._idle_masks = sorted(masks[stem].name for stem in masks.keys() - images.keys())
-        self._masks_folder = root / layout.masks
         files = {stem: (image, *((masks[stem],) if stem in masks else ())) for stem, image in kept.items()}
         super().__init__(layout.name, files, {"layout": layout.name, "long_side_px": layout.long_side_px})
 
@@ -87,7 +83,7 @@ class ClickSet(ListedDataset[ImageSample]):
             raise InvalidMask(
                 f"{image_path}: expected a mask {self._masks_folder / sample_id}.*, found none; restore it"
             )
-        mask_path = mask_paths[0]
+        (mask_path,) = mask_paths
         image, pixels = read_image(image_path), read_colours(mask_path)
         check_same_shape(pixels, mask_path, image, image_path)
         objects = self._layout.objects(pixels)
@@ -158,79 +154,32 @@ def scale_down(
     return small, DecodedMask({name: mask for name, mask in masks.items() if mask.any()}, objects.ignore)
 
 
-def _before_first_dot(name: str) -> str:
-    return name.split(".", maxsplit=1)[0]
-
-
 def _without_suffix(name: str) -> str:
     return Path(name).stem
-
-
-_GRABCUT = Layout(
-    name="GrabCut",
-    images="data_GT",
-    masks="boundary_GT",
-    stem_of=_before_first_dot,
-    objects=trimap_objects,
-    expected=(50, 50),
-)
-_BERKELEY = Layout(
-    name="Berkeley",
-    images="images",
-    masks="masks",
-    stem_of=_before_first_dot,
-    objects=trimap_objects,
-    expected=(100, 100),
-)
-_DAVIS345 = Layout(
-    name="DAVIS-345",
-    images="img",
-    masks="gt",
-    stem_of=_before_first_dot,
-    objects=any_channel_objects,
-    expected=(345, 345),
-)
-_COCO_MVAL = Layout(
-    name="COCO-MVal",
-    images="img",
-    masks="gt",
-    stem_of=_before_first_dot,
-    objects=any_channel_objects,
-    expected=(800, 800),
-)
-_TETRIS = Layout(
-    name="TETRIS",
-    images="images",
-    masks="masks",
-    stem_of=_without_suffix,
-    objects=colour_code_objects,
-    expected=(2000, 2531),
-    long_side_px=TETRIS_LONG_SIDE_PX,
-)
 
 
 @dataset("grabcut")
 def grabcut(*, path: str) -> ClickSet:
     """GrabCut: 50 images, one object each; the band of value 128 is ignored."""
-    return ClickSet(path, _GRABCUT)
+    return ClickSet(path, Layout("GrabCut", ("data_GT", "boundary_GT"), trimap_objects, (50, 50)))
 
 
 @dataset("berkeley")
 def berkeley(*, path: str) -> ClickSet:
     """Berkeley: 100 objects of 96 photographs (one file per object); the band of value 128 is ignored."""
-    return ClickSet(path, _BERKELEY)
+    return ClickSet(path, Layout("Berkeley", ("images", "masks"), trimap_objects, (100, 100)))
 
 
 @dataset("davis345")
 def davis345(*, path: str) -> ClickSet:
     """DAVIS-345: 345 frames of the DAVIS 2016 videos; all that is not background is one object."""
-    return ClickSet(path, _DAVIS345)
+    return ClickSet(path, Layout("DAVIS-345", ("img", "gt"), any_channel_objects, (345, 345)))
 
 
 @dataset("coco-mval")
 def coco_mval(*, path: str) -> ClickSet:
     """COCO-MVal: 800 objects, ten of each of the 80 COCO categories."""
-    return ClickSet(path, _COCO_MVAL)
+    return ClickSet(path, Layout("COCO-MVal", ("img", "gt"), any_channel_objects, (800, 800)))
 
 
 @dataset("tetris")
@@ -244,13 +193,16 @@ def tetris(*, path: str, split: str | None = None) -> ClickSet:
     Raises:
         DatasetMissing: the folders or the split file are not there, or a line of it names no image.
     """
+    layout = Layout(
+        "TETRIS", ("images", "masks"), colour_code_objects, (2000, 2531), _without_suffix, TETRIS_LONG_SIDE_PX
+    )
     if split is None:
-        return ClickSet(path, _TETRIS)
+        return ClickSet(path, layout)
     listing = Path(path).expanduser() / split
     if not listing.is_file():
         raise DatasetMissing(f"{listing}: expected a text file with one image name per line, found none")
     lines = listing.read_text(encoding="utf-8").splitlines()
-    return ClickSet(path, _TETRIS, [line.strip() for line in lines if line.strip()])
+    return ClickSet(path, layout, [line.strip() for line in lines if line.strip()])
 
 
 def _listed(folder: Path, stem_of: Callable[[str], str]) -> dict[str, Path]:

@@ -65,43 +65,6 @@ def draw_clicks(probability: ArrayLike, count: int, rng: np.random.Generator) ->
     return _draw(_shares(probability, "careful"), count, rng)
 
 
-def normalised_scanpath_saliency(probability: ArrayLike, clicks: ArrayLike, *, protocol: Protocol = "careful") -> float:
-    """Return NSS: the map, made zero mean and unit (population) deviation, averaged over the clicks.
-
-    Clicks outside the frame are moved to its nearest pixel. A constant map gives 0.
-
-    Args:
-        probability: (H, W), its scale does not matter.
-        clicks: (n, 2) whole pixels.
-        protocol: "published" adds 1e-9 to the sum of the map and to the deviation of the map divided by it,
-            which lowers the value by less than 0.1 % on images of usual size.
-
-    Raises:
-        InvalidInput: the map as in `draw_clicks`, no clicks, or fractions of pixels.
-    """
-    shares = _shares(probability, protocol)
-    return _saliency(shares, np.clip(_as_pixels(clicks), 0, np.asarray(shares.shape) - 1), protocol)
-
-
-def probability_at_clicks(probability: ArrayLike, clicks: ArrayLike, *, protocol: Protocol = "careful") -> float:
-    """Return PDE: the mean probability of the clicked pixels. Larger images have smaller values.
-
-    Clicks outside the frame are refused: a click where nothing can be clicked has no likelihood, and the published
-    code, which does not clip here, reads another pixel or fails.
-
-    Args:
-        probability: (H, W), its scale does not matter.
-        clicks: (n, 2) whole pixels.
-        protocol: "published" adds 1e-9 to the sum of the map.
-
-    Raises:
-        InvalidInput: a click outside the frame, or as `normalised_scanpath_saliency`.
-    """
-    shares = _shares(probability, protocol)
-    rows, columns = _inside(_as_pixels(clicks), shares.shape).T
-    return float(shares[rows, columns].mean())
-
-
 def click_model_quality(
     probability: ArrayLike,
     clicks: ArrayLike,
@@ -114,25 +77,28 @@ def click_model_quality(
 ) -> ClickModelQuality:
     """Return all five metrics of one map and the real clicks on the same object.
 
-    PL1, WD and KS see the same `draws` sets of n clicks from the map; the published code draws new ones for each.
+    PL1, WD and KS see the same `draws` sets of n clicks from the map; the published code draws new ones for each. A
+    constant map has NSS 0. Clicks outside the map are refused: one where nothing can be clicked has no likelihood.
 
     Args:
         probability: (H, W), its scale does not matter.
         clicks: (n, 2) whole pixels inside the map, n at least 1. With one click, or all in one line along an axis, KS
-            is 0, for the test has no p-value then.
+            is 0, because the test has no p-value then.
         box: (height, width) of the object, not of the error area; see `box_size`.
         rng: of the draws.
         draws: how many sets.
         normalise: unit of WD, see `wasserstein`.
-        protocol: see NSS and PDE.
+        protocol: "published" adds 1e-9 to the sum of the map, and for NSS to its deviation, which lowers NSS by less
+            than 0.1 % on images of usual size.
 
     Raises:
-        InvalidInput: as the single metrics, a click outside the map, or `draws` below 1.
+        InvalidInput: the map as in `draw_clicks`, no clicks, fractions of pixels, a click outside the map, or `draws`
+            below 1.
     """
     if draws < 1:
         raise InvalidInput(f"draws: expected at least 1, got {draws}")
     shares = _shares(probability, protocol)
-    real = _inside(_as_pixels(clicks), shares.shape)
+    real = _pixels_inside(clicks, shares.shape)
     drawn = _draw(shares, draws * len(real), rng).reshape(draws, len(real), 2)
     unit = box_unit(box, normalise)
     return ClickModelQuality(
@@ -149,10 +115,6 @@ def click_model_quality(
 def mean_quality(
     rows: Sequence[ClickModelQuality] | Sequence[ClickSetComparison],
     clusters: Sequence[Any] | None = None,
-    *,
-    repeats: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
 ) -> dict[str, Interval]:
     """Return the plain mean of each metric over instances, with its bootstrap interval; empty without rows.
 
@@ -161,15 +123,12 @@ def mean_quality(
     Args:
         rows: one per instance, all of one kind.
         clusters: image of each instance, see `bootstrap_mean`.
-        repeats: see `bootstrap_mean`.
-        level: see `bootstrap_mean`.
-        seed: see `bootstrap_mean`.
     """
     names = [field.name for field in fields(rows[0]) if field.name in _AVERAGED] if rows else []
     means: dict[str, Interval] = {}
     for name in names:
         values = [getattr(row, name) for row in rows]
-        means[name] = bootstrap_mean(values, clusters, repeats=repeats, level=level, seed=seed)
+        means[name] = bootstrap_mean(values, clusters)
     return means
 
 
@@ -198,14 +157,10 @@ def _saliency(shares: NDArray[np.float64], pixels: NDArray[np.int64], protocol: 
     return float((at_clicks - shares.mean()) / (shares.std() + _epsilon(protocol)))
 
 
-def _as_pixels(clicks: ArrayLike) -> NDArray[np.int64]:
+def _pixels_inside(clicks: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
     given = as_clicks(clicks)
     if (given != np.floor(given)).any():
         raise InvalidInput("clicks: expected whole pixels, got fractions; round them first")
-    return given.astype(np.int64)
-
-
-def _inside(pixels: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
-    if (pixels < 0).any() or (pixels >= shape).any():
+    if (given < 0).any() or (given >= shape).any():
         raise InvalidInput(f"clicks: some lie outside the map of shape {shape}; clip them or leave them out")
-    return pixels
+    return given.astype(np.int64)

@@ -36,7 +36,7 @@ class ClickSetComparison:
 
     Attributes:
         pl1: mean L1 distance of all pairs, rows in box heights and columns in box widths.
-        wd: Wasserstein distance, in box diagonals (or see `Normalise`).
+        wd: Wasserstein distance, in box diagonals.
         ks: 1.0 when the p-value is above 0.05, otherwise 0.0, also when it is NaN.
         p_value: of the two-dimensional KS test; NaN when it is not defined, see `KsTests`.
         clicks: how many clicks the two sets have.
@@ -93,11 +93,6 @@ def pairwise_l1(first: ArrayLike, second: ArrayLike, box: BoxSize) -> float:
     The two coordinates add up, so each is summed by itself over sorted values: n log n instead of n * n. Not 0
     between equal sets, unless they are a single point.
 
-    Args:
-        first: (n, 2).
-        second: (m, 2).
-        box: (height, width) of the object.
-
     Raises:
         InvalidInput: an empty box, or clicks as in `as_clicks`.
 
@@ -116,7 +111,7 @@ def wasserstein(first: ArrayLike, second: ArrayLike, box: BoxSize, *, normalise:
     Args:
         first: (n, 2).
         second: (m, 2).
-        box: (height, width) of the object.
+        box: of the object.
         normalise: "box_diagonal" measures pixels and divides by the diagonal of the box, as the published code and
             numbers do; "box_sides" measures rows in heights and columns in widths, as the paper's text can be read.
 
@@ -152,19 +147,11 @@ def matched_distances(sets: NDArray[np.float64], points: NDArray[np.float64]) ->
     return distances
 
 
-def compare_click_sets(
-    first: ArrayLike, second: ArrayLike, box: BoxSize, *, normalise: Normalise = "box_diagonal"
-) -> ClickSetComparison:
+def compare_click_sets(first: ArrayLike, second: ArrayLike, box: BoxSize) -> ClickSetComparison:
     """Return how near two sets of real clicks on one object are; both directly, without bootstrap.
 
-    Args:
-        first: (n, 2), n at least 1.
-        second: (m, 2), m at least 1.
-        box: (height, width) of the object, see `box_size`.
-        normalise: see `wasserstein`.
-
     Raises:
-        InvalidInput: as `wasserstein`.
+        InvalidInput: an empty box, or clicks as in `as_clicks`.
 
     Source: RClicks, Table 1.
     """
@@ -172,7 +159,7 @@ def compare_click_sets(
     p_value = float(ks2d(one, two).p_values[0])
     return ClickSetComparison(
         pl1=pairwise_l1(one, two, box),
-        wd=wasserstein(one, two, box, normalise=normalise),
+        wd=wasserstein(one, two, box),
         ks=float(p_value > SAME_ABOVE),
         p_value=p_value,
         clicks=(len(one), len(two)),
@@ -180,19 +167,14 @@ def compare_click_sets(
 
 
 def compare_devices(
-    pc: ArrayLike,
-    mobile: ArrayLike,
-    box: BoxSize,
-    *,
-    least_clicks: int = 10,
-    protocol: Protocol = "careful",
+    pc: ArrayLike, mobile: ArrayLike, box: BoxSize, *, least_clicks: int = 10, protocol: Protocol = "careful"
 ) -> ClickSetComparison | None:
     """Return how near clicks made with a mouse are to those made on a phone; None with too few of either.
 
     Args:
         pc: (n, 2), may be empty.
         mobile: (m, 2), may be empty.
-        box: (height, width) of the object.
+        box: of the object.
         least_clicks: instances with fewer clicks of a device are left out. The published code takes 10 and more; the
             paper says "more than 10".
         protocol: "published" repeats the published PL1 and WD, which take the column of the PC clicks for their row
@@ -213,6 +195,8 @@ def compare_devices(
 
 
 def _mean_distance(first: NDArray[Any], second: NDArray[Any]) -> float:
+    """Return the mean absolute difference over all pairs of two lists of numbers."""
+    # Of the values below one, the difference is it less them; of those above, them less it: running sums give both.
     ordered = np.sort(second)
     below = np.searchsorted(ordered, first)
     sums = np.concatenate(([0.0], np.cumsum(ordered)))

@@ -55,8 +55,6 @@ def first_click_statistics(
     clusters: Sequence[Any] | None = None,
     *,
     epsilon: float = 0.0,
-    repeats: int = 2000,
-    seed: int = 0,
 ) -> FirstClickStatistics:
     """Return what people's first clicks say; instances without a click are left out.
 
@@ -64,8 +62,6 @@ def first_click_statistics(
         ious: for each instance the IoU after each person's first click.
         clusters: image of each instance, see `bootstrap_mean`.
         epsilon: see `noise_to_signal`; the published numbers have 1e-9.
-        repeats: bootstrap samples.
-        seed: of the bootstrap.
     """
     given = [np.asarray(of_instance, dtype=np.float64) for of_instance in ious]
     clicked = [index for index, of_instance in enumerate(given) if len(of_instance)]
@@ -74,7 +70,7 @@ def first_click_statistics(
     kept = None if clusters is None else [clusters[index] for index in clicked]
 
     def mean(per_instance: NDArray[np.float64]) -> Interval:
-        return bootstrap_mean(per_instance, kept, repeats=repeats, seed=seed)
+        return bootstrap_mean(per_instance, kept)
 
     return FirstClickStatistics(mean(means), mean(stds), mean(noise_to_signal(stds, means, epsilon=epsilon)))
 

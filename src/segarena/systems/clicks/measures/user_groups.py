@@ -8,6 +8,7 @@ fractions, which the paper prints times 100. Source: RClicks, section 5.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -26,40 +27,21 @@ Change: TypeAlias = Literal["ratio", "difference"]
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
-    """What the clicking groups say of one segmenter on one dataset.
+    """What the clicking groups say of one segmenter on one dataset; of failures everything counts instances.
 
     Attributes:
+        base: of the baseline user.
         sample: the value itself, mean over groups.
-        sample_std: its population deviation over groups, mean over instances.
+        sample_std: its population deviation over groups, mean over instances. Of failures that of the number of
+            failures; no mean over instances, so without interval.
         asb: change from the baseline user to the mean of the groups.
         agr: change from the most likely group to the least likely one.
         ahh: change from the more likely half of the groups to the less likely half.
     """
 
+    base: Interval
     sample: Interval
     sample_std: Interval
-    asb: Interval
-    agr: Interval
-    ahh: Interval
-
-
-@dataclass(frozen=True, slots=True)
-class FailureStatistics:
-    """What the clicking groups say of failures; everything counts instances of the dataset (NoF).
-
-    Attributes:
-        sample: failures, mean over groups.
-        sample_std: population deviation over groups of the number of failures; not a mean over instances, so
-            without interval.
-        base: failures of the baseline user.
-        asb: failures more than the baseline's.
-        agr: failures of the least likely group more than those of the most likely.
-        ahh: failures of the less likely half more than those of the more likely.
-    """
-
-    sample: Interval
-    sample_std: float
-    base: Interval
     asb: Interval
     agr: Interval
     ahh: Interval
@@ -138,28 +120,25 @@ def group_statistics(
     *,
     change: Change = "ratio",
     protocol: Protocol = "careful",
-    repeats: int = 2000,
-    seed: int = 0,
 ) -> GroupStatistics:
     """Return the statistics of NoC (`change` "ratio") or AuC ("difference") over clicking groups.
 
     Args:
         values: (instances, groups), from least to most likely.
         base: (instances,), the baseline user's.
-        clusters: image of each instance; see `bootstrap_mean` for this, `repeats` and `seed`.
-        change: how values are held against each other.
+        clusters: image of each instance, see `bootstrap_mean`.
+        change: how values are compared.
         protocol: of AHH, see `lower_over_upper_half`.
-        repeats: bootstrap samples.
-        seed: of the bootstrap.
 
     Raises:
         InvalidInput: as the single statistics.
     """
 
     def mean(per_instance: Values) -> Interval:
-        return bootstrap_mean(per_instance, clusters, repeats=repeats, seed=seed)
+        return bootstrap_mean(per_instance, clusters)
 
     return GroupStatistics(
+        base=mean(np.asarray(base, dtype=np.float64)),
         sample=mean(group_means(values)),
         sample_std=mean(group_stds(values)),
         asb=mean(average_over_baseline(values, base, change=change)),
@@ -168,34 +147,26 @@ def group_statistics(
     )
 
 
-def failure_statistics(
-    failed: ArrayLike,
-    base: ArrayLike,
-    clusters: Sequence[Any] | None = None,
-    *,
-    repeats: int = 2000,
-    seed: int = 0,
-) -> FailureStatistics:
+def failure_statistics(failed: ArrayLike, base: ArrayLike, clusters: Sequence[Any] | None = None) -> GroupStatistics:
     """Return the statistics of NoF over clicking groups, as numbers of instances.
 
     Args:
         failed: (instances, groups), 1 where the dialogue failed, 0 where not.
         base: (instances,), the baseline user's.
-        clusters: as `group_statistics`, like `repeats` and `seed`.
-        repeats: bootstrap samples.
-        seed: of the bootstrap.
+        clusters: image of each instance, see `bootstrap_mean`.
 
     Raises:
         InvalidInput: as `group_statistics`.
     """
-    statistics = group_statistics(failed, base, clusters, change="difference", repeats=repeats, seed=seed)
-    return FailureStatistics(
-        sample=_total(statistics.sample),
-        sample_std=float(_groups(failed).sum(axis=0).std()),
-        base=_total(bootstrap_mean(base, clusters, repeats=repeats, seed=seed)),
-        asb=_total(statistics.asb),
-        agr=_total(statistics.agr),
-        ahh=_total(statistics.ahh),
+    shares = group_statistics(failed, base, clusters, change="difference")
+    std = float(_groups(failed).sum(axis=0).std()) if shares.sample.n else math.nan
+    return GroupStatistics(
+        base=_total(shares.base),
+        sample=_total(shares.sample),
+        sample_std=Interval(std, math.nan, math.nan, shares.sample.n),
+        asb=_total(shares.asb),
+        agr=_total(shares.agr),
+        ahh=_total(shares.ahh),
     )
 
 
@@ -217,4 +188,5 @@ def _change(new: Values, old: Values, change: Change) -> Values:
 
 
 def _total(share: Interval) -> Interval:
+    """Return a mean over instances, and its interval, as a number of instances."""
     return Interval(share.mean * share.n, share.low * share.n, share.high * share.n, share.n)

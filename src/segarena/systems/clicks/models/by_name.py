@@ -19,8 +19,7 @@ from segarena.registry import build, register
 from segarena.samples import ImageSample, Mask, Sample
 from segarena.specs import PluginSpec
 from segarena.systems.clicks.models.maps import ImageClickMap
-from segarena.systems.clicks.models.reference import Border, ByDepth, BySaliency, uniform
-from segarena.systems.clicks.models.saliency import Saliency, contrast
+from segarena.systems.clicks.models.reference import Border, ByDepth, BySaliency, Saliency, contrast, uniform
 from segarena.systems.clicks.sampling.shared_maps import SharedMap
 
 CONTRAST = "contrast"
@@ -41,21 +40,13 @@ class ImageMap:
         self._model = model
 
     def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
-        """Return the model's map.
-
-        Raises:
-            InvalidInput: the sample is not an image.
-        """
+        """Return the model's map; raises `InvalidInput` when the sample is not an image."""
         return self._model(_image(sample), target, error)
 
     def many(
         self, samples: Sequence[Sample], targets: Sequence[Mask], errors: Sequence[Mask]
     ) -> Sequence[NDArray[Any]]:
-        """Return one map for each, all at once if the model can.
-
-        Raises:
-            InvalidInput: a sample is not an image.
-        """
+        """Return one map for each, all at once if the model can; raises as a single one."""
         images = [_image(sample) for sample in samples]
         predict_maps = getattr(self._model, "predict_maps", None)
         if predict_maps is not None:
@@ -102,7 +93,7 @@ def saliency_crop_model(*, saliency: str = CONTRAST) -> ImageClickMap:
     """By what stands out in the crop around the error (the paper's SI), confined to the error.
 
     Args:
-        saliency: "contrast", which needs no weights, or file.py:Name of a `Saliency` of `saliency.py`.
+        saliency: "contrast", which needs no weights, or file.py:Name of a `Saliency` of `models/reference.py`.
     """
     return BySaliency(_saliency(saliency), background="image")
 
@@ -150,8 +141,7 @@ def network_model(
 
 def file_of(text: str) -> Path | None:
     """Return the file that a click model is read from, if it has one: its contents are part of what it is."""
-    spec = PluginSpec.parse(text)
-    path = spec.options.get("path")
+    path = PluginSpec.parse(text).options.get("path")
     return Path(path) if isinstance(path, str) and Path(path).is_file() else None
 
 

@@ -8,19 +8,32 @@ Source: RClicks, section 4.4 and appendix B.2.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window
 from segarena.arrays.distance import squared_distance
-from segarena.errors import InvalidInput, InvalidMask
+from segarena.arrays.saliency import mean_contrast
+from segarena.errors import InvalidMask
 from segarena.samples import Mask, as_image
-from segarena.systems.clicks.models.saliency import Saliency, contrast
 
 Border = Literal["background", "published"]
 Background = Literal["image", "grey"]
+
+
+class Saliency(Protocol):
+    """How much each pixel of a crop stands out."""
+
+    def __call__(self, crop: NDArray[np.uint8], window: Window) -> NDArray[Any]:
+        """Return numbers of at least 0, (h, w), for a crop (h, w, 3) RGB cut at `window` out of the image."""
+        ...
+
+
+def contrast(crop: NDArray[np.uint8], window: Window) -> NDArray[np.float64]:
+    """Return `segarena.arrays.saliency.mean_contrast` of the crop, which needs no weights; `window` is not used."""
+    return mean_contrast(crop)
 
 
 def uniform(image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
@@ -51,39 +64,23 @@ class BySaliency:
     """SI and SM: what stands out in a crop around the error, confined to the error.
 
     Args:
-        saliency: see `segarena.systems.clicks.models.saliency`; the paper's is TranSalNet, ours needs no weights.
+        saliency: the paper's is TranSalNet, ours needs no weights.
         background: "image" shows the saliency the crop as it is (SI); "grey" hides what is not error (SM).
-        enlarge: the crop is the error's box times this.
-        level: grey errors count from here on when the box is found; the published code takes 1.0, and crashes when
-            no pixel reaches it.
-
-    Raises:
-        InvalidInput: a level outside (0, 1].
     """
 
-    def __init__(
-        self,
-        saliency: Saliency = contrast,
-        *,
-        background: Background = "image",
-        enlarge: float = 1.4,
-        level: float = 0.5,
-    ) -> None:
-        if not 0 < level <= 1:
-            raise InvalidInput(f"level {level}: expected more than 0, at most 1")
+    def __init__(self, saliency: Saliency = contrast, *, background: Background = "image") -> None:
         self._saliency = saliency
         self._background = background
-        self._enlarge = enlarge
-        self._level = level
 
     def __call__(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
         """Return a map that sums to 1; the error itself, not divided, where nothing in it stands out."""
         values = _values(error)
         result = np.zeros_like(values)
-        box = bounding_window(values >= min(self._level, float(values.max())))
+        # Grey errors count from a half on; the published code takes 1.0, and crashes when no pixel reaches it.
+        box = bounding_window(values >= min(0.5, float(values.max())))
         if not values.any():
             return result
-        window = _enlarged(box, self._enlarge, values.shape)
+        window = _enlarged(box, values.shape)
         inside = values[window]
         crop = as_image(image)[window]
         if self._background == "grey":
@@ -107,11 +104,11 @@ def _values(error: NDArray[Any]) -> NDArray[np.float32]:
     return values.astype(np.float32)
 
 
-def _enlarged(box: Window, factor: float, shape: tuple[int, ...]) -> Window:
-    """Return the box with every side moved outwards by half of what the factor adds, cut at the frame."""
+def _enlarged(box: Window, shape: tuple[int, ...]) -> Window:
+    """Return a window 1.4 times as large as the box, centred on it, cut at the frame; rounded as published."""
     sides: list[slice] = []
     for s, length in zip(box, shape, strict=True):
         size = s.stop - s.start
-        margin = int((int(factor * size) - size) / 2)
+        margin = int((int(1.4 * size) - size) / 2)
         sides.append(slice(max(0, s.start - margin), min(length, s.stop + margin)))
     return tuple(sides)

@@ -19,8 +19,6 @@ from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSi
 
 CallPath = Literal["benchmark", "evaluation"]
 EPSILONS = {"benchmark": 1e-8, "evaluation": 1e-9}
-
-
 GPU_BATCH = 16
 
 
@@ -62,10 +60,6 @@ class ClickabilityModel:
         return cls(load_checkpoint(path, size), **options)
 
     def __call__(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
-        """Return `predict_map`."""
-        return self.predict_map(image, target, error)
-
-    def predict_map(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
         """Return how clickable each pixel is: float32 (H, W) in [0, 1], all zero when there is no error.
 
         Args:
@@ -81,7 +75,7 @@ class ClickabilityModel:
     def predict_maps(
         self, images: Sequence[NDArray[np.uint8]], targets: Sequence[Mask], errors: Sequence[NDArray[Any]]
     ) -> list[NDArray[np.float32]]:
-        """Return `predict_map` of each, in batches; the images may differ in size.
+        """Return the map of each, in batches; the images may differ in size.
 
         Raises:
             InvalidInput: the three lists differ in length.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,10 @@ from numpy.typing import NDArray
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
 from segarena.statistics.intervals import Interval
-from segarena.systems.clicks.crowd.instances import Instance, LoadTarget, group_clicks, place_clicks
+from segarena.systems.clicks.crowd.instances import Instance, LoadTarget, group_clicks, place_clicks, positions_of
 from segarena.systems.clicks.measures.click_models import ClickModelQuality, click_model_quality, mean_quality
 from segarena.systems.clicks.measures.click_sets import (
     ClickSetComparison,
-    Normalise,
     box_size,
     compare_click_sets,
     compare_devices,
@@ -49,8 +49,8 @@ class Judged:
 
     def row(self) -> dict[str, Any]:
         """Return it as one flat row."""
-        names = ("model", "dataset", "image_stem", "full_stem", "click_type")
-        return {**{name: getattr(self, name) for name in names}, **asdict(self.quality)}
+        values = asdict(self)
+        return values | values.pop("quality")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +74,7 @@ def judge_click_models(
     *,
     draws: int = 100,
     seed: int = 0,
-    normalise: Normalise = "box_diagonal",
     protocol: Protocol = "careful",
-    on_instance: Callable[[], None] | None = None,
     on_skip: Skip | None = None,
 ) -> list[Judged]:
     """Hold every model's map against the real clicks of every instance.
@@ -89,9 +87,7 @@ def judge_click_models(
         models: by name.
         draws: sets of clicks drawn from each map.
         seed: of the draws.
-        normalise: see `click_model_quality`.
         protocol: see `click_model_quality`.
-        on_instance: called after each instance.
         on_skip: called for what is left out; without it, that is an error.
     """
     judged: list[Judged] = []
@@ -99,7 +95,7 @@ def judge_click_models(
         for name, model in models.items():
             try:
                 rng = _stream(seed, name, instance.full_stem)
-                quality = _judge(model, instance, rng, draws=draws, normalise=normalise, protocol=protocol)
+                quality = _judge(model, instance, rng, draws=draws, protocol=protocol)
             except InvalidInput as error:
                 if on_skip is None:
                     raise
@@ -107,8 +103,6 @@ def judge_click_models(
                 continue
             names = {key: getattr(instance, key) for key in ("dataset", "image_stem", "full_stem", "click_type")}
             judged.append(Judged(model=name, quality=quality, **names))
-        if on_instance is not None:
-            on_instance()
     return judged
 
 
@@ -117,20 +111,16 @@ def quality_rows(judged: Sequence[Judged]) -> list[MeanRow]:
 
     Every instance weighs the same.
     """
-    datasets = list(dict.fromkeys(one.dataset for one in judged))
-    models = list(dict.fromkeys(one.model for one in judged))
+    datasets = dict.fromkeys(one.dataset for one in judged)
+    models = dict.fromkeys(one.model for one in judged)
     rows: list[MeanRow] = []
-    for dataset in datasets:
-        for round_ in (*ROUNDS, ALL):
-            for model in models:
-                chosen = [
-                    one
-                    for one in judged
-                    if (one.dataset, one.model) == (dataset, model) and round_ in (ALL, one.click_type)
-                ]
-                if chosen:
-                    means = mean_quality([one.quality for one in chosen], [one.image_stem for one in chosen])
-                    rows.append(MeanRow(names=(dataset, round_, model), means=means, instances=len(chosen)))
+    for names in product(datasets, (*ROUNDS, ALL), models):
+        dataset, round_, model = names
+        own = [one for one in judged if (one.dataset, one.model) == (dataset, model)]
+        chosen = [one for one in own if round_ in (ALL, one.click_type)]
+        if chosen:
+            means = mean_quality([one.quality for one in chosen], [one.image_stem for one in chosen])
+            rows.append(MeanRow(names=names, means=means, instances=len(chosen)))
     return rows
 
 
@@ -203,7 +193,7 @@ def device_rows(
     devices: dict[str, dict[tuple[str, str], NDArray[np.int64]]] = {"pc": {}, "mobile": {}}
     for device, own in devices.items():
         for row in group_clicks(placed.filter(pl.col("device") == device)).iter_rows(named=True):
-            own[row["dataset"], row["full_stem"]] = _pairs(row)
+            own[row["dataset"], row["full_stem"]] = positions_of(row)
     for row in group_clicks(placed).iter_rows(named=True):
         key = (row["dataset"], row["full_stem"])
         pc, mobile = (devices[device].get(key, none) for device in ("pc", "mobile"))
@@ -245,8 +235,4 @@ def _positions(table: pl.DataFrame, dataset: str) -> dict[tuple[str, str], NDArr
     import polars as pl
 
     grouped = group_clicks(place_clicks(table.with_columns(dataset=pl.lit(dataset))))
-    return {(row["image_stem"], row["object_stem"]): _pairs(row) for row in grouped.iter_rows(named=True)}
-
-
-def _pairs(row: dict[str, Any]) -> NDArray[np.int64]:
-    return np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
+    return {(row["image_stem"], row["object_stem"]): positions_of(row) for row in grouped.iter_rows(named=True)}

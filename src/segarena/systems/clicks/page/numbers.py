@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +22,13 @@ from segarena.statistics.correlations import CorrelationTable, correlation_table
 from segarena.statistics.intervals import Interval, PairedDifference, bootstrap_mean, paired_difference
 from segarena.systems.clicks.measures.robustness import first_click_statistics, hardness, noise_to_signal
 from segarena.systems.clicks.measures.user_groups import (
+    GroupStatistics,
     failure_statistics,
     group_means,
     group_statistics,
     group_stds,
 )
-from segarena.systems.clicks.page.runs import GroupValues, first_values, group_values, keys_of_all, roles_of
+from segarena.systems.clicks.page.runs import first_values, group_values, keys_of_all, roles_of
 
 PUBLISHED_EPSILON = 1e-9
 """What the published code adds to the mean in the noise-to-signal ratio of real people."""
@@ -44,10 +44,7 @@ class GroupRow:
     Attributes:
         run: position of the run in the report.
         statistic: NoC, NoF or AuC.
-        base: of the base user.
-        sample: mean over groups.
-        sample_std: deviation over groups, mean over instances; of NoF that of the totals, without interval.
-        asb, agr, ahh: changes, see `measures/user_groups.py`; relative ones of NoC, differences otherwise.
+        groups: base user, mean over groups and changes; relative changes of NoC, differences otherwise.
         nsr: deviation over mean, mean over instances; for AuC only.
         targets: instances.
         left_out: targets that not everyone finished.
@@ -55,12 +52,7 @@ class GroupRow:
 
     run: int
     statistic: Statistic
-    base: Interval
-    sample: Interval
-    sample_std: Interval
-    asb: Interval
-    agr: Interval
-    ahh: Interval
+    groups: GroupStatistics
     nsr: Interval | None
     targets: int
     left_out: int
@@ -130,10 +122,7 @@ def group_rows(runs: Sequence[Run]) -> tuple[GroupRow, ...]:
 
 def first_rows(runs: Sequence[Run]) -> tuple[FirstRow, ...]:
     """Return a row per run and kind of user, of the instances that all kinds of users of the run have."""
-    rows: list[FirstRow] = []
-    for place, run in enumerate(runs):
-        rows += _first_rows_of(place, run)
-    return tuple(rows)
+    return tuple(chain.from_iterable(_first_rows_of(place, run) for place, run in enumerate(runs)))
 
 
 def hardness_of(runs: Sequence[Run]) -> tuple[Hardness, ...]:
@@ -161,9 +150,8 @@ def correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
     def columns(measures: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
         return {name: [one[name] for one in measures] for name in names}
 
-    return correlation_table(
-        list(map(columns, rows))
-    ), f"{len(segmenters)} segmenters on {count_text(len(tables), 'dataset')}"
+    about = f"{len(segmenters)} segmenters on {count_text(len(tables), 'dataset')}"
+    return correlation_table([columns(measures) for measures in rows]), about
 
 
 def _has_measures(segmenter: str, tables: Sequence[Mapping[str, Mapping[str, float]]]) -> bool:
@@ -176,11 +164,12 @@ def measures_of(run: Run) -> dict[str, float]:
     found: dict[str, float] = {}
     for statistic in _last_thresholds(run):
         row, name = _group_row(0, run, statistic), statistic.name
-        found |= {f"base {name}": row.base.mean, f"sample {name}": row.sample.mean}
+        over = row.groups
+        found |= {f"base {name}": over.base.mean, f"sample {name}": over.sample.mean}
         if statistic.kind == "at_round":
             continue
-        found |= {f"std {name}": row.sample_std.mean, f"ASB {name}": row.asb.mean}
-        found |= {f"AGR {name}": row.agr.mean, f"AHH {name}": row.ahh.mean}
+        found |= {f"std {name}": over.sample_std.mean, f"ASB {name}": over.asb.mean}
+        found |= {f"AGR {name}": over.agr.mean, f"AHH {name}": over.ahh.mean}
         found |= {} if row.nsr is None else {f"NSR {name}": row.nsr.mean}
     for row in _first_rows_of(0, run):
         if row.std is not None and row.nsr is not None:
@@ -196,7 +185,12 @@ def protocol_of(run: Run) -> Protocol:
 
 def _group_row(place: int, run: Run, statistic: Statistic) -> GroupRow:
     values = group_values(run, statistic)
-    images = image_clusters(values.keys)
+    images = image_clusters(values.keys).tolist()
+    if statistic.kind == "nof":
+        found = failure_statistics(values.groups, values.base, images)
+    else:
+        change = "ratio" if statistic.kind == "noc" else "difference"
+        found = group_statistics(values.groups, values.base, images, change=change, protocol=protocol_of(run))
     nsr = None
     if statistic.kind == "auc":
         ratios = noise_to_signal(group_stds(values.groups), group_means(values.groups))
@@ -204,30 +198,11 @@ def _group_row(place: int, run: Run, statistic: Statistic) -> GroupRow:
     return GroupRow(
         run=place,
         statistic=statistic,
-        **_statistics(values, images, statistic, protocol_of(run)),
+        groups=found,
         nsr=nsr,
         targets=len(values.keys),
         left_out=values.left_out,
     )
-
-
-def _statistics(
-    values: GroupValues, images: NDArray[np.int64], statistic: Statistic, protocol: Protocol
-) -> dict[str, Interval]:
-    if statistic.kind == "nof":
-        totals = failure_statistics(values.groups, values.base, images.tolist())
-        n = len(values.keys)
-        std = Interval(totals.sample_std if n else math.nan, math.nan, math.nan, n)
-        found: Any = totals
-        base = totals.base
-    else:
-        change = "ratio" if statistic.kind == "noc" else "difference"
-        found = group_statistics(values.groups, values.base, images.tolist(), change=change, protocol=protocol)
-        std, base = found.sample_std, bootstrap_mean(values.base, images)
-    return {"base": base, "sample": found.sample, "sample_std": std} | {n: getattr(found, n) for n in _CHANGES}
-
-
-_CHANGES = ("asb", "agr", "ahh")
 
 
 def _first_rows_of(place: int, run: Run) -> list[FirstRow]:
@@ -243,7 +218,12 @@ def _first_rows_of(place: int, run: Run) -> list[FirstRow]:
     rows: list[FirstRow] = []
     for who, table in tables.items():
         ious = [table[key] for key in keys]
+        # As published: the epsilon is for people, never for groups.
         found = first_click_statistics(ious, images.tolist(), epsilon=0.0 if who == "groups" else epsilon)
+        against = None
+        if who != "real" and "real" in tables:
+            real = [tables["real"][key].mean() for key in keys]
+            against = paired_difference([of_instance.mean() for of_instance in ious], real, images)
         rows.append(
             FirstRow(
                 run=place,
@@ -251,20 +231,13 @@ def _first_rows_of(place: int, run: Run) -> list[FirstRow]:
                 mean=found.mean,
                 std=None if who == "base" else found.std,
                 nsr=None if who == "base" else found.nsr,
-                to_real=None if who == "real" or "real" not in tables else _to_real(ious, tables["real"], keys),
+                to_real=against,
                 targets=len(keys),
                 clicks=sum(map(len, ious)),
                 without=without,
             )
         )
     return rows
-
-
-def _to_real(
-    ious: Sequence[NDArray[np.float64]], real: dict[TargetKey, NDArray[np.float64]], keys: Sequence[TargetKey]
-) -> PairedDifference:
-    means = [of_instance.mean() for of_instance in ious]
-    return paired_difference(means, [real[key].mean() for key in keys], image_clusters(keys))
 
 
 def _hardness(data: str, runs: Sequence[Run], places: Sequence[int]) -> Hardness:

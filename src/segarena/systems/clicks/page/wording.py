@@ -36,11 +36,12 @@ FIRST_NOTES = (
 
 def group_cells(row: GroupRow) -> list[Value]:
     """Return base, sample with its deviation, sample, deviation, the three changes, and NSR."""
-    kind, deviation = row.statistic.kind, _level(row, row.sample_std.mean)
-    base, sample = _level_cell(row, row.base), _level_cell(row, row.sample)
+    over = row.groups
+    deviation = _level(row, over.sample_std.mean)
+    base, sample = _level_cell(row, over.base), _level_cell(row, over.sample)
     both = replace(sample, printed=f"{sample.printed} ± {deviation}") if row.targets else sample
-    changes = [_change_cell(interval, kind) for interval in (row.asb, row.agr, row.ahh)]
-    return [base, both, sample, _value(row.sample_std, deviation), *changes, _plain_cell(row.nsr)]
+    changes = [_change_cell(interval, row.statistic.kind) for interval in (over.asb, over.agr, over.ahh)]
+    return [base, both, sample, _value(over.sample_std, deviation), *changes, _plain_cell(row.nsr)]
 
 
 def first_cells(row: FirstRow) -> list[Value]:
@@ -118,8 +119,7 @@ def _level(row: GroupRow, value: float) -> str:
 
 
 def _level_cell(row: GroupRow, found: Interval) -> Value:
-    no_bounds = math.isnan(found.low)
-    bounds = "" if no_bounds else f"[{_level(row, found.low)}, {_level(row, found.high)}]"
+    bounds = "" if math.isnan(found.low) else f"[{_level(row, found.low)}, {_level(row, found.high)}]"
     return _value(found, _level(row, found.mean), bounds)
 
 

@@ -30,12 +30,9 @@ class ClickMap(Protocol):
         ...
 
 
-class UniformMap:
-    """Every error pixel is as likely as the others."""
-
-    def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
-        """Return the error itself."""
-        return error
+def uniform_map(sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
+    """Return the error itself: each of its pixels is as likely as the others."""
+    return error
 
 
 class DepthMap:

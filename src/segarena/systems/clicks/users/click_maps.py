@@ -1,4 +1,4 @@
-"""Users who click where a map says that people click: uniform, by depth, or any other map of the error.
+"""Users who click where a map says that people click: uniform, by depth, or by a click model.
 
 Source: the sampled clicks and the clicking groups of RClicks.
 """
@@ -14,8 +14,9 @@ from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena.registry import user
 from segarena.roles import Turn
+from segarena.systems.clicks.models.by_name import shared_map
 from segarena.systems.clicks.sampling.draws import Weights
-from segarena.systems.clicks.sampling.maps import Border, ClickMap, DepthMap, UniformMap
+from segarena.systems.clicks.sampling.maps import Border, ClickMap, DepthMap, uniform_map
 from segarena.systems.clicks.sampling.shared_maps import ErrorWeights, SharedMap
 from segarena.users.centre import CentreClicker, WhenSolved
 
@@ -95,7 +96,7 @@ def uniform_clicker(
     *, low: float = 0.0, high: float = 1.0, groups: Groups = "exact", when_solved: WhenSolved = "stop"
 ) -> MapClicker:
     """Clicks anywhere in the error, every pixel being equally likely; options are those of `MapClicker`."""
-    return MapClicker(UniformMap(), low=low, high=high, groups=groups, when_solved=when_solved)
+    return MapClicker(uniform_map, low=low, high=high, groups=groups, when_solved=when_solved)
 
 
 @user("depth")
@@ -118,3 +119,26 @@ def depth_clicker(
         when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in the first pixel.
     """
     return MapClicker(DepthMap(border=border), low=low, high=high, groups=groups, when_solved=when_solved)
+
+
+@user("group")
+def group_clicker(
+    *,
+    click_model: str = "depth",
+    low: float = 0.0,
+    high: float = 1.0,
+    groups: Groups = "exact",
+    when_solved: WhenSolved = "stop",
+) -> MapClicker:
+    """Clicks where a click model expects people to click, within bounds of likelihood.
+
+    All groups of one click model share it, and its map of the first round.
+
+    Args:
+        click_model: as written, `depth` or `network(path='weights.pt')`; see `segarena list click-models`.
+        low: lower bound of the share of all clicks, 0 to 1.
+        high: upper bound, above `low`, at most 1.
+        groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides of a bound.
+        when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in the first pixel.
+    """
+    return MapClicker(shared_map(click_model), low=low, high=high, groups=groups, when_solved=when_solved)

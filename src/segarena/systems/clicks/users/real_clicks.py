@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena.registry import user
 from segarena.roles import Turn
-from segarena.samples import Sample, Shape, Target
+from segarena.samples import Sample, Target
 from segarena.systems.clicks.models.by_name import shared_map
 from segarena.systems.clicks.users.click_maps import MapClicker
 
@@ -40,11 +40,7 @@ class FirstClicks:
     An instance belongs to the sample whose id is its `image_stem`, and to the target whose id is its `object_stem`;
     without an `object_stem`, to the only target of a sample that has one.
 
-    Args:
-        path: of the table, see `segarena.systems.clicks.crowd.table`.
-        dataset: only rows of this dataset; None takes all.
-        other_size: what happens when the image is not of the size in the table: "scale" moves the clicks with it,
-            as long as the proportions are the same; "published" leaves the coordinates as they are, and clips them.
+    Args are those of `RealFirst`.
 
     Raises:
         InvalidInput: the table cannot be read, or has no first clicks (of that dataset).
@@ -70,8 +66,7 @@ class FirstClicks:
         found = self._find(turn.sample, turn.target)
         if found is None:
             raise InvalidInput(f"sample {turn.sample.id}, target {turn.target.id}: nobody clicked on it")
-        row, column = (int(p) for p in found.positions[turn.repeat])
-        return Click(self._placed((row, column), found.shape, turn.sample))
+        return Click(self._placed(found.positions[turn.repeat].tolist(), found.shape, turn.sample))
 
     def _find(self, sample: Sample, target: Target) -> _Clicks | None:
         found = list(self._clicks.get((sample.id, target.id), ()))
@@ -82,10 +77,11 @@ class FirstClicks:
             raise InvalidInput(f"{self._path}: sample {sample.id} is in {names}; say which is meant with dataset=...")
         return found[0] if found else None
 
-    def _placed(self, position: tuple[int, int], shape: tuple[int, int], sample: Sample) -> tuple[int, ...]:
+    def _placed(self, position: Sequence[int], shape: tuple[int, int], sample: Sample) -> tuple[int, ...]:
         size = sample.shape
         if self._is_scaling and size != shape:
-            if not _has_proportions(size, shape):
+            # The same proportions: sides that were rounded to whole pixels differ by less than one.
+            if len(size) != 2 or abs(size[0] * shape[1] - size[1] * shape[0]) > max(shape):
                 raise InvalidInput(
                     f"sample {sample.id}: its clicks were made on an image of {shape}, this one is {size}; "
                     "is it another image? other_size='published' takes the coordinates as they are"
@@ -111,10 +107,7 @@ class RealFirst:
 
     def __init__(self, *, clicks: str, dataset: str | None = None, other_size: OtherSize = "scale") -> None:
         self._first = FirstClicks(clicks, dataset=dataset, other_size=other_size)
-
-    def repeats(self, sample: Sample, target: Target) -> int:
-        """Return how many people clicked first on this target."""
-        return self._first.count(sample, target)
+        self.repeats = self._first.count
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
         """Return the person's click, and None after it."""
@@ -134,13 +127,9 @@ class SampledFirst:
     prompt_kinds = frozenset({"click"})
 
     def __init__(self, *, clicks: str, click_model: str = "depth", dataset: str | None = None) -> None:
-        self._first = FirstClicks(clicks, dataset=dataset)
+        self.repeats = FirstClicks(clicks, dataset=dataset).count
         # Not offered as `shared`: there is nothing to prepare for after the first round.
         self._clicker = MapClicker(shared_map(click_model))
-
-    def repeats(self, sample: Sample, target: Target) -> int:
-        """Return how many people clicked first on this target."""
-        return self._first.count(sample, target)
 
     def next(self, turn: Turn) -> Sequence[Click] | None:
         """Return a click drawn from the whole map, and None after it."""
@@ -152,7 +141,7 @@ def _read(path: str, dataset: str | None, changed_ns: int) -> dict[tuple[str, st
     """Read a table once in this process, and again when it has changed."""
     import polars as pl
 
-    from segarena.systems.clicks.crowd.instances import group_clicks, place_clicks
+    from segarena.systems.clicks.crowd.instances import group_clicks, place_clicks, positions_of
     from segarena.systems.clicks.crowd.table import read_clicks
 
     del changed_ns
@@ -164,15 +153,6 @@ def _read(path: str, dataset: str | None, changed_ns: int) -> dict[tuple[str, st
         raise InvalidInput(f"{path}: expected first clicks on {dataset or 'something'!r}, found those of {there}")
     found: dict[tuple[str, str], list[_Clicks]] = {}
     for row in group_clicks(place_clicks(table, max_side_px={})).iter_rows(named=True):
-        found.setdefault((row["image_stem"], row["object_stem"]), []).append(_clicks_of(row))
+        clicks = _Clicks(row["dataset"], positions_of(row), (row["height"], row["width"]))
+        found.setdefault((row["image_stem"], row["object_stem"]), []).append(clicks)
     return found
-
-
-def _clicks_of(row: dict[str, Any]) -> _Clicks:
-    positions = np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
-    return _Clicks(row["dataset"], positions, (row["height"], row["width"]))
-
-
-def _has_proportions(size: Shape, shape: tuple[int, int]) -> bool:
-    """Tell whether two images differ in scale alone, sides rounded to whole pixels."""
-    return len(size) == 2 and abs(size[0] * shape[1] - size[1] * shape[0]) <= max(shape)

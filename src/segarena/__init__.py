@@ -26,35 +26,18 @@ if TYPE_CHECKING:
 
 
 _HOMES = {
-    "Benchmark": "roles",
-    "Box": "prompts",
-    "Click": "prompts",
-    "Dataset": "roles",
-    "Dialogue": "dialogue",
-    "Forecast": "engine.forecast",
-    "ImageSample": "samples",
-    "Lasso": "prompts",
-    "Lift": "dialogue",
-    "Limits": "prompts",
-    "MaskPrompt": "prompts",
-    "Metric": "roles",
-    "Prediction": "dialogue",
-    "RunFolder": "engine.store",
-    "Scribble": "prompts",
-    "SegarenaError": "errors",
-    "Segmenter": "roles",
-    "Statistic": "roles",
-    "Support": "samples",
-    "Target": "samples",
-    "Turn": "roles",
-    "User": "roles",
-    "VideoSample": "samples",
-    "VolumeSample": "samples",
-    "evaluate": "engine.evaluate",
-    "forecast": "engine.forecast",
-    "sessions": "engine.participant",
-    "write_report": "reports",
+    "dialogue": ("Dialogue", "Lift", "Prediction"),
+    "engine.evaluate": ("evaluate",),
+    "engine.forecast": ("Forecast", "forecast"),
+    "engine.participant": ("sessions",),
+    "engine.store": ("RunFolder",),
+    "errors": ("SegarenaError",),
+    "prompts": ("Box", "Click", "Lasso", "Limits", "MaskPrompt", "Scribble"),
+    "reports": ("write_report",),
+    "roles": ("Benchmark", "Dataset", "Metric", "Segmenter", "Statistic", "Turn", "User"),
+    "samples": ("ImageSample", "Support", "Target", "VideoSample", "VolumeSample"),
 }
+"""The public names by the module that has them."""
 
 __all__ = [
     "Benchmark",
@@ -90,6 +73,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `import segarena` costs next to nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'segarena' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"segarena.{_HOMES[name]}"), name)
+    for home, public in _HOMES.items():
+        if name in public:
+            return getattr(importlib.import_module(f"segarena.{home}"), name)
+    raise AttributeError(f"module 'segarena' has no attribute {name!r}")

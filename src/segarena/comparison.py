@@ -22,7 +22,11 @@ T = TypeVar("T")
 
 
 class Memory:
-    """Values computed the first time they are asked for; arrays among them are read-only, as others read them too."""
+    """Keeps values computed the first time they are asked for; arrays among them are read-only.
+
+    All dialogues about a target start from one comparison, the empty prediction's: what a user computes there serves
+    the first round of all.
+    """
 
     def __init__(self) -> None:
         self._values: dict[Hashable, Any] = {}
@@ -36,7 +40,7 @@ class Memory:
         return self._values[key]
 
 
-class Reference:
+class Reference(Memory):
     """What can be known of a one-object target before any prediction: its window, its area, and a memory.
 
     `mask` has no ignored pixels. `given` is the target as drawn: what asks for its outline reads this one, so that
@@ -52,11 +56,11 @@ class Reference:
     """
 
     def __init__(self, mask: Any, ignore: Any = None, spacing_mm: tuple[float, ...] | None = None) -> None:
+        super().__init__()
         self.spacing_mm = spacing_mm
         self.ignore: Mask | None = None if ignore is None else as_mask(ignore, np.shape(mask), name="ignore")
         self.given: Mask = read_only(as_mask(mask, name="target"))
         self.mask: Mask = _judged(self.given, self.ignore)
-        self._memory = Memory()
 
     @classmethod
     def of(cls, target: Target, spacing_mm: tuple[float, ...] | None = None) -> Reference:
@@ -78,12 +82,8 @@ class Reference:
         """Target pixels, ignored ones apart."""
         return int(np.count_nonzero(self.mask[self.window]))
 
-    def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value kept under `key` for this target, computing it the first time it is asked for."""
-        return self._memory.remember(key, compute)
 
-
-class Comparison:
+class Comparison(Memory):
     """One prediction against one reference; everything is computed when first asked for.
 
     Ignored pixels count nowhere: they are False in `prediction` and `target`. `given` is the prediction with them.
@@ -99,9 +99,9 @@ class Comparison:
     def __init__(self, prediction: Mask, reference: Reference) -> None:
         if prediction.shape != reference.shape:
             raise InvalidMask(f"prediction has shape {prediction.shape}, the target {reference.shape}")
+        super().__init__()
         self.reference = reference
         self.given = read_only(prediction)
-        self._memory = Memory()
 
     @classmethod
     def of(
@@ -189,14 +189,6 @@ class Comparison:
     def surplus(self) -> Mask:
         """False positives, on `window` only."""
         return read_only(np.greater(self.prediction[self.window], self.target[self.window]))
-
-    def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value kept under `key` for this prediction, computing it the first time it is asked for.
-
-        All dialogues about a target start from one comparison, the empty prediction's: what a user computes there
-        serves the first round of all.
-        """
-        return self._memory.remember(key, compute)
 
 
 def _judged(mask: Mask, ignore: Mask | None) -> Mask:

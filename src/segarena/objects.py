@@ -6,8 +6,8 @@ each object is available as a `Comparison` of its own, and what a metric compute
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from segarena.comparison import Comparison, Memory, Reference
 from segarena.errors import InvalidMask
 from segarena.samples import Labels, Mask, Sample, Target, VolumeSample, as_mask
 
-T = TypeVar("T")
 
-
-class ObjectsReference:
+class ObjectsReference(Memory):
     """What can be known of a target of several objects before any prediction.
 
     Args:
@@ -34,10 +32,10 @@ class ObjectsReference:
     def __init__(self, labels: Labels, objects: int, ignore: Mask | None = None) -> None:
         if labels.dtype != np.uint8:
             raise InvalidMask(f"expected uint8 labels for several objects, got {labels.dtype}")
+        super().__init__()
         self.labels = read_only(labels)
         self.objects = objects
         self.ignore: Mask | None = None if ignore is None else as_mask(ignore, labels.shape, name="ignore")
-        self._memory = Memory()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -48,12 +46,8 @@ class ObjectsReference:
         """Return the reference of object `number` (from 1), made when first asked for and kept."""
         return self.remember(("one", number), lambda: Reference(self.labels == number, self.ignore))
 
-    def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value kept under `key` for this target, computing it the first time it is asked for."""
-        return self._memory.remember(key, compute)
 
-
-class ObjectsComparison:
+class ObjectsComparison(Memory):
     """Predicted labels against a target of several objects.
 
     Args:
@@ -68,9 +62,9 @@ class ObjectsComparison:
     def __init__(self, prediction: Labels | Mask, reference: ObjectsReference) -> None:
         if prediction.shape != reference.shape:
             raise InvalidMask(f"prediction has shape {prediction.shape}, the target {reference.shape}")
+        super().__init__()
         self.prediction: Labels = read_only(prediction.astype(np.uint8, copy=False))
         self.reference = reference
-        self._memory = Memory()
 
     @property
     def target(self) -> Labels:
@@ -89,10 +83,6 @@ class ObjectsComparison:
     def each(self) -> Iterator[Comparison]:
         """Yield the comparison of each object, in order; none is kept."""
         return (self.one(number) for number in range(1, self.objects + 1))
-
-    def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value kept under `key` for this prediction, computing it the first time it is asked for."""
-        return self._memory.remember(key, compute)
 
 
 Judged: TypeAlias = Comparison | ObjectsComparison

@@ -34,11 +34,7 @@ class Click:
     object_id: int = 1
 
     kind: ClassVar[str] = "click"
-
-    @property
-    def effort(self) -> float:
-        """1 interaction."""
-        return 1.0
+    effort: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +64,7 @@ class Limits:
     object_id: int = 1
 
     kind: ClassVar[str] = "limits"
-
-    @property
-    def effort(self) -> float:
-        """2 interactions: one slice is pointed out at each end."""
-        return 2.0
+    effort: ClassVar[float] = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +76,7 @@ class Scribble:
     object_id: int = 1
 
     kind: ClassVar[str] = "scribble"
-
-    @property
-    def effort(self) -> float:
-        """3 interactions, whatever its length."""
-        return 3.0
+    effort: ClassVar[float] = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +88,7 @@ class Lasso:
     object_id: int = 1
 
     kind: ClassVar[str] = "lasso"
-
-    @property
-    def effort(self) -> float:
-        """3 interactions, as a scribble."""
-        return 3.0
+    effort: ClassVar[float] = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,11 +99,7 @@ class MaskPrompt:
     object_id: int = 1
 
     kind: ClassVar[str] = "mask"
-
-    @property
-    def effort(self) -> float:
-        """1 interaction: one mask was given."""
-        return 1.0
+    effort: ClassVar[float] = 1.0
 
 
 Drawn: TypeAlias = Click | Box | Limits | Scribble | Lasso

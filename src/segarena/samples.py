@@ -87,11 +87,7 @@ class Support:
     encoded: Any = field(default=None, repr=False)
 
     kind: ClassVar[str] = "support"
-
-    @property
-    def effort(self) -> float:
-        """1 interaction: one example was shown."""
-        return 1.0
+    effort: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -72,11 +72,6 @@ class Plan:
     check_plugins: bool = False
     fingerprint: FingerprintBy = "content"
 
-    @property
-    def holds_objects(self) -> bool:
-        """Whether it holds more than specifications."""
-        return not (isinstance(self.segmenter, PluginSpec) and isinstance(self.dataset, PluginSpec))
-
     def cast(self) -> Cast:
         """Build the plug-ins.
 

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.borders import ReadOnlyFrames
-from segarena.comparison import Comparison, Memory, Reference
+from segarena.comparison import Memory
 from segarena.errors import SharedChanged
-from segarena.objects import ObjectsComparison, ObjectsReference
 
-_OPEN = (Comparison, Reference, Memory, ObjectsComparison, ObjectsReference, ReadOnlyFrames)
+_OPEN = (Memory, ReadOnlyFrames)
 
 
 def unchanged(who: str, *shared: Any, is_on: bool) -> Any:

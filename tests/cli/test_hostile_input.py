@@ -7,6 +7,7 @@ import random
 import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,16 +24,15 @@ def test_damaged_files_are_told_in_one_line():
     assert done.stdout.startswith("25 cases of ")
 
 
-@pytest.fixture
-def full_disk():
+@contextmanager
+def full_disk(most_bytes):
     """Let no file grow beyond a size: the operating system refuses the rest, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def limit(size):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-
-    yield limit
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, before[1]))
+    try:
+        yield
+    finally:  # before pytest writes its own report, which may go to a file too
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def full_disk():
         (60, "run clicks -s nothing -d sample-squares(count=2) --rounds 2 -o out"),
     ],
 )
-def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(segarena, full_disk, most_bytes, command, tmp_path):
+def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(segarena, most_bytes, command, tmp_path):
     for prepare in (
         "amodal demo --images 1 --out am",
         "clicks crowd -d sample-squares(count=2) --clicks 9 -o raw.csv",
     ):
         assert segarena(*prepare.split()).exit_code == 0
-    full_disk(most_bytes)
-    answer = segarena(*command.split())
+    with full_disk(most_bytes):
+        answer = segarena(*command.split())
     assert answer.exit_code == 2, answer.output
     told = [line for line in answer.stderr.splitlines() if line.startswith("error: ")]
     assert len(told) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Any
@@ -117,11 +118,16 @@ def _from_hub(name: str) -> list[Path]:
     return files_below(Path(config).parent) if isinstance(config, str) else []
 
 
+@cache  # reads the list of files of every installed package: a fifth of a second, more than a small run takes
+def _distributions() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
 def _package(used: PluginUsed) -> dict[str, str]:
     """Return the version of the package that a plug-in is from, unless it is ours."""
     try:
         top = find(used.kind, used.name).__module__.partition(".")[0] if used.kind else "segarena"
-        names = [] if top == "segarena" else packages_distributions().get(top, [])
+        names = [] if top == "segarena" else _distributions().get(top, [])
         return {name: version(name) for name in names}
     except (PluginError, PackageNotFoundError):
         return {}

@@ -1,5 +1,6 @@
 """A run that rotted is never read with other values: each damaged file is named, and can be made again."""
 
+import json
 import random
 import re
 
@@ -99,3 +100,68 @@ def test_the_command_names_what_is_wrong(small_run, segarena, refused, tmp_path)
     assert answer.exit_code == 1
     assert f"{file} is damaged: it is missing" in answer.stdout.replace("\n", "")
     assert "run folder" in refused("check", tmp_path)
+
+
+def test_an_edited_run_json_is_told_by_every_reader_and_written_anew_on_request(small_run, segarena):
+    path = small_run("sample-disc").path
+    file = path / "run.json"
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(b'"failures": 0', b'"failures": 7'))
+    (told,) = errors(path)
+    assert f"{file} is not as it was written" in told
+    report = segarena("report", path)
+    assert report.exit_code == 0
+    assert report.stderr.replace("\n", "").count("is not as it was written") == 1
+    assert "is not as it was written" in (path / "report/report.html").read_text()
+    assert "is not as it was written" in small_run("sample-disc").notes[0]
+    small_run("sample-disc", retry_damaged=True)
+    assert errors(path) == []
+    assert small_run("sample-disc").notes == ()
+    assert RunFolder.open(path).config.counts.failures == 0
+
+
+def test_no_flipped_bit_of_run_json_goes_unseen(small_run):
+    path = small_run("sample-disc").path
+    file = path / "run.json"
+    whole, config = file.read_bytes(), RunFolder.open(path).config
+    draw = random.Random(1)
+    for _ in range(150):
+        file.write_bytes(flipped(whole, draw.randrange(8 * len(whole))))
+        try:
+            folder = RunFolder.open(path)
+        except StoreError:
+            continue
+        assert folder.damage or folder.config == config
+        assert folder.damage or file.read_bytes().strip() == whole.strip()
+
+
+def test_a_run_json_of_before_checksums_is_told_and_opens(small_run, segarena):
+    path = small_run("sample-disc").path
+    file = path / "run.json"
+    config = json.loads(file.read_text())
+    del config["sha256"]
+    file.write_text(json.dumps(config))
+    assert "is not as it was written" in errors(path)[0]  # of today's format, it should have one
+    file.write_text(json.dumps({**config, "format": 2}))
+    assert errors(path) == []
+    assert segarena("report", path).stderr.count("without a checksum") == 1
+    assert "is not as" not in (path / "report/report.html").read_text()
+
+
+def test_a_damaged_ledger_does_not_bring_back_what_was_done_again(small_run):
+    folder = small_run("sample-disc")
+    before = folder.records()
+    ledger = folder.path / "pieces.jsonl"
+    whole = ledger.read_bytes()
+    with folder.lock():
+        folder.discard([1])
+    assert folder.pending() == [1]
+    discarded = ledger.read_bytes()
+    ledger.write_bytes(whole + discarded[len(whole) :].replace(b'"without":[1]', b'"without":[2]'))
+    for read in (lambda: RunFolder.open(folder.path).pending(), lambda: small_run("sample-disc")):
+        with pytest.raises(
+            StoreError, match=r"pieces\.jsonl: a line is damaged, and may have said more of 000000-000003"
+        ):
+            read()
+    assert small_run("sample-disc", retry_damaged=True).records().equals(before)
+    assert errors(folder.path) == []

@@ -156,9 +156,10 @@ def test_old_folders_without_fingerprints_go_on_and_say_so_once(small_run):
     run = small_run("sample-disc")
     file = run.path / "run.json"
     config = json.loads(file.read_text())
-    del config["identity"]
-    file.write_text(json.dumps(config))
-    (note,) = small_run("sample-disc").notes
+    del config["identity"], config["sha256"]
+    file.write_text(json.dumps({**config, "format": 2}))
+    unsealed, note = small_run("sample-disc").notes
+    assert "an earlier version wrote its run.json, without a checksum" in unsealed
     assert "began without fingerprints" in note
     assert small_run("sample-disc").notes == ()
     assert RunFolder.open(run.path).config.identity.is_from_start is False

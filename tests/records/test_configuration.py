@@ -127,7 +127,7 @@ def test_damaged_bytes_are_one_line_or_still_a_configuration(tmp_path_factory, d
     file = tmp_path_factory.getbasetemp() / "damaged.json"
     file.write_bytes(whole[:place] + data.draw(st.binary(max_size=3)) + rest)
     try:
-        assert isinstance(read_configuration(file), RunConfiguration)
+        assert isinstance(read_configuration(file).config, RunConfiguration)
     except StoreError as error:
         assert str(file) in str(error)  # noqa: PT017 - both outcomes are right
         assert "\n" not in str(error)  # noqa: PT017

@@ -41,6 +41,6 @@ def report(
         files = write_report(runs, out or runs[0] / "report", thresholds=threshold or (), trust=trust)
         Console().print(terminal_of(files.page))
         tables = ", ".join(map(str, (files.csv, files.latex, *files.further)))
-        for line in files.not_shown:
+        for line in (*files.notes, *files.not_shown):
             typer.secho(line, fg="yellow", err=True)
         typer.echo(f"page:   {files.html}\ntables: {tables}")

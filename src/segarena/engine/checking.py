@@ -15,13 +15,16 @@ def check_run(path: str | Path) -> list[Finding]:
 
     Raises:
         RunMissing: there is no run.
-        StoreError: run.json or the ledger cannot be read.
+        StoreError: run.json cannot be read, or the ledger not be relied on.
     """
     folder = RunFolder.open(path)
     damaged, unsealed = folder.damaged()
     found = [Finding(is_error=True, message=f"{file} is damaged: {why}; {AGAIN}") for file, why in damaged.items()]
     if unsealed:
         found.append(_note(f"{unsealed} files of an earlier version have no checksum and are taken as they are"))
+    if folder.damage:
+        found.insert(0, Finding(is_error=True, message=f"{folder.damage}; --retry-damaged writes it anew"))
+    found += [_note(note) for note in folder.notes if note != folder.damage]
     if folder.config.identity is None:
         found.append(_note("an earlier version began this run: weights, sources and data have no fingerprints"))
     pending = folder.pending()

@@ -94,9 +94,7 @@ def run_plan(
     folder = open_folder(plan, cast.dataset, out, home=home, sees_truth=sees_truth)
     if not executor.is_here:
         os.chdir(home)
-    with stoppable(), folder.lock():
-        if retry_damaged:
-            folder.discard_damaged()
+    with stoppable(), folder.lock(retry_damaged=retry_damaged):
         if retry_failed:
             folder.discard(folder.failed())
         pending = folder.pending()

@@ -44,13 +44,16 @@ class RunFolder:
     Attributes:
         path: the folder.
         config: what run.json says.
-        notes: when it is continued: what is different now and may matter, a line each.
+        damage: a line when run.json is not as it was written, else nothing.
+        notes: what must be known of it, a line each; when it is continued, what is different now.
     """
 
-    def __init__(self, path: Path, config: RunConfiguration) -> None:
+    def __init__(self, path: Path, config: RunConfiguration, *, damage: str = "", is_sealed: bool = True) -> None:
         self.path = path.absolute()  # a plug-in may change the working directory
         self.config = config
-        self.notes: tuple[str, ...] = ()
+        self.damage = damage
+        earlier = "" if is_sealed else f"{path}: an earlier version wrote its run.json, without a checksum"
+        self.notes: tuple[str, ...] = tuple(filter(None, (damage, earlier)))
         self._pieces = Pieces(self.path, config.dataset.samples)
 
     @classmethod
@@ -64,7 +67,8 @@ class RunFolder:
         file = Path(path) / "run.json"
         if not file.is_file():
             raise RunMissing(f"{path}: expected a run folder with a run.json in it; make one with 'segarena run'")
-        return cls(Path(path), read_configuration(file))
+        config, damage, is_sealed = read_configuration(file)
+        return cls(Path(path), config, damage=damage, is_sealed=is_sealed)
 
     @classmethod
     def create(cls, path: str | Path, config: RunConfiguration) -> RunFolder:
@@ -102,7 +106,7 @@ class RunFolder:
         if before is None and now is not None:
             told.append("this run began without fingerprints of weights, sources and data; from now on it has them")
             self.write_config(replace(self.config, identity=replace(now, is_from_start=False)))
-        self.notes = tuple(filter(None, told))
+        self.notes = (*self.notes, *filter(None, told))
 
     @property
     def samples(self) -> tuple[str, ...]:
@@ -119,18 +123,27 @@ class RunFolder:
         return [index for index, is_done in enumerate(self._pieces.done()) if not is_done]
 
     @contextmanager
-    def lock(self) -> Generator[None]:
+    def lock(self, *, retry_damaged: bool = False) -> Generator[None]:
         """Hold the run for this process; the lock dies with it.
+
+        Args:
+            retry_damaged: remove damaged files, and samples whose values contradict one another or of which a damaged
+                ledger may say what is no longer so.
 
         Raises:
             RunConflict: another process works on this run.
+            StoreError: the ledger is damaged, and `retry_damaged` was not said.
         """
         with Ledger(self.path / LEDGER, {"pieces": 1}, sync_s=0.0) as ledger:
             for written in (self.path, *(self.path / table for table in TABLES)):
                 clear_leftovers(written)
             self._pieces.ledger = ledger
             try:
+                if retry_damaged:
+                    self._pieces.forget_doubtful()
                 self._pieces.heal()
+                if retry_damaged:
+                    self._discard_damaged()
                 yield
             finally:
                 self._pieces.ledger = None
@@ -162,8 +175,9 @@ class RunFolder:
         """Return the damaged or missing files, with what is wrong, and how many files have no checksum to look at."""
         return self._pieces.damaged()
 
-    def discard_damaged(self) -> None:
-        """Remove damaged files and samples whose values contradict one another; only for who holds the run."""
+    def _discard_damaged(self) -> None:
+        if self.damage:  # what it came to is told anew
+            self.write_config(replace(self.config, counts=None))
         self._pieces.remove(self.damaged()[0])
         place = {sample: index for index, sample in enumerate(self.samples)}
         self.discard([place[sample] for sample in contradictions(self.read("records"), self.config.rounds)])

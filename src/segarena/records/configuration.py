@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from segarena.errors import StoreError
-from segarena.records.earlier import FORMAT, upgraded
+from segarena.files.hashes import sha256
+from segarena.records.earlier import FORMAT, SEALED_FORMATS, upgraded
 from segarena.records.identity import Identity
 from segarena.rules import Statistic, TimeBudget
 from segarena.specs import PluginSpec
@@ -125,21 +127,39 @@ class RunConfiguration:
     counts: Counts | None = None
 
 
+_SEAL = re.compile(rb',\s*"sha256": "([0-9a-f]{64})"\s*\}\s*\Z')
+
 CIRCUMSTANCES = ("format", "created", "finished", "environment", "command", "counts", "time_limit_s", "identity")
 """What may differ when a run is continued; of the identity see `segarena.records.identity.changes`."""
 
 
-def read_configuration(file: Path) -> RunConfiguration:
-    """Return what `file` says, in the terms of today whatever version wrote it.
+class Checked(NamedTuple):
+    """A configuration as read, and what its checksum says against it."""
+
+    config: RunConfiguration
+    damage: str
+    is_sealed: bool
+
+
+def read_configuration(file: Path) -> Checked:
+    """Return what `file` says, in the terms of today whatever version wrote it, and whether it is as it was written.
 
     Raises:
         StoreError: it cannot be read, is no JSON, is of a later format, or a field is missing or of another type.
     """
     try:
-        return configuration_from(json.loads(file.read_text(encoding="utf-8")))
+        data = file.read_bytes()
+        plain = json.loads(data)
+        seal = _SEAL.search(data)
+        is_sealed = seal is not None or (isinstance(plain, dict) and plain.get("format", 1) in SEALED_FORMATS)
+        is_whole = seal is not None and sha256(data[: seal.start()]) == seal[1].decode()
+        damage = (
+            f"{file} is not as it was written: its SHA-256 is not the one in it" if is_sealed and not is_whole else ""
+        )
+        return Checked(configuration_from(plain), damage, is_sealed)
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from error
-    except ValueError as error:  # of UTF-8, of JSON, or ours about a field
+    except (ValueError, RecursionError) as error:  # of UTF-8, of JSON, of lists in lists, or ours about a field
         raise StoreError(f"{file} is damaged or not a run of segarena: {error}") from error
 
 
@@ -164,5 +184,6 @@ def plain_configuration(config: RunConfiguration) -> dict[str, Any]:
 
 
 def configuration_text(config: RunConfiguration) -> str:
-    """Return what run.json holds."""
-    return json.dumps(plain_configuration(config), indent=2, ensure_ascii=False)
+    """Return what run.json holds: the configuration, and behind it the SHA-256 of the bytes before."""
+    text = json.dumps(plain_configuration(config), indent=2, ensure_ascii=False).removesuffix("\n}")
+    return f'{text},\n  "sha256": "{sha256(text)}"\n}}'

@@ -1,7 +1,7 @@
 """Run folders of earlier versions, in the terms of today.
 
-Format 1 is any folder without a format number. Whoever changes what run.json says adds a step here, so that no other
-module knows that it was ever different.
+Format 1 is any folder without a format number; format 3 is format 2 with a checksum of run.json in it. Whoever changes
+what run.json says adds a step here, so that no other module knows that it was ever different.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from typing import Any
 
 from segarena.options import in_todays_words
 
-FORMAT = 2
+FORMAT = 3
 """What this version writes."""
+
+SEALED_FORMATS = (3,)
+"""Those whose run.json holds its own checksum."""
 
 
 def upgraded(plain: dict[str, Any]) -> dict[str, Any]:
@@ -23,11 +26,11 @@ def upgraded(plain: dict[str, Any]) -> dict[str, Any]:
         ValueError: a later version wrote it.
     """
     found = plain.get("format", 1)
-    if not isinstance(found, int) or found == FORMAT:
+    if not isinstance(found, int):
         return plain
     if found > FORMAT:
         raise ValueError(f"it is of format {found}, and this version reads up to {FORMAT}; update segarena")
-    return _from_first(plain)
+    return _from_first(plain) if found < 2 else plain
 
 
 def _from_first(plain: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -27,7 +27,7 @@ from segarena.errors import StoreError
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
 from segarena.records.tables import ONLY_WITH_ROWS, TABLES, check_seal, joined, parquet_of, sealed
-from segarena.work.ledger import Ledger, read_ledger
+from segarena.work.ledger import Ledger, Noted, read_ledger
 
 LEDGER = "pieces.jsonl"
 BLOCK = 256
@@ -77,6 +77,7 @@ class Pieces:
     ledger: Ledger | None = None
     _verified: set[Path] = field(default_factory=set[Path])
     _known: dict[str, Piece] | None = None
+    _settled: frozenset[str] = frozenset()
 
     def write(self, index: int, frames: Mapping[str, pl.DataFrame]) -> None:
         """Write the tables of the sample at `index`; it is done then.
@@ -284,10 +285,27 @@ class Pieces:
         """Return the pieces that count, by name, in the order of their samples."""
         if self.ledger is None:
             file = self.folder / LEDGER
-            return self._parsed(read_ledger(file)[1] if file.is_file() and file.stat().st_size else {})
+            noted = read_ledger(file) if file.is_file() and file.stat().st_size else Noted(None, {})
+            return self._sound(self._parsed(noted.done), noted.doubtful)
         if self._known is None:
-            self._known = self._parsed(self.ledger.done)
+            self._known = self._sound(self._parsed(self.ledger.done), self.ledger.doubtful - self._settled)
         return self._known
+
+    def _sound(self, pieces: dict[str, Piece], doubtful: Set[str]) -> dict[str, Piece]:
+        """Refuse pieces about which a damaged line may have said more: that some of their samples were done again."""
+        if lost := sorted(pieces.keys() & doubtful):
+            raise StoreError(
+                f"{self.folder / LEDGER}: a line is damaged, and may have said more of {', '.join(lost[:3])}; {AGAIN}"
+            )
+        return pieces
+
+    def forget_doubtful(self) -> None:
+        """Let the samples of pieces that a damaged line of the ledger may be about count as not done."""
+        if self.ledger is not None:
+            doubtful = self.ledger.doubtful - self._settled
+            self._settled |= doubtful
+            for name in self._parsed(self.ledger.done).keys() & doubtful:
+                self._note(name, None)
 
     def _parsed(self, noted: Mapping[str, Any]) -> dict[str, Piece]:
         try:

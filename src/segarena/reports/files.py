@@ -8,6 +8,7 @@ from pathlib import Path
 
 from segarena.errors import StoreError
 from segarena.files.whole import write_whole
+from segarena.files.within import within
 from segarena.records.trust import reading, refusal
 from segarena.reports.exports import paired_csv, summary_csv, summary_tex, timings_csv
 from segarena.reports.pages import Page, page_of
@@ -27,6 +28,7 @@ class ReportFiles:
         paired: differences to the first run; None with one run.
         further: the tables that the page of their benchmark has beside.
         not_shown: a line for each dataset whose samples are not shown, because it is not trusted.
+        notes: what must be known of a run folder: that its run.json is not as it was written.
         page: what the files say, for `terminal_of`.
     """
 
@@ -37,6 +39,7 @@ class ReportFiles:
     paired: Path | None
     further: tuple[Path, ...] = ()
     not_shown: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     page: Page = field(repr=False, compare=False)
 
 
@@ -79,7 +82,7 @@ def write_report(
             **further,
         }
     for name, text in texts.items():
-        write_whole(folder / name, text)
+        write_whole(within(folder, name), text)
     return ReportFiles(
         html=folder / "report.html",
         csv=folder / "summary.csv",
@@ -88,5 +91,6 @@ def write_report(
         paired=folder / "paired.csv" if len(read) > 1 else None,
         further=tuple(folder / name for name in further),
         page=own,
+        notes=tuple(dict.fromkeys(note for run in read for note in run.folder.notes)),
         not_shown=tuple(dict.fromkeys(filter(None, (refusal("dataset", r.config.dataset, trust=trust) for r in read)))),
     )

@@ -28,7 +28,7 @@ def title_of(runs: Sequence[Run]) -> str:
 
 def alarms_of(runs: Sequence[Run]) -> list[str]:
     """Return what must be known before any number is read."""
-    told = chain.from_iterable((partial_text(run), empty_text(run)) for run in runs)
+    told = chain.from_iterable((run.folder.damage, partial_text(run), empty_text(run)) for run in runs)
     return [*filter(None, told), *broken_pages()]
 
 

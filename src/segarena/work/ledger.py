@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from segarena.errors import RunConflict, StoreError
 from segarena.files.whole import cannot_write, write_whole
@@ -42,6 +42,7 @@ class Ledger:
 
     Attributes:
         done: unit to what was noted of it; the last note counts.
+        doubtful: units noted before a line that is damaged now, which may have said otherwise.
 
     Raises:
         RunConflict: the file is of other work (the first difference is named), or in use by another process.
@@ -51,6 +52,7 @@ class Ledger:
     def __init__(self, path: Path | None, identity: Mapping[str, Any], *, sync_s: float = 1.0) -> None:
         self.path = path
         self.done: dict[str, Any] = {}
+        self.doubtful: frozenset[str] = frozenset()
         self._sync_s = sync_s
         self._synced = time.monotonic()
         self._file: BinaryIO | None = None
@@ -104,7 +106,7 @@ class Ledger:
     def _load(self, path: Path, file: BinaryIO, identity: Any) -> None:
         data = file.read()
         whole = data.rfind(b"\n") + 1
-        existing, self.done = _parse(path, data[:whole]) if whole else (None, {})
+        existing, self.done, self.doubtful = _parse(path, data[:whole]) if whole else Noted(None, {})
         if self.done:
             refuse_other(path, existing, identity)
         if existing == identity:
@@ -118,7 +120,7 @@ class Ledger:
     def _append(self, entry: Mapping[str, Any]) -> None:
         if self._file is None or self.path is None:
             return
-        line = _line(entry)
+        line = line_of(entry)
         end = self._file.seek(0, os.SEEK_END)
         try:
             # Unbuffered, and a write may take less than it was given when the disk runs full.
@@ -131,8 +133,16 @@ class Ledger:
             self.sync()
 
 
-def read_ledger(path: Path) -> tuple[Any, dict[str, Any]]:
-    """Return the identity of a ledger and what is done, without claiming it; another process may be writing it.
+class Noted(NamedTuple):
+    """What a ledger says; see `Ledger`."""
+
+    identity: Any
+    done: dict[str, Any]
+    doubtful: frozenset[str] = frozenset()
+
+
+def read_ledger(path: Path) -> Noted:
+    """Return what a ledger says, without claiming it; another process may be writing it.
 
     Raises:
         StoreError: it cannot be read, or is no ledger.
@@ -155,14 +165,14 @@ def upgrade_ledger(path: Path, read: Callable[[list[Any]], tuple[Any, dict[str, 
         StoreError: it cannot be written, or the lines are not what was expected.
     """
     lines = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
-    if not lines or _is_sound(lines[0]):
+    if not lines or is_sound(lines[0]):
         return
     try:
         identity, done = read([json.loads(line) for line in lines])
     except (ValueError, LookupError, TypeError) as error:
         raise StoreError(f"{path}: expected a ledger of finished work, got something else; delete it") from error
     entries = [{"ledger": FORMAT, "identity": identity}, *({"unit": unit, "value": done[unit]} for unit in done)]
-    write_whole(path, b"".join(map(_line, entries)))
+    write_whole(path, b"".join(map(line_of, entries)))
 
 
 def refuse_other(place: Path, existing: Any, asked: Any) -> None:
@@ -204,8 +214,9 @@ def _open_alone(path: Path) -> BinaryIO:
     return file
 
 
-def _parse(path: Path, data: bytes) -> tuple[Any, dict[str, Any]]:
-    lines = [line for line in data.split(b"\n") if _is_sound(line)]
+def _parse(path: Path, data: bytes) -> Noted:
+    every = data.splitlines()
+    lines = [line for line in every if is_sound(line)]
     done: dict[str, Any] = {}
     try:
         head = json.loads(lines[0])
@@ -215,17 +226,28 @@ def _parse(path: Path, data: bytes) -> tuple[Any, dict[str, Any]]:
         for start in range(1, len(lines), _LINES_AT_ONCE):
             entries = json.loads(b"[" + b",".join(lines[start : start + _LINES_AT_ONCE]) + b"]")
             done.update((entry["unit"], entry.get("value")) for entry in entries)
-        return head["identity"], done
+        return Noted(head["identity"], done, _doubtful(every) if len(lines) < len(every) else frozenset())
     except (ValueError, LookupError, TypeError) as error:
         raise StoreError(f"{path}: expected a ledger of finished work, got something else; delete it") from error
 
 
-def _line(entry: Mapping[str, Any]) -> bytes:
+def _doubtful(lines: list[bytes]) -> frozenset[str]:
+    """Return the units of which nothing was noted after the last damaged line."""
+    last = max(place for place, line in enumerate(lines) if not is_sound(line))
+    before, after = (
+        {json.loads(line).get("unit") for line in part if is_sound(line)} for part in (lines[:last], lines[last:])
+    )
+    return frozenset(before - after - {None})
+
+
+def line_of(entry: Mapping[str, Any]) -> bytes:
+    """Return an entry as a line of JSON that ends with its own checksum."""
     body = _encode(entry).encode()[:-1]
     return body + _CRC % zlib.crc32(body) + b"\n"
 
 
-def _is_sound(line: bytes) -> bool:
+def is_sound(line: bytes) -> bool:
+    """Tell whether a line of `line_of`, without its end, is as it was written."""
     body, crc = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
     return crc == _CRC % zlib.crc32(body)
 

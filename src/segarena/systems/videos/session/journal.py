@@ -10,18 +10,20 @@ import msgspec
 
 from segarena.errors import StoreError
 from segarena.systems.videos.session.submissions import Submission
+from segarena.work.ledger import is_sound, line_of
 
 
 class SessionJournal:
-    """A file of JSON lines that is only ever added to.
+    """A file of JSON lines, each with its checksum, that is only ever added to.
 
-    A line that was cut off when the process was killed is taken away when the file is opened again.
+    A line that was cut off when the process was killed is taken away when the file is opened again. Earlier versions
+    wrote no checksums; their lines are taken as they are.
 
     Args:
         path: of the file; made when it is not there.
 
     Raises:
-        StoreError: a line that is whole cannot be read, or the file cannot be written.
+        StoreError: a line that is whole is damaged, or the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,8 +32,11 @@ class SessionJournal:
         if path.is_file():
             data = path.read_bytes()
             whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.splitlines()
         try:
-            self._entries = msgspec.convert([json.loads(line) for line in whole.splitlines()], list[Submission])
+            if any(map(is_sound, lines)) and not all(map(is_sound, lines)):
+                raise ValueError("a line is not as it was written")
+            self._entries = msgspec.convert([json.loads(line) for line in lines], list[Submission])
         except (ValueError, RecursionError, msgspec.ValidationError) as error:
             raise StoreError(f"{path} is damaged ({error}); begin a session in another folder") from error
         try:
@@ -54,7 +59,7 @@ class SessionJournal:
         """
         place = self._file.tell()
         try:
-            self._file.write(json.dumps(entry).encode() + b"\n")
+            self._file.write(line_of(entry))
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:

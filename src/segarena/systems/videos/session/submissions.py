@@ -16,6 +16,7 @@ from segarena.arrays.rle import decode_rle
 from segarena.dialogue import Prediction
 from segarena.engine.session import Session
 from segarena.errors import InvalidMask, PredictionInvalid, StoreError
+from segarena.files.hashes import sha256
 from segarena.files.whole import write_whole
 from segarena.systems.videos.session.report_file import claim_report
 
@@ -51,7 +52,7 @@ def session_file(path: Path, report_folder: Path) -> dict[str, str]:
     while not claim_report(report_folder, started := now.strftime(_STARTED)):
         now += datetime.timedelta(seconds=1)
     about = {"session_id": secrets.token_hex(32), "started": started}
-    write_whole(path, json.dumps(about))
+    write_whole(path, json.dumps({**about, "sha256": sha256(*about.values())}))
     return about
 
 
@@ -121,7 +122,10 @@ def as_labels(masks: Any, session: Session) -> Any:
 def _told(path: Path) -> dict[str, str]:
     try:
         told = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), dict[str, str])
-        datetime.datetime.strptime(told["started"], _STARTED)  # it becomes the name of a file
-        return {name: told[name] for name in ("session_id", "started")}
+        about = {name: told.pop(name) for name in ("session_id", "started")}
+        datetime.datetime.strptime(about["started"], _STARTED)  # it becomes the name of a file
     except (OSError, ValueError, LookupError, RecursionError, msgspec.ValidationError) as error:
         raise StoreError(f"{path} is damaged ({error}); begin a session in another folder") from error
+    if told and told != {"sha256": sha256(*about.values())}:  # an earlier version wrote none
+        raise StoreError(f"{path} is not as it was written; begin a session in another folder")
+    return about

@@ -1,5 +1,6 @@
 """A small part of `make stress` in every run of the tests: damaged files for every reader."""
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -13,3 +14,12 @@ def test_damaged_files_are_read_or_refused_by_every_reader():
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "380 cases" in done.stdout
     assert "0 tracebacks, 0 signals" in done.stdout
+
+
+def test_edits_of_run_json_are_told_or_refused():
+    script = Path(__file__).parent / "stress" / "run_json_edits.py"
+    done = subprocess.run([sys.executable, script, "--cases", "6", "--seed", str(random.randrange(10**6))],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "uses went on, 0 tracebacks" in done.stdout

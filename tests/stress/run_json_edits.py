@@ -115,7 +115,7 @@ def damaged(plain: Any, whole: bytes, draw: random.Random) -> bytes:
 
 
 def use(run: Path, out: Path) -> int:
-    """Report on a run, check it, and continue it; what is segarena's is told in one line. Return what was not refused."""
+    """Report on a run, check it, and continue it; return how much of that was not refused in one line."""
     made = 0
 
     def report() -> None:

@@ -1,5 +1,6 @@
 import csv
 import json
+import random
 import re
 from dataclasses import replace
 
@@ -407,6 +408,40 @@ def test_a_line_that_was_cut_off_is_taken_away(open_session, masks_of, clock, tm
         assert len(session.get_report()) == FRAMES
         session.get_scribbles()
     assert journal.read_bytes() == whole[: whole.find(b"\n") + 1]
+
+
+def test_no_flipped_bit_of_a_session_goes_unseen(open_session, masks_of, clock, tmp_path):
+    with open_session() as session:
+        play(session, masks_of, clock, most=2)
+    draw = random.Random(0)
+    for name in ("submissions.jsonl", "session.json"):
+        file = tmp_path / "session" / name
+        whole = file.read_bytes()
+        for _ in range(12):
+            changed = bytearray(whole)
+            changed[draw.randrange(len(whole) - 1)] ^= 1 << draw.randrange(8)
+            file.write_bytes(changed)
+            with pytest.raises(StoreError, match="begin a session in another folder"):
+                open_session().__enter__()
+        file.write_bytes(whole)
+    with open_session() as session:
+        session.next()
+        assert len(session.get_report()) == 2 * FRAMES
+
+
+def test_session_files_of_before_checksums_are_taken_as_they_are(open_session, masks_of, clock, tmp_path):
+    with open_session() as session:
+        play(session, masks_of, clock, most=2)
+    for name in ("submissions.jsonl", "session.json"):
+        file = tmp_path / "session" / name
+        entries = [json.loads(line) for line in file.read_text().splitlines()]
+        for entry in entries:
+            entry.pop("crc", None)
+            entry.pop("sha256", None)
+        file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    with open_session() as session:
+        session.next()
+        assert len(session.get_report()) == 2 * FRAMES
 
 
 def test_another_session_in_the_folder_is_refused(open_session):

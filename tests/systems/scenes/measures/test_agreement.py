@@ -2,6 +2,7 @@ import json
 import math
 from itertools import combinations
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -153,7 +154,7 @@ def test_support_is_the_mean_iou_with_the_same_region_of_the_others():
 
 def test_records_come_back_as_they_went():
     found = measure_agreement([drawing_of_scene(scene_of([(5, 5, 30, 30)])) for _ in range(2)])
-    assert ImageAgreement.from_json(json.loads(json.dumps(found.as_json()))) == found
+    assert msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(found))), ImageAgreement) == found
 
 
 def test_drawings_of_other_size_are_refused():

@@ -1,6 +1,7 @@
 import json
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -90,4 +91,4 @@ def test_nothing_drawn_and_no_annotation_have_no_means():
 
 def test_records_come_back_as_they_went():
     record = measure_annotation(two_boxes())
-    assert AnnotationRecord.from_json(json.loads(json.dumps(record.as_json()))) == record
+    assert msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(record))), AnnotationRecord) == record

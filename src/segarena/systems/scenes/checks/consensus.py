@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from segarena.errors import InvalidMask
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.checks.quality import QualityLimits, centre, check_scene
-from segarena.systems.scenes.model.rasters import Rasters, rasterise, shared_px
+from segarena.systems.scenes.model.rasters import Rasters, rasterise, shared_table
 from segarena.systems.scenes.model.scene import Scene, SceneSet
+
+Drawn: TypeAlias = tuple[Scene, Rasters]
 
 LEAST_OTHERS = 2
 SAME_IOU = 0.5
@@ -33,7 +36,7 @@ def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list
     for index, scene in enumerate(scenes.scenes):
         groups.setdefault(scene.image.id, []).append(index)
     for group in groups.values():
-        drawn: dict[int, tuple[Scene, Rasters]] = {}
+        drawn: dict[int, Drawn] = {}
         for index in group:
             scene = scenes.scenes[index]
             try:
@@ -47,9 +50,7 @@ def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list
     return found
 
 
-def check_against(
-    one: tuple[Scene, Rasters], others: Sequence[tuple[Scene, Rasters]], *, limits: QualityLimits | None = None
-) -> list[Defect]:
+def check_against(one: Drawn, others: Sequence[Drawn], *, limits: QualityLimits | None = None) -> list[Defect]:
     """Return what one annotator seems to have wrong where the others of the same image agree.
 
     Regions are the same where their IoU is at least 0.5, in the assignment of the highest sum. With fewer than two
@@ -75,23 +76,17 @@ def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
     """
     from scipy.optimize import linear_sum_assignment
 
-    overlaps = np.zeros((len(one.regions), len(other.regions)))
-    for a, b in np.ndindex(overlaps.shape):
-        overlaps[a, b] = _iou(one, a, other, b)
-    gains: NDArray[np.float64] = np.where(overlaps >= SAME_IOU, overlaps, 0.0)
+    shared = shared_table(*([region.amodal for region in rasters.regions] for rasters in (one, other)))
+    areas, other_areas = (np.array([region.area_px for region in rasters.regions]) for rasters in (one, other))
+    ious = shared / np.maximum(areas[:, None] + other_areas[None] - shared, 1)
+    gains: NDArray[np.float64] = np.where(ious >= SAME_IOU, ious, 0.0)
     rows, columns = linear_sum_assignment(gains, maximize=True)
     return {int(a): int(b) for a, b in zip(rows, columns, strict=True) if gains[a, b] > 0}
 
 
-def _iou(one: Rasters, a: int, other: Rasters, b: int) -> float:
-    first, second = one.regions[a], other.regions[b]
-    shared = shared_px(first.amodal, second.amodal)
-    return shared / (first.area_px + second.area_px - shared) if shared else 0.0
-
-
 def _missing(
-    one: tuple[Scene, Rasters],
-    others: Sequence[tuple[Scene, Rasters]],
+    one: Drawn,
+    others: Sequence[Drawn],
     matches: Sequence[dict[int, int]],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
@@ -110,22 +105,14 @@ def _missing(
                     same |= {(j, a) for a, b in between[j, k].items() if b == place}
             told |= same
             if len(same) >= max(LEAST_OTHERS, limits.consensus * len(others)):
-                who = one[0]
                 text = f"expected a region like {region.name.strip() or 'the one'!r} that {len(same)} of {len(others)} "
                 text += "others drew here, found none; look whether it is missing"
-                yield Defect(
-                    kind="missing",
-                    message=text,
-                    severity="warning",
-                    image=who.image.id,
-                    annotator=who.annotator,
-                    place=centre(rasters.regions[place]),
-                )
+                yield one[0].defect("missing", text, severity="warning", place=centre(rasters.regions[place]))
 
 
 def _order(
-    one: tuple[Scene, Rasters],
-    others: Sequence[tuple[Scene, Rasters]],
+    one: Drawn,
+    others: Sequence[Drawn],
     matches: Sequence[dict[int, int]],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
@@ -145,22 +132,13 @@ def _order(
             front, behind = scene.regions[a], scene.regions[b]
             text = f"expected region {behind.id} in front of region {front.id}, as {against} of {len(votes)} others "
             text += "have it; check the order"
-            yield Defect(
-                kind="order",
-                message=text,
-                image=scene.image.id,
-                annotator=scene.annotator,
-                regions=(front.id, behind.id),
-                place=centre(rasters.regions[a]),
-            )
+            yield scene.defect("order", text, front, behind, place=centre(rasters.regions[a]))
 
 
-def _coverage(
-    one: tuple[Scene, Rasters], others: Sequence[tuple[Scene, Rasters]], limits: QualityLimits
-) -> Iterator[Defect]:
+def _coverage(one: Drawn, others: Sequence[Drawn], limits: QualityLimits) -> Iterator[Defect]:
     scene, rasters = one
     covered = float((rasters.owner > 0).mean())
     usual = float(np.median([(other.owner > 0).mean() for _, other in others]))
     if covered < usual - limits.coverage_gap:
         text = f"expected about {usual:.0%} of the image to be covered, as by the others, got {covered:.0%}"
-        yield Defect(kind="coverage", message=text, severity="warning", image=scene.image.id, annotator=scene.annotator)
+        yield scene.defect("coverage", text, severity="warning")

@@ -9,7 +9,7 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 """An error is wrong by the rules of annotation; a warning very likely is; a note is worth a look."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Defect:
     """One thing that is wrong.
 

@@ -66,13 +66,13 @@ def check_scene(scene: Scene, *, limits: QualityLimits | None = None, rasters: R
     """
     limits = limits or QualityLimits()
     if not scene.regions:
-        return [_tell(scene, "empty", "expected regions, found none; annotate the image")]
+        return [scene.defect("empty", "expected regions, found none; annotate the image")]
     found = list(chain.from_iterable(_drawing(scene, region, limits) for region in scene.regions))
     found += _pairs(scene)
     try:
         rasters = rasters or rasterise(scene)
     except InvalidMask as error:
-        return [*found, _tell(scene, "mask", str(error))]
+        return [*found, scene.defect("mask", str(error))]
     for region, raster in zip(scene.regions, rasters.regions, strict=True):
         found += _extent(scene, region, raster, limits)
     found += _visibility(scene, rasters, limits) if scene.has_depth else ()
@@ -85,9 +85,9 @@ def check_scene(scene: Scene, *, limits: QualityLimits | None = None, rasters: R
 def _drawing(scene: Scene, region: Region, limits: QualityLimits) -> Iterator[Defect]:
     if not region.name.strip():
         place = scene.vertices[region.rings[0][0]] if region.rings and region.rings[0] else None
-        yield _tell(scene, "unnamed", "expected a name, found none; name the region", region, place=place)
+        yield scene.defect("unnamed", "expected a name, found none; name the region", region, place=place)
     if not region.rings and region.mask is None and region.visible_mask is None:
-        yield _tell(scene, "no-outline", "expected a polygon or a mask, found none; draw the region", region)
+        yield scene.defect("no-outline", "expected a polygon or a mask, found none; draw the region", region)
     for points in scene.polygons(region):
         yield from _polygon(scene, region, points, limits)
 
@@ -98,24 +98,23 @@ def _polygon(scene: Scene, region: Region, points: Points, limits: QualityLimits
     if len(distinct) < len(points):
         again = points[(points == np.roll(points, -1, axis=0)).all(axis=1)][0]
         text = f"expected distinct vertices, got {len(points) - len(distinct)} repeated"
-        yield _tell(scene, "repeated-vertex", text, region, severity="warning", place=_point(again))
+        yield scene.defect("repeated-vertex", text, region, severity="warning", place=_point(again))
     if len(distinct) < 3 or len(polygons.convex_hull(distinct)) < 3:
         text = f"expected a polygon with an area, got {len(distinct)} distinct vertices without; draw it again"
-        yield _tell(scene, "degenerate", text, region, place=place)
+        yield scene.defect("degenerate", text, region, place=place)
         return
     if len(distinct) < limits.least_vertices:
         text = f"expected at least {limits.least_vertices} vertices, got {len(distinct)}; draw it in more detail"
-        yield _tell(scene, "few-vertices", text, region, place=place)
+        yield scene.defect("few-vertices", text, region, place=place)
     outside = ((points < 0) | (points > scene.shape)).any(axis=1)
     if outside.any():
         text = f"expected vertices inside the image, got {int(outside.sum())} outside; move them to its border"
-        yield _tell(scene, "outside", text, region, place=_point(points[outside][0]))
+        yield scene.defect("outside", text, region, place=_point(points[outside][0]))
     crossed = polygons.crossings(distinct)
     if crossed:
-        place_word = "place" if len(crossed) == 1 else "places"
-        text = f"expected an outline that does not meet itself, got one that does at {len(crossed)} {place_word}"
-        text += "; draw it again here"
-        yield _tell(scene, "self-intersection", text, region, place=(crossed[0].row, crossed[0].column))
+        places = "1 place" if len(crossed) == 1 else f"{len(crossed)} places"
+        text = f"expected an outline that does not meet itself, got one that does at {places}; draw it again here"
+        yield scene.defect("self-intersection", text, region, place=(crossed[0].row, crossed[0].column))
     yield from _shape(scene, region, distinct, limits)
 
 
@@ -126,22 +125,19 @@ def _shape(scene: Scene, region: Region, points: Points, limits: QualityLimits) 
     spikes = np.flatnonzero(cosines > np.cos(np.radians(limits.spike_degrees)))
     if len(spikes):
         text = f"expected corners of more than {limits.spike_degrees:g} degrees, got {len(spikes)} sharper ones"
-        yield _tell(scene, "spike", text, region, severity="warning", place=_point(points[spikes[0]]))
+        yield scene.defect("spike", text, region, severity="warning", place=_point(points[spikes[0]]))
     mean = float(lengths.mean())
     if mean > limits.longest_mean_side_px and len(points) > limits.least_vertices:
         text = f"expected sides of at most {limits.longest_mean_side_px:g} pixels on average, got {mean:.0f}"
         text += "; look whether it follows the outline"
-        yield _tell(scene, "coarse", text, region, severity="note", place=_point(points[int(lengths.argmax())]))
+        yield scene.defect("coarse", text, region, severity="note", place=_point(points[int(lengths.argmax())]))
 
 
 def _pairs(scene: Scene) -> Iterator[Defect]:
-    places = {region.id: place for place, region in enumerate(scene.regions)}
-    for front, behind in scene.stated_pairs or ():
-        if places[front] >= places[behind]:
-            text = f"expected region {front} in front of region {behind}, as the file states, got the other order"
-            yield Defect(
-                kind="pairs", message=text, image=scene.image.id, annotator=scene.annotator, regions=(front, behind)
-            )
+    for pair in scene.stated_pairs or ():
+        if scene.place(pair[0]) >= scene.place(pair[1]):
+            text = f"expected region {pair[0]} in front of region {pair[1]}, as the file states, got the other order"
+            yield scene.defect("pairs", text, *map(scene.region, pair))
 
 
 def _extent(scene: Scene, region: Region, raster: RegionRaster, limits: QualityLimits) -> Iterator[Defect]:
@@ -149,17 +145,17 @@ def _extent(scene: Scene, region: Region, raster: RegionRaster, limits: QualityL
     place = centre(raster)
     if 0 < area < limits.least_area_px:
         text = f"expected at least {limits.least_area_px:g} pixels, got {area}; regions this small are not annotated"
-        yield _tell(scene, "small", text, region, place=place)
+        yield scene.defect("small", text, region, place=place)
     stated = region.stated_area_px
     # COCO states the visible area where it states masks of objects, so both are right.
     known = (area, raster.visible_px)
     if stated is not None and min(abs(stated - n) for n in known) > limits.stated_difference * max(stated, area, 1):
         text = f"expected the stated area of {stated:g} pixels, got {area}; export it again"
-        yield _tell(scene, "stated-area", text, region, severity="warning", place=place)
+        yield scene.defect("stated-area", text, region, severity="warning", place=place)
     occlusion = region.stated_occlusion
     if occlusion is not None and abs(occlusion - raster.occlusion) > limits.stated_difference:
         text = f"expected the stated occlusion of {occlusion:.2f}, got {raster.occlusion:.2f} from the pixels"
-        yield _tell(scene, "stated-occlusion", text, region, severity="warning", place=place)
+        yield scene.defect("stated-occlusion", text, region, severity="warning", place=place)
 
 
 def _visibility(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[Defect]:
@@ -168,20 +164,12 @@ def _visibility(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterat
             continue
         holders = [front for front in scene.regions[:place] if _holds(scene, front, region)]
         if holders:
-            names = (holders[0].id, region.id)
             text = f"expected it in front of region {holders[0].id}, which contains it and hides it; check the order"
-            yield Defect(
-                kind="contained",
-                message=text,
-                image=scene.image.id,
-                annotator=scene.annotator,
-                regions=names,
-                place=centre(raster),
-            )
+            yield scene.defect("contained", text, holders[0], region, place=centre(raster))
         elif raster.visible_px <= limits.least_visible * raster.area_px:
             severity: Severity = "warning" if raster.visible_px else "error"
             text = f"expected more of it to be seen, got {raster.visible_px} of {raster.area_px} pixels"
-            yield _tell(scene, "hidden", text + "; check the order", region, severity=severity, place=centre(raster))
+            yield scene.defect("hidden", text + "; check the order", region, severity=severity, place=centre(raster))
 
 
 def _holds(scene: Scene, front: Region, region: Region) -> bool:
@@ -209,8 +197,8 @@ def _duplicates(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterat
     union = areas[:, None] + areas[None] - shared
     for one, other in np.argwhere(np.triu(shared > limits.duplicate_iou * union, 1)):
         text = f"expected one region, got two of IoU {shared[one, other] / union[one, other]:.2f}; delete one"
-        yield _tell(
-            scene, "duplicate", text, scene.regions[one], scene.regions[other], place=centre(rasters.regions[one])
+        yield scene.defect(
+            "duplicate", text, scene.regions[one], scene.regions[other], place=centre(rasters.regions[one])
         )
 
 
@@ -230,8 +218,7 @@ def _modal(scene: Scene, rasters: Rasters, limits: QualityLimits) -> Iterator[De
             overlap = int((raster.amodal.full(scene.shape)[other.amodal.window] & other.amodal.mask).sum())
             if filled > limits.filled_concavity * hollow_px and overlap < 0.05 * filled:
                 text = f"expected it to go on behind region {front.id}, which fills its hollow and does not overlap it"
-                yield _tell(
-                    scene,
+                yield scene.defect(
                     "modal",
                     text + "; draw its full extent",
                     region,
@@ -245,8 +232,8 @@ def _double_borders(scene: Scene, limits: QualityLimits) -> Iterator[Defect]:
     found = double_borders(scene, near_px=limits.near_px, least_px=limits.double_border_px)
     for one, other, length_px, place in found:
         text = f"expected a shared border, got two that run together for {length_px:.0f} pixels; share the vertices"
-        yield _tell(
-            scene, "double-border", text, scene.region(one), scene.region(other), severity="warning", place=place
+        yield scene.defect(
+            "double-border", text, scene.region(one), scene.region(other), severity="warning", place=place
         )
 
 
@@ -262,22 +249,3 @@ def centre(raster: RegionRaster) -> tuple[float, float] | None:
 
 def _point(point: NDArray[Any]) -> tuple[float, float]:
     return float(point[0]), float(point[1])
-
-
-def _tell(
-    scene: Scene,
-    kind: str,
-    message: str,
-    *regions: Region,
-    severity: Severity = "error",
-    place: tuple[float, float] | None = None,
-) -> Defect:
-    return Defect(
-        kind=kind,
-        message=message,
-        severity=severity,
-        image=scene.image.id,
-        annotator=scene.annotator,
-        regions=tuple(region.id for region in regions),
-        place=place,
-    )

@@ -43,25 +43,23 @@ def repair_scene(scene: Scene) -> Repaired:
     """
     changes: list[Defect] = []
 
-    base = Defect(kind="repaired", message="", severity="note", image=scene.image.id, annotator=scene.annotator)
-
-    def note(message: str, *region_ids: str) -> None:
-        changes.append(replace(base, message=message, regions=region_ids))
+    def note(message: str, *regions: Region) -> None:
+        changes.append(scene.defect("repaired", message, *regions, severity="note"))
 
     mended = scene
     for region in scene.regions:
         kept = _with_sound_masks(scene, region)
         if kept != region:
-            note("a stated mask was dropped", region.id)
+            note("a stated mask was dropped", region)
             mended = mended.replaced(kept)
         drawn = scene.polygons(region)
         repaired = [repair_polygon(points, scene.shape) for points in drawn]
         better = [points for points in repaired if len(points)]
         if len(better) != len(drawn) or any(not np.array_equal(*pair) for pair in zip(better, drawn, strict=True)):
-            note("its outline was mended", region.id)
+            note("its outline was mended", region)
             mended = mended.redrawn(region.id, better)
         if not better and kept.mask is None and kept.visible_mask is None:
-            note("it had no extent and was dropped", region.id)
+            note("it had no extent and was dropped", region)
             mended = mended.without(region.id)
     if scene.stated_pairs and mended.stated_pairs is not None:
         places = {region.id: place for place, region in enumerate(mended.regions)}

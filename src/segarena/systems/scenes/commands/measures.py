@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from segarena.errors import InvalidInput
@@ -55,7 +56,7 @@ def statistics(
         with _bar(workers) as bar:
             results = survey.run(images, out, data=_place(path), workers=workers, on_progress=bar.update)
         annotations = chain.from_iterable(result["annotations"] for result in results.values())
-        records = [AnnotationRecord.from_json(one) for one in annotations]
+        records = msgspec.convert(list(annotations), list[AnnotationRecord])
         summary = summarise_annotations(records)
         for sheet in statistics_sheets(summary, estimator):
             show_sheet(sheet)
@@ -94,7 +95,7 @@ def agreement(
         images = find_images(path, splits=split or ())[:limit]
         with _bar(workers) as bar:
             results = survey.run(images, out, data=_place(path), workers=workers, on_progress=bar.update)
-        found = [ImageAgreement.from_json(result) for result in results.values()]
+        found = msgspec.convert(list(results.values()), list[ImageAgreement])
         summary = summarise_agreement(found)
         show_sheet(agreement_sheet(summary))
         if out is not None:

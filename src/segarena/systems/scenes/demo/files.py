@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from segarena.files.whole import write_whole
-from segarena.systems.scenes.demo.scenes import DemoDrawing, DemoScene, TrueScene
+from segarena.systems.scenes.demo.scenes import DemoDrawing, DemoScene
 from segarena.systems.scenes.files.cocoa import write_cocoa
+from segarena.systems.scenes.files.label_png import encode_png
 from segarena.systems.scenes.files.writing import write_json
 from segarena.systems.scenes.model.scene import SceneSet
 
@@ -30,19 +28,16 @@ def write_demo(scenes: Sequence[DemoScene], folder: Path) -> list[Path]:
     drawings = chain.from_iterable(scene.drawings for scene in scenes)
     drawn = SceneSet(scenes=tuple(drawing.scene for drawing in drawings))
     true = SceneSet(scenes=tuple(scene.truth.scene for scene in scenes))
-    photos = [_write_photo(scene.truth, folder / "images") for scene in scenes]
+    photos: list[Path] = []
+    for scene in scenes:
+        file = folder / "images" / scene.truth.scene.image.file_name
+        photos.append(write_whole(file, encode_png(scene.truth.photo)))
     return [
         *photos,
         *write_cocoa(drawn, folder / SCENES),
         *write_cocoa(true, folder / TRUE_SCENES),
         write_json([_truth(scene) for scene in scenes], folder / TRUTH),
     ]
-
-
-def _write_photo(truth: TrueScene, folder: Path) -> Path:
-    buffer = io.BytesIO()
-    Image.fromarray(truth.photo).save(buffer, format="PNG")
-    return write_whole(folder / truth.scene.image.file_name, buffer.getvalue())
 
 
 def _truth(scene: DemoScene) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
     names = _listed(record.get("namelist"))
     if len(names) != len(listed):
         message = f"expected a name for each of {len(listed)} polygons, got {len(names)} names; missing ones are blank"
-        defects.append(Defect(kind="names", image=image.id, annotator=annotator, message=message))
+        defects.append(Defect("names", message, image=image.id, annotator=annotator))
     drawn: list[tuple[Region, list[Points]]] = []
     for number, flat in enumerate(listed, 1):
         name = text_of(names[number - 1]) if number <= len(names) else ""
@@ -52,9 +52,10 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
             points = [from_xy(flat) * image.shape]
         except InvalidInput as error:
             points: list[Points] = []
-            message = f"{error}; it is left out"
             defects.append(
-                Defect(kind="polygon", image=image.id, annotator=annotator, regions=(str(number),), message=message)
+                Defect(
+                    "polygon", f"{error}; it is left out", image=image.id, annotator=annotator, regions=(str(number),)
+                )
             )
         drawn.append((Region(id=str(number), name=name), points))
     scene = make_scene(image, drawn, annotator=annotator, fill_rule="coco", attributes=without(record, _KNOWN))

@@ -64,7 +64,7 @@ def read_coco(path: Path) -> SceneSet:
         image_id = text_of(record.get("image_id"))
         if image_id not in images:
             message = "expected the record of this image under 'images', found none; its object is left out"
-            defects.append(Defect(kind="image-missing", image=image_id, message=message))
+            defects.append(Defect("image-missing", message, image=image_id))
             continue
         objects[image_id].append(record)
     scenes = [_scene(images[image_id], found, names, defects) for image_id, found in objects.items()]
@@ -130,7 +130,7 @@ def _scene(image: ImageRecord, found: list[Record], names: Mapping[str, str], de
             drawn.append(_region(record, region_id, image, names))
         except InvalidInput as error:
             message = f"object {text_of(record.get('id'))}: {error}; it is left out"
-            defects.append(Defect(kind="object", image=image.id, regions=(region_id,), message=message))
+            defects.append(Defect("object", message, image=image.id, regions=(region_id,)))
     return make_scene(image, drawn, has_depth=has_depth, fill_rule="coco")
 
 

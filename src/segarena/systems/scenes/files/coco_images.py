@@ -24,10 +24,10 @@ def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
         try:
             image = ImageRecord(id=image_id, shape=size_of(record), file_name=name, attributes=without(record, _KNOWN))
         except InvalidInput as error:
-            defects.append(Defect(kind="image-size", image=image_id, message=f"{error}; the image is left out"))
+            defects.append(Defect("image-size", f"{error}; the image is left out", image=image_id))
             continue
         if image_id in images:
-            defects.append(Defect(kind="image-twice", image=image_id, message="expected one record, got several"))
+            defects.append(Defect("image-twice", "expected one record, got several", image=image_id))
         images.setdefault(image_id, image)
     return images
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
@@ -30,24 +31,16 @@ from segarena.systems.scenes.files.reading import (
     without,
 )
 from segarena.systems.scenes.files.writing import flat_outline, mask_record, plain, raw_id, write_json
+from segarena.systems.scenes.model.depth_graph import occlusions
 from segarena.systems.scenes.model.polygons import Points
-from segarena.systems.scenes.model.rasters import RegionRaster, rasterise
+from segarena.systems.scenes.model.rasters import Rasters, RegionRaster, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 
 T = TypeVar("T")
 
 _TOP = ("images", "annotations")
 _ANNOTATION = ("image_id", "author", "size", "depth_constraint", "regions")
-_REGION = (
-    "segmentation",
-    "name",
-    "order",
-    "isStuff",
-    "area",
-    "occlude_rate",
-    "visible_mask",
-    "invisible_mask",
-)
+_REGION = ("segmentation", "name", "order", "isStuff", "area", "occlude_rate", "visible_mask", "invisible_mask")
 
 
 def read_cocoa(path: Path) -> SceneSet:
@@ -64,14 +57,9 @@ def read_cocoa(path: Path) -> SceneSet:
     for record in records(top.get("annotations")):
         image = images.get(text_of(record.get("image_id")))
         if image is None:
-            defects.append(
-                Defect(
-                    kind="image-missing",
-                    image=text_of(record.get("image_id")),
-                    annotator=text_of(record.get("author")),
-                    message="expected the record of this image under 'images', found none; its annotation is left out",
-                )
-            )
+            message = "expected the record of this image under 'images', found none; its annotation is left out"
+            image_id, author = text_of(record.get("image_id")), text_of(record.get("author"))
+            defects.append(Defect("image-missing", message, image=image_id, annotator=author))
             continue
         scenes.append(_Reader(image, record, defects).scene())
     return SceneSet(scenes=tuple(scenes), defects=tuple(defects), attributes=without(top, _TOP))
@@ -158,9 +146,7 @@ class _Reader:
             return None
 
     def _tell(self, kind: str, message: str, *region_ids: str) -> None:
-        self._defects.append(
-            Defect(kind=kind, message=message, image=self._image.id, annotator=self._annotator, regions=region_ids)
-        )
+        self._defects.append(Defect(kind, message, image=self._image.id, annotator=self._annotator, regions=region_ids))
 
 
 def outlines(segmentation: Any) -> list[Points]:
@@ -186,7 +172,7 @@ def _annotation(scene: Scene, number: int) -> dict[str, Any]:
         "image_id": raw_id(scene.image.id),
         "author": scene.annotator,
         "size": len(scene.regions),
-        "depth_constraint": ",".join(_stated_pairs(scene) if scene.stated_pairs is not None else _pairs(scene)),
+        "depth_constraint": _pairs(scene, rasters),
         "regions": [
             _region(scene, region, raster, order)
             for order, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True), 1)
@@ -222,20 +208,14 @@ def stated(region: Region, raster: RegionRaster) -> Region:
         visible = visible or Rle.of(raster.visible.full(raster.shape))
         hidden = hidden or Rle.of(raster.hidden.full(raster.shape))
     return replace(
-        region,
-        stated_area_px=area,
-        stated_occlusion=raster.occlusion,
-        visible_mask=visible,
-        hidden_mask=hidden,
+        region, stated_area_px=area, stated_occlusion=raster.occlusion, visible_mask=visible, hidden_mask=hidden
     )
 
 
-def _stated_pairs(scene: Scene) -> list[str]:
-    orders = {region.id: order for order, region in enumerate(scene.regions, 1)}
-    return [f"{orders[front]}-{orders[behind]}" for front, behind in scene.stated_pairs or ()]
-
-
-def _pairs(scene: Scene) -> list[str]:
-    shared = rasterise(scene).overlap_px() > 0
-    count = len(scene.regions)
-    return [f"{a + 1}-{b + 1}" for a, b in combinations(range(count), 2) if shared[a, b]]
+def _pairs(scene: Scene, rasters: Rasters) -> str:
+    """Return the pairs of orders that the file stated, or else those of all regions that overlap."""
+    if scene.stated_pairs is not None:
+        pairs = [(scene.place(front), scene.place(behind)) for front, behind in scene.stated_pairs]
+    else:
+        pairs = np.argwhere(occlusions(rasters.overlap_px())).tolist()
+    return ",".join(f"{front + 1}-{behind + 1}" for front, behind in pairs)

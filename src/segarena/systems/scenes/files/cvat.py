@@ -47,7 +47,7 @@ def read_cvat(path: Path) -> SceneSet:
         try:
             image = ImageRecord(id=image_id, shape=size_of(element.attrib), file_name=name)
         except InvalidInput as error:
-            defects.append(Defect(kind="image-size", image=image_id, message=f"{error}; the image is left out"))
+            defects.append(Defect("image-size", f"{error}; the image is left out", image=image_id))
             continue
         scenes.append(make_scene(image, _regions(element, image, defects)))
     return SceneSet(scenes=tuple(scenes), defects=tuple(defects))
@@ -77,8 +77,7 @@ def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) 
                 check_in_file(filled, "masks")
             drawn.append(_region(shapes[index], region_id, image))
         except InvalidInput as error:
-            message = f"{error}; it is left out"
-            defects.append(Defect(kind="polygon", image=image.id, regions=(region_id,), message=message))
+            defects.append(Defect("polygon", f"{error}; it is left out", image=image.id, regions=(region_id,)))
     return drawn
 
 

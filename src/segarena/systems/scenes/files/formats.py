@@ -177,9 +177,9 @@ def _read_of_many(path: Path, file_format: str | None, images: Path) -> SceneSet
     try:
         return _read(path, file_format, images)
     except _OtherJson as error:
-        return SceneSet(defects=(Defect(kind="file", message=str(error), severity="note"),))
+        return SceneSet(defects=(Defect("file", str(error), severity="note"),))
     except SegarenaError as error:
-        return SceneSet(defects=(Defect(kind="file", message=str(error)),))
+        return SceneSet(defects=(Defect("file", str(error)),))
 
 
 def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:

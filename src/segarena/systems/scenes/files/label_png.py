@@ -59,7 +59,7 @@ def named_scenes(scenes: SceneSet) -> dict[str, Scene]:
 
 
 def encode_png(values: NDArray[Any], colours: NDArray[np.uint8] | None = None) -> bytes:
-    """Return uint8 or uint16 (H, W) as PNG, with a palette (256, 3) where one is given."""
+    """Return uint8 (H, W), uint8 (H, W, 3) or uint16 (H, W) as PNG, with a palette (256, 3) where one is given."""
     image = Image.fromarray(values)
     if colours is not None:
         image.putpalette(colours.tobytes())

@@ -45,8 +45,7 @@ def read_labelme(path: Path) -> SceneSet:
         try:
             points = _outline(shape)
         except InvalidInput as error:
-            message = f"{error}; it is left out"
-            defects.append(Defect(kind="polygon", image=image.id, regions=(str(number),), message=message))
+            defects.append(Defect("polygon", f"{error}; it is left out", image=image.id, regions=(str(number),)))
             continue
         region = Region(id=str(number), name=text_of(shape.get("label")), attributes=without(shape, _SHAPE))
         drawn.append((region, [points]))

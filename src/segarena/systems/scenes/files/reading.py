@@ -50,9 +50,7 @@ def read_json(path: Path) -> tuple[Any, list[Defect]]:
         text = data.decode(json.detect_encoding(data))
     except UnicodeDecodeError:
         text = data.decode("utf-8", errors="replace")
-        defects.append(
-            Defect(kind="encoding", message=f"{path.name}: expected UTF-8; other bytes were replaced, check the names")
-        )
+        defects.append(Defect("encoding", f"{path.name}: expected UTF-8; other bytes were replaced, check the names"))
     try:
         return json.loads(text), defects
     except (ValueError, RecursionError) as cause:

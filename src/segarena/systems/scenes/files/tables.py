@@ -29,36 +29,14 @@ from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.rasters import RegionRaster, crop, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet
 
-_KEYS = (
-    "image_id",
-    "author",
-    "order",
-    "name",
-    "isStuff",
-    "area",
-    "occlude_rate",
-    "segmentation",
-    "visible_mask",
-    "invisible_mask",
-)
+_MASKS = ("segmentation", "visible_mask", "invisible_mask")
+_KEYS = ("image_id", "author", "order", "name", "isStuff", "area", "occlude_rate", *_MASKS)
 
 COLUMNS = (
-    "image",
-    "annotator",
-    "region",
-    "order",
-    "name",
-    "is_stuff",
-    "area_px",
-    "visible_px",
-    "occlusion",
-    "vertices",
-    "polygon_area_px",
-    "perimeter_px",
-    "top",
-    "left",
-    "bottom",
-    "right",
+    *("image", "annotator", "region", "order", "name", "is_stuff"),
+    *("area_px", "visible_px", "occlusion"),
+    *("vertices", "polygon_area_px", "perimeter_px"),
+    *("top", "left", "bottom", "right"),
 )
 
 
@@ -133,9 +111,8 @@ def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]
             image = image or ImageRecord(id=image_id, shape=mask_size(row.get("segmentation")))
             regions.append(_region(row, str(number), image.shape))
         except InvalidInput as error:
-            message = f"{error}; it is left out"
             defects.append(
-                Defect(kind="mask", image=image_id, annotator=author, regions=(str(number),), message=message)
+                Defect("mask", f"{error}; it is left out", image=image_id, annotator=author, regions=(str(number),))
             )
     orders = [row.get("order") for row in rows]
     has_depth = orders == list(range(1, len(rows) + 1))
@@ -143,8 +120,7 @@ def _scene(image_id: str, author: str, rows: list[Record], defects: list[Defect]
 
 
 def _region(row: Record, region_id: str, shape: tuple[int, int]) -> Region:
-    parts = {key: row.get(key) for key in ("visible_mask", "invisible_mask")}
-    visible, hidden = (mask_of(part, shape) if part else None for part in parts.values())
+    visible, hidden = (mask_of(row[key], shape) if row.get(key) else None for key in _MASKS[1:])
     return Region(
         id=region_id,
         name=text_of(row.get("name")),

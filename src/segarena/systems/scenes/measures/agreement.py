@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from segarena.systems.scenes.edges.matching import EdgeMatch, match_edges, match
 from segarena.systems.scenes.measures.drawings import Drawing, region_ious
 from segarena.systems.scenes.measures.reductions import plain_name
 from segarena.systems.scenes.model.depth_graph import occlusions
+
+SAME_IOU = 0.5
+"""From which on two regions may be the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,25 +66,10 @@ class ImageAgreement:
     pairs: tuple[PairAgreement, ...]
     humans: tuple[HumanPerformance, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the record as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> ImageAgreement:
-        """Return the record that `as_json` gave."""
-        return cls(
-            image=values["image"],
-            annotators=values["annotators"],
-            pairs=tuple(PairAgreement(**pair) for pair in values["pairs"]),
-            humans=tuple(HumanPerformance(**human) for human in values["humans"]),
-        )
-
 
 def measure_agreement(
     drawings: Sequence[Drawing],
     *,
-    least_iou: float = 0.5,
     is_strict: bool = False,
     with_regions: bool = True,
     with_edges: bool = True,
@@ -94,8 +81,7 @@ def measure_agreement(
 
     Args:
         drawings: one per annotator.
-        least_iou: from which on two regions may be the same.
-        is_strict: whether the IoU must be more than that.
+        is_strict: whether the same regions need an IoU of more than 0.5; otherwise 0.5 is enough.
         with_regions: regions, order and names.
         with_edges: edges, which take most of the time.
 
@@ -108,9 +94,9 @@ def measure_agreement(
         one, other = drawings[a], drawings[b]
         regions, order, names = math.nan, (0, 0), (0, 0)
         if with_regions:
-            same = same_regions(region_ious(one, other), least_iou=least_iou, is_strict=is_strict)
-            counts = tuple(len(d.extents) if d.extents is not None else len(np.unique(d.labels)) for d in (one, other))
-            regions = 2 * len(same) / sum(counts) if sum(counts) else 1.0
+            same = same_regions(region_ious(one, other), is_strict=is_strict)
+            count = one.regions + other.regions
+            regions = 2 * len(same) / count if count else 1.0
             order, names = order_agreement(one, other, same), name_agreement(one, other, same)
         if with_edges:
             matches[a, b] = match_edges(one.edges, other.edges, radius_px=match_radius_px(one.edges.shape))
@@ -132,17 +118,15 @@ def measure_agreement(
     )
 
 
-def same_regions(
-    ious: NDArray[np.float64], *, least_iou: float = 0.5, is_strict: bool = False
-) -> list[tuple[int, int]]:
+def same_regions(ious: NDArray[np.float64], *, is_strict: bool = False) -> list[tuple[int, int]]:
     """Return which regions of two annotations are the same: a largest matching, of those one of the highest mean IoU.
 
     Args:
         ious: (I, J).
-        least_iou: from which on two regions may be the same.
-        is_strict: whether the IoU must be more than that. Regions of two label maps with more than 0.5 are unique.
+        is_strict: whether the IoU must be more than 0.5, and not just 0.5. Regions of two label maps with more than
+            0.5 are unique.
     """
-    is_near = (ious > least_iou if is_strict else ious >= least_iou) & (ious > 0)
+    is_near = ious > SAME_IOU if is_strict else ious >= SAME_IOU
     rows, columns = np.flatnonzero(is_near.any(axis=1)), np.flatnonzero(is_near.any(axis=0))
     if not len(rows):
         return []
@@ -173,11 +157,12 @@ def order_agreement(one: Drawing, other: Drawing, same: Sequence[tuple[int, int]
 
 def name_agreement(one: Drawing, other: Drawing, same: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return (matched regions of the same name, matched regions that both named); spaces and case do not count."""
-    if not one.names or not other.names:
+    if one.scene is None or other.scene is None:
         return 0, 0
-    named = [(plain_name(one.names[a]), plain_name(other.names[b])) for a, b in same]
-    both = [(first, second) for first, second in named if first and second]
-    return sum(first == second for first, second in both), len(both)
+    first, second = one.scene.regions, other.scene.regions
+    named = [(plain_name(first[a].name), plain_name(second[b].name)) for a, b in same]
+    both = [pair for pair in named if all(pair)]
+    return sum(mine == theirs for mine, theirs in both), len(both)
 
 
 def region_support(drawings: Sequence[Drawing], which: int) -> NDArray[np.float64]:
@@ -186,8 +171,7 @@ def region_support(drawings: Sequence[Drawing], which: int) -> NDArray[np.float6
     NaN when there are no others. Regions of a label map are in ascending order of their labels.
     """
     ious = [region_ious(drawings[which], other) for k, other in enumerate(drawings) if k != which]
-    drawing = drawings[which]
-    count = len(np.unique(drawing.labels)) if drawing.extents is None else len(drawing.extents)
+    count = drawings[which].regions
     if not ious:
         return np.full(count, math.nan)
     support = np.zeros((len(ious), count))

@@ -16,8 +16,7 @@ from segarena.errors import InvalidMask
 from segarena.samples import Mask
 from segarena.systems.scenes.edges.regions import shared_px
 from segarena.systems.scenes.model.filling import Patch
-from segarena.systems.scenes.model.rasters import Rasters, rasterise
-from segarena.systems.scenes.model.rasters import shared_px as shared_by_patches
+from segarena.systems.scenes.model.rasters import Rasters, rasterise, shared_table
 from segarena.systems.scenes.model.scene import Scene
 
 
@@ -30,9 +29,6 @@ class Drawing:
         annotator: their name; a number from 1 where the file gives none.
         labels: (H, W), the region that each pixel shows; regions of a label map are its values.
         edges: bool (H, W), the visible edges, one pixel wide.
-        extents: full extents of the regions, front first, which may overlap; None for a label map.
-        names: of the regions; empty for a label map.
-        has_depth: whether the order of `extents` is a depth order.
         scene: what this was made of, if it was a scene.
         rasters: the scene in pixels.
     """
@@ -41,11 +37,26 @@ class Drawing:
     annotator: str
     labels: NDArray[Any]
     edges: Mask
-    extents: tuple[Patch, ...] | None = None
-    names: tuple[str, ...] = ()
-    has_depth: bool = False
     scene: Scene | None = None
     rasters: Rasters | None = None
+
+    @property
+    def extents(self) -> tuple[Patch, ...]:
+        """Full extents of the regions, front first, which may overlap; those of a label map by ascending label."""
+        if self.rasters is not None:
+            return tuple(region.amodal for region in self.rasters.regions)
+        whole = (slice(0, self.labels.shape[0]), slice(0, self.labels.shape[1]))
+        return tuple(Patch(whole, self.labels == label) for label in np.unique(self.labels))
+
+    @property
+    def has_depth(self) -> bool:
+        """Whether the order of `extents` is a depth order."""
+        return self.scene is not None and self.scene.has_depth
+
+    @property
+    def regions(self) -> int:
+        """How many regions there are."""
+        return len(np.unique(self.labels)) if self.rasters is None else len(self.rasters.regions)
 
 
 def drawing_of_labels(
@@ -68,9 +79,6 @@ def drawing_of_scene(scene: Scene) -> Drawing:
         annotator=scene.annotator,
         labels=rasters.owner,
         edges=thin_label_edges(rasters.owner),
-        extents=tuple(region.amodal for region in rasters.regions),
-        names=tuple(region.name for region in scene.regions),
-        has_depth=scene.has_depth,
         scene=scene,
         rasters=rasters,
     )
@@ -89,21 +97,12 @@ def region_ious(one: Drawing, other: Drawing) -> NDArray[np.float64]:
             f"image {one.image}: expected drawings of one size, got {one.labels.shape} by {one.annotator} and "
             f"{other.labels.shape} by {other.annotator}"
         )
-    if one.extents is None and other.extents is None:
+    if one.rasters is None and other.rasters is None:
         shared = shared_px(one.labels, other.labels)
         areas, other_areas = shared.sum(axis=1), shared.sum(axis=0)
     else:
-        first, second = _extents(one), _extents(other)
-        shared = np.zeros((len(first), len(second)), dtype=np.int64)
-        for a, b in np.ndindex(shared.shape):
-            shared[a, b] = shared_by_patches(first[a], second[b])
+        first, second = one.extents, other.extents
+        shared = shared_table(first, second)
         areas = np.array([np.count_nonzero(patch.mask) for patch in first], dtype=np.int64)
         other_areas = np.array([np.count_nonzero(patch.mask) for patch in second], dtype=np.int64)
     return shared / np.maximum(areas[:, None] + other_areas[None] - shared, 1)
-
-
-def _extents(drawing: Drawing) -> tuple[Patch, ...]:
-    if drawing.extents is not None:
-        return drawing.extents
-    whole = (slice(0, drawing.labels.shape[0]), slice(0, drawing.labels.shape[1]))
-    return tuple(Patch(whole, drawing.labels == label) for label in np.unique(drawing.labels))

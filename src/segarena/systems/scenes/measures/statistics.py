@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -75,18 +74,6 @@ class AnnotationRecord:
     regions: tuple[RegionRecord, ...]
     components: tuple[OcclusionGroup, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the record as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> AnnotationRecord:
-        """Return the record that `as_json` gave."""
-        read = dict(values)
-        read["regions"] = tuple(_region(region) for region in values["regions"])
-        read["components"] = tuple(OcclusionGroup(*component) for component in values["components"])
-        return cls(**read)
-
 
 def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") -> AnnotationRecord:
     """Return one annotation in numbers.
@@ -95,23 +82,24 @@ def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") ->
     the image count as regions, and have no shape.
     """
     scene, rasters = drawing.scene, drawing.rasters
-    pixels = drawing.labels.size
-    is_scene = scene is not None and rasters is not None
+    pixels = covered = drawing.labels.size
+    hidden_edge_px, depth = 0, list[OcclusionGroup]()
+    if scene is None or rasters is None:
+        regions = _label_regions(drawing, estimator)
+    else:
+        covered = int(np.count_nonzero(drawing.labels))
+        hidden_edge_px = int(np.count_nonzero(hidden_edges(rasters)))
+        regions = _scene_regions(scene, rasters, estimator)
+        depth = components(occlusions(rasters.overlap_px())) if scene.has_depth else []
     return AnnotationRecord(
         image=drawing.image,
         annotator=drawing.annotator,
         pixels=pixels,
-        covered_px=int(np.count_nonzero(drawing.labels)) if is_scene else pixels,
+        covered_px=covered,
         edge_px=int(np.count_nonzero(drawing.edges)),
-        hidden_edge_px=int(np.count_nonzero(hidden_edges(rasters))) if rasters is not None else 0,
-        regions=tuple(
-            _scene_regions(scene, rasters, estimator)
-            if scene is not None and rasters is not None
-            else _label_regions(drawing, estimator)
-        ),
-        components=tuple(components(occlusions(rasters.overlap_px())))
-        if scene is not None and rasters is not None and scene.has_depth
-        else (),
+        hidden_edge_px=hidden_edge_px,
+        regions=tuple(regions),
+        components=tuple(depth),
     )
 
 
@@ -199,13 +187,6 @@ def summarise_annotations(records: Iterable[AnnotationRecord]) -> StatisticsSumm
         components=found,
         growth=layer_growth(found),
     )
-
-
-def _region(values: dict[str, Any]) -> RegionRecord:
-    read = dict(values)
-    for name in ("amodal", "modal", "polygon"):
-        read[name] = ShapeMeasures(*values[name])
-    return RegionRecord(**read)
 
 
 def _scene_regions(scene: Scene, rasters: Rasters, estimator: Estimator) -> Iterable[RegionRecord]:

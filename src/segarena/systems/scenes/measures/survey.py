@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.measures.agreement import measure_agreement
 from segarena.systems.scenes.measures.sources import HumanImage
@@ -42,7 +44,7 @@ class Survey:
 
     @classmethod
     def of_agreement(cls, *, is_strict: bool = False, with_regions: bool = True, with_edges: bool = True) -> Survey:
-        """Return the survey of agreement; results are those of `ImageAgreement.as_json`."""
+        """Return the survey of agreement; results are those of an `ImageAgreement`."""
         options = {"is_strict": is_strict, "with_regions": with_regions, "with_edges": with_edges}
         return cls({"survey": "agreement", **options}, partial(_agreement, **options))
 
@@ -74,9 +76,10 @@ class Survey:
 
 
 def _statistics(image: HumanImage, *, estimator: Estimator) -> dict[str, Any]:
-    return {"annotations": [measure_annotation(drawing, estimator=estimator).as_json() for drawing in image.drawings()]}
+    annotations = [measure_annotation(drawing, estimator=estimator) for drawing in image.drawings()]
+    return msgspec.to_builtins({"annotations": annotations})
 
 
 def _agreement(image: HumanImage, *, is_strict: bool, with_regions: bool, with_edges: bool) -> dict[str, Any]:
     found = measure_agreement(image.drawings(), is_strict=is_strict, with_regions=with_regions, with_edges=with_edges)
-    return found.as_json()
+    return msgspec.to_builtins(found)

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.statistics.correlations import correlation_table
+
 
 class OcclusionGroup(NamedTuple):
     """Regions joined by occlusion: how many, and how many lie behind one another at most."""
@@ -78,13 +80,10 @@ def layer_growth(found: Sequence[OcclusionGroup]) -> LayerGrowth:
     sizes = tuple(
         (int(size), float(layers[regions == size].mean()), int((regions == size).sum())) for size in np.unique(regions)
     )
-    slope = pearson = spearman = math.nan
-    if len(sizes) > 1:
-        from scipy.stats import rankdata
-
-        logs = np.log2(regions)
-        slope = float(np.polyfit(logs, layers, 1)[0])
-        if np.ptp(layers) > 0:
-            pearson = float(np.corrcoef(logs, layers)[0, 1])
-            spearman = float(np.corrcoef(rankdata(regions), rankdata(layers))[0, 1])
-    return LayerGrowth(sizes=sizes, slope=slope, pearson=pearson, spearman=spearman)
+    if len(sizes) < 2:
+        return LayerGrowth(sizes=sizes, slope=math.nan, pearson=math.nan, spearman=math.nan)
+    logs = np.log2(regions)
+    # The logarithm keeps the ranks, so one table has both coefficients: Pearson above the diagonal, Spearman below.
+    together = correlation_table([{"regions": logs, "layers": layers}], absolute=False).values
+    slope = float(np.polyfit(logs, layers, 1)[0])
+    return LayerGrowth(sizes=sizes, slope=slope, pearson=float(together[0, 1]), spearman=float(together[1, 0]))

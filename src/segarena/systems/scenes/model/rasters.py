@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -86,11 +87,8 @@ class Rasters:
 
     def overlap_px(self) -> NDArray[np.int64]:
         """Return how many pixels the full extents of every two regions share, int64 (N, N); areas on the diagonal."""
-        shared = np.zeros((len(self.regions), len(self.regions)), dtype=np.int64)
-        for one, first in enumerate(self.regions):
-            for other, second in enumerate(self.regions[: one + 1]):
-                shared[one, other] = shared[other, one] = shared_px(first.amodal, second.amodal)
-        return shared
+        extents = [region.amodal for region in self.regions]
+        return shared_table(extents, extents)
 
 
 def rasterise(scene: Scene, *, visibility: Visibility | None = None) -> Rasters:
@@ -176,10 +174,16 @@ def _decoded(scene: Scene, region: Region, mask: Rle) -> Patch:
     return Patch((rows, slice(found.start + first, found.stop + first)), patch.mask)
 
 
-def shared_px(first: Patch, second: Patch) -> int:
-    """Return how many pixels two patches of one image have in common."""
-    window = intersect_windows(first.window, second.window)
-    if is_empty(window):
-        return 0
-    one, other = (patch.mask[within_window(window, patch.window)] for patch in (first, second))
-    return int(np.count_nonzero(one & other))
+def shared_table(first: Sequence[Patch], second: Sequence[Patch]) -> NDArray[np.int64]:
+    """Return how many pixels every patch of one list shares with every one of another, int64 (I, J)."""
+    table = np.zeros((len(first), len(second)), dtype=np.int64)
+    for a, one in enumerate(first):
+        for b, other in enumerate(second):
+            if first is second and b < a:
+                table[a, b] = table[b, a]  # of a list with itself, each pair once
+                continue
+            window = intersect_windows(one.window, other.window)
+            if not is_empty(window):
+                both = one.mask[within_window(window, one.window)] & other.mask[within_window(window, other.window)]
+                table[a, b] = np.count_nonzero(both)
+    return table

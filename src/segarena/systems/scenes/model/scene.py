@@ -17,7 +17,7 @@ import numpy as np
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
 from segarena.files.limits import check_pixels
-from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.checks.defects import Defect, Severity
 from segarena.systems.scenes.model.filling import FillRule
 from segarena.systems.scenes.model.polygons import Points, as_points
 
@@ -139,23 +139,27 @@ class Scene:
         """(H, W) of the image."""
         return self.image.shape
 
-    def place(self, region_id: str) -> int:
-        """Return where a region lies in the depth order, 0 for the front.
+    def defect(
+        self,
+        kind: str,
+        message: str,
+        *regions: Region,
+        severity: Severity = "error",
+        place: tuple[float, float] | None = None,
+    ) -> Defect:
+        """Return a defect of this scene that is about some of its regions."""
+        ids = tuple(region.id for region in regions)
+        return Defect(kind, message, severity, self.image.id, self.annotator, ids, place)
 
-        Raises:
-            InvalidInput: no region has this id.
-        """
+    def place(self, region_id: str) -> int:
+        """Return where a region lies in the order, 0 for the front; raises `InvalidInput` when it is not there."""
         for place, region in enumerate(self.regions):
             if region.id == region_id:
                 return place
         raise InvalidInput(f"{self.title}: expected the id of a region, got {region_id!r}")
 
     def region(self, region_id: str) -> Region:
-        """Return the region of this id.
-
-        Raises:
-            InvalidInput: no region has this id.
-        """
+        """Return the region of this id; raises `InvalidInput` when it is not there."""
         return self.regions[self.place(region_id)]
 
     def polygons(self, region: Region) -> tuple[Points, ...]:
@@ -200,16 +204,15 @@ class Scene:
             polygons: each (N, 2), rows and columns.
             place: in the depth order, 0 for the front.
         """
-        rings, vertices = _rings(polygons, self.vertices)
+        rings, vertices = self._rings(polygons)
         regions = (*self.regions[:place], replace(region, rings=rings), *self.regions[place:])
         return self._redrawn(regions, vertices)
 
     def redrawn(self, region_id: str, polygons: Iterable[Any]) -> Scene:
         """Return the scene with other polygons, each (N, 2), for a region."""
-        rings, vertices = _rings(polygons, self.vertices)
-        place = self.place(region_id)
-        region = replace(self.regions[place], rings=rings, mask=None)
-        return self._redrawn((*self.regions[:place], region, *self.regions[place + 1 :]), vertices)
+        rings, vertices = self._rings(polygons)
+        region = replace(self.region(region_id), rings=rings, mask=None)
+        return self._redrawn(tuple(region if one.id == region_id else one for one in self.regions), vertices)
 
     def with_vertex_at(self, index: int, vertex: Vertex) -> Scene:
         """Return the scene with one vertex elsewhere, for all regions that share it."""
@@ -222,6 +225,13 @@ class Scene:
             for edge in chain(*map(edges, region.rings)):
                 owners.setdefault(edge, {})[region.id] = None
         return {edge: tuple(ids) for edge, ids in owners.items() if len(ids) > 1}
+
+    def _rings(self, polygons: Iterable[Any]) -> tuple[tuple[Ring, ...], tuple[Vertex, ...]]:
+        """Return polygons as rings, and the vertices of the scene with those that are new."""
+        vertices, known = list(self.vertices), dict[Vertex, int]()
+        for index, vertex in enumerate(vertices):
+            known.setdefault(vertex, index)  # of equal ones, which files may have, the first
+        return _rings(polygons, vertices, known), tuple(vertices)
 
     def _redrawn(self, regions: tuple[Region, ...], vertices: tuple[Vertex, ...] | None = None) -> Scene:
         # What a file stated about visibility was about the scene as it was.
@@ -241,11 +251,12 @@ def make_scene(image: ImageRecord, drawn: Iterable[tuple[Region, Iterable[Any]]]
     Raises:
         InvalidInput: polygons that are not finite (N, 2), or what `Scene` refuses.
     """
-    numbers: dict[Vertex, int] = {}
     regions: list[Region] = []
+    vertices: list[Vertex] = []
+    known: dict[Vertex, int] = {}
     for region, polygons in drawn:
-        regions.append(replace(region, rings=tuple(_ring(points, numbers) for points in polygons)))
-    return Scene(image=image, regions=tuple(regions), vertices=tuple(numbers), **facts)
+        regions.append(replace(region, rings=_rings(polygons, vertices, known)))
+    return Scene(image=image, regions=tuple(regions), vertices=tuple(vertices), **facts)
 
 
 def edges(ring: Ring) -> list[Edge]:
@@ -253,29 +264,19 @@ def edges(ring: Ring) -> list[Edge]:
     return [(min(pair), max(pair)) for pair in zip(ring, (*ring[1:], *ring[:1]), strict=True)]
 
 
-def _rings(polygons: Iterable[Any], vertices: tuple[Vertex, ...]) -> tuple[tuple[Ring, ...], tuple[Vertex, ...]]:
-    known: dict[Vertex, int] = {}
-    for index, vertex in enumerate(vertices):
-        known.setdefault(vertex, index)
-    fresh: dict[Vertex, int] = {}
+def _rings(polygons: Iterable[Any], vertices: list[Vertex], known: dict[Vertex, int]) -> tuple[Ring, ...]:
+    """Return polygons as rings; vertices that are not `known` by their coordinates yet are added to both."""
     rings: list[Ring] = []
     for points in polygons:
         ring: list[int] = []
-        for vertex in _vertices(points):
-            if vertex not in known:
-                fresh[vertex] = known[vertex] = len(vertices) + len(fresh)
-            ring.append(known[vertex])
+        # Minus zero is zero: two borders that meet there are shared.
+        for row, column in np.add(as_points(points), 0.0).tolist():
+            index = known.setdefault((row, column), len(vertices))
+            if index == len(vertices):
+                vertices.append((row, column))
+            ring.append(index)
         rings.append(tuple(ring))
-    return tuple(rings), (*vertices, *fresh)
-
-
-def _ring(points: Any, numbers: dict[Vertex, int]) -> Ring:
-    return tuple(numbers.setdefault(vertex, len(numbers)) for vertex in _vertices(points))
-
-
-def _vertices(points: Any) -> list[Vertex]:
-    # Minus zero is zero: two borders that meet there are shared.
-    return [(row, column) for row, column in np.add(as_points(points), 0.0).tolist()]
+    return tuple(rings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPictu
     """
     drawing = drawings[which]
     support = region_support(drawings, which)
-    if drawing.extents is None:
+    if drawing.rasters is None:
         numbers = np.searchsorted(np.unique(drawing.labels), drawing.labels) + 1
     else:
         numbers = np.asarray(drawing.labels, dtype=np.int64)

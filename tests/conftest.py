@@ -2,11 +2,13 @@
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from segarena import evaluate
@@ -39,6 +41,14 @@ def disks_are_not_waited_for():
     """Let no write wait for the disk: what a power cut leaves is tested nowhere, and a small run waits 40 times."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def commands_are_built_once():
+    """Let CliRunner build the tree of all commands once: it takes longer than most of them, and none changes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", cache(get_command))
         yield
 
 

@@ -78,6 +78,11 @@ class Reference(Memory):
         return bounding_window(self.mask)
 
     @cached_property
+    def given_window(self) -> Window:
+        """Smallest window that holds the target as drawn."""
+        return self.window if self.ignore is None else bounding_window(self.given)
+
+    @cached_property
     def area(self) -> int:
         """Target pixels, ignored ones apart."""
         return int(np.count_nonzero(self.mask[self.window]))
@@ -143,6 +148,11 @@ class Comparison(Memory):
     def prediction_window(self) -> Window:
         """Smallest window that holds the prediction."""
         return bounding_window(self.prediction)
+
+    @cached_property
+    def given_window(self) -> Window:
+        """Smallest window that holds the prediction with its ignored pixels."""
+        return self.prediction_window if self.ignore is None else bounding_window(self.given)
 
     @cached_property
     def window(self) -> Window:

@@ -10,8 +10,8 @@ from segarena.reports.axes import Scale, log_ticks, nice_ticks
 from segarena.reports.charts import (
     Bars,
     Curve,
-    Interval,
     Points,
+    Whisker,
     bar_chart,
     interval_chart,
     legend,
@@ -72,7 +72,7 @@ def charts(label):
         y_label="",
     )
     yield interval_chart(
-        [Interval(label=label, colour=0, value=0.5, low=0.4, high=0.6, note=label)],
+        [Whisker(label=label, colour=0, value=0.5, low=0.4, high=0.6, note=label)],
         title="",
         x_label="",
         x_range=(0, 1),

@@ -6,9 +6,10 @@ from rich.console import Console
 
 from segarena.errors import RunMissing, StoreError
 from segarena.reports import terminal_table, write_report
-from segarena.reports.exports import paired_csv, summary_csv, summary_tex, timings_csv
+from segarena.reports.exports import summary_csv, summary_tex
 from segarena.reports.reading import read_runs
-from segarena.reports.renderers import escape_latex
+from segarena.reports.renderers import escape_latex, sheet_csv
+from segarena.reports.sections import differences_sheet, timings_sheet
 
 
 def parsed(text):
@@ -41,7 +42,7 @@ def test_csv_of_names_with_commas_and_quotes_is_read_back(make_run, make_ramps):
 
 
 def test_paired_csv_holds_the_difference_of_each_statistic(two):
-    rows = {row["statistic"]: row for row in parsed(paired_csv(read_runs(two)))}
+    rows = {row["statistic"]: row for row in parsed(sheet_csv(differences_sheet(read_runs(two))))}
     assert set(rows) == {"NoC@90", "NoF@90", "IoU@1", "AuC"}
     lifted = rows["IoU@1"]
     assert [lifted[k] for k in ("difference", "low", "high", "better", "matched")] == ["0.25", "0.25", "0.25", "1", "2"]
@@ -49,7 +50,7 @@ def test_paired_csv_holds_the_difference_of_each_statistic(two):
 
 
 def test_timings_csv_holds_seconds_and_encoder_passes(two):
-    first = parsed(timings_csv(read_runs(two)))[0]
+    first = parsed(sheet_csv(timings_sheet(read_runs(two))))[0]
     assert (first["rounds"], first["median_s"], first["encoder_passes"], first["encoder_median_s"]) == (
         "2",
         "0.01",

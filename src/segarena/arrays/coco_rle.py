@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.rle import run_lengths
+from segarena.arrays.rle import digits_of, numbers_of, run_lengths
 from segarena.errors import InvalidMask
 from segarena.samples import Mask
 
 _LONGEST = 12  # characters of one number: 60 bits
+_ZERO = 48  # the character "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +106,20 @@ def _pack(lengths: NDArray[np.int64]) -> str:
     for place in range(1, _LONGEST):
         half = 1 << (5 * place - 1)
         sizes += (values < -half) | (values >= half)
-    starts = np.cumsum(sizes) - sizes
-    packed = np.zeros(int(sizes.sum()), dtype=np.uint8)
-    for place in range(int(sizes.max(initial=0))):
-        here = np.flatnonzero(sizes > place)
-        more = sizes[here] > place + 1
-        packed[starts[here] + place] = 48 + ((values[here] >> 5 * place) & 31) + 32 * more
-    return packed.tobytes().decode("ascii")
+    return (digits_of(values, sizes, bits=5) + _ZERO).tobytes().decode("ascii")
 
 
 def _unpack(counts: Any) -> NDArray[np.int64]:
     try:
-        codes = np.frombuffer(counts.encode("ascii"), dtype=np.uint8).astype(np.int64) - 48
+        codes = np.frombuffer(counts.encode("ascii"), dtype=np.uint8).astype(np.int64) - _ZERO
     except (AttributeError, UnicodeEncodeError) as cause:
         raise InvalidMask("run lengths: expected a string of the characters '0' to 'o', got something else") from cause
-    ends = np.flatnonzero(codes < 32)
-    starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
-    sizes = ends - starts + 1
+    values, sizes = numbers_of(codes, bits=5)
     is_whole = len(codes) == 0 or (codes[-1] < 32 and int(sizes.max()) <= _LONGEST)
     if not is_whole or int(codes.min(initial=0)) < 0 or int(codes.max(initial=0)) > 63:
         raise InvalidMask("run lengths: expected a string of the characters '0' to 'o' that ends with a whole number")
-    places = np.arange(len(codes)) - np.repeat(starts, sizes)
-    values = np.add.reduceat((codes & 31) << 5 * places, starts) if len(starts) else codes
-    values -= np.where(codes[ends] & 16, np.left_shift(1, 5 * sizes), 0)
+    is_negative = codes[np.cumsum(sizes) - 1] & 16 > 0
+    values -= np.where(is_negative, np.left_shift(1, 5 * sizes), 0)
     lengths = values.copy()
     lengths[1::2] = np.cumsum(values[1::2])
     lengths[2::2] = np.cumsum(values[2::2])

@@ -75,22 +75,47 @@ def _pack(lengths: NDArray[np.int64]) -> bytes:
     sizes = np.ones(len(lengths), dtype=np.int64)
     for place in range(1, _LONGEST):
         sizes += lengths >> (7 * place) > 0
-    starts = np.cumsum(sizes) - sizes
-    packed = np.zeros(int(sizes.sum()), dtype=np.uint8)
-    for place in range(int(sizes.max())):
-        here = np.flatnonzero(sizes > place)
-        more = sizes[here] > place + 1
-        packed[starts[here] + place] = (lengths[here] >> (7 * place) & 127) | more << 7
-    return packed.tobytes()
+    return digits_of(lengths, sizes, bits=7).tobytes()
 
 
 def _unpack(data: bytes) -> NDArray[np.int64]:
-    packed: NDArray[Any] = np.frombuffer(data, dtype=np.uint8)
-    ends = np.flatnonzero(packed < 128)
-    starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
-    sizes = ends - starts + 1
+    packed = np.frombuffer(data, dtype=np.uint8)
+    lengths, sizes = numbers_of(packed, bits=7)
     if len(packed) and (packed[-1] >= 128 or int(sizes.max()) > _LONGEST):
         raise InvalidMask(f"run lengths: {len(packed)} bytes that do not end with a whole length; the data is damaged")
-    places = np.arange(len(packed)) - np.repeat(starts, sizes)
-    parts = (packed & 127).astype(np.int64) << 7 * places
-    return np.add.reduceat(parts, starts) if len(starts) else parts
+    return lengths
+
+
+def digits_of(numbers: NDArray[np.int64], sizes: NDArray[np.int64], *, bits: int) -> NDArray[np.uint8]:
+    """Return numbers one after the other as digits of `bits` bits, lowest first; a higher bit says that more follow.
+
+    >>> digits_of(np.array([5, 130]), np.array([1, 2]), bits=7).tolist()
+    [5, 130, 1]
+
+    Args:
+        numbers: negative ones in two's complement.
+        sizes: how many digits each has.
+        bits: at most 7.
+    """
+    starts = np.cumsum(sizes) - sizes
+    digits = np.zeros(int(sizes.sum()), dtype=np.uint8)
+    for place in range(int(sizes.max(initial=0))):
+        here = np.flatnonzero(sizes > place)
+        more = sizes[here] > place + 1
+        digits[starts[here] + place] = (numbers[here] >> bits * place & (1 << bits) - 1) | more << bits
+    return digits
+
+
+def numbers_of(digits: NDArray[Any], *, bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what `digits_of` was given, and how many digits each has; a number that does not end is left out.
+
+    >>> numbers_of(np.array([5, 130, 1], np.uint8), bits=7)
+    (array([  5, 130]), array([1, 2]))
+    """
+    ends = np.flatnonzero(digits < 1 << bits)
+    if not len(ends):
+        return ends, ends
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    sizes = ends - starts + 1
+    whole = digits[: ends[-1] + 1].astype(np.int64) & (1 << bits) - 1
+    return np.add.reduceat(whole << bits * (np.arange(len(whole)) - np.repeat(starts, sizes)), starts), sizes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from segarena.arrays.boundary import band_width_px, inner_band
-from segarena.arrays.boxes import Window, bounding_window, intersect_windows, is_empty, within_window
+from segarena.arrays.boxes import Window, intersect_windows, is_empty, within_window
 from segarena.comparison import Comparison, Reference
 from segarena.registry import metric
 from segarena.samples import Mask
@@ -66,16 +66,16 @@ class BoundaryIou:
         """Return boundary IoU, and counts in pixels, ignored ones apart."""
         reference = comparison.reference
         width_px = band_width_px(reference.shape, self._dilation_ratio)
+        window, band, area = _judged_band(comparison, width_px)
         target_window, target, target_area = reference.remember(
-            ("inner_band", width_px), lambda: _target_band(reference, width_px)
+            ("inner_band", width_px), lambda: _judged_band(reference, width_px)
         )
-        window, band = _judged_band(comparison.given, _given_window(comparison), reference.ignore, width_px)
         both = intersect_windows(window, target_window)
         intersection = 0
         if not is_empty(both):
             here, there = band[within_window(both, window)], target[within_window(both, target_window)]
             intersection = int(np.count_nonzero(here & there))
-        union = int(np.count_nonzero(band)) + target_area - intersection
+        union = area + target_area - intersection
         return {
             "boundary_iou": intersection / union if union else self._empty,
             "boundary_intersection": intersection,
@@ -83,16 +83,10 @@ class BoundaryIou:
         }
 
 
-def _target_band(reference: Reference, width_px: int) -> tuple[Window, Mask, int]:
-    window = reference.window if reference.ignore is None else bounding_window(reference.given)
-    window, band = _judged_band(reference.given, window, reference.ignore, width_px)
+def _judged_band(masks: Comparison | Reference, width_px: int) -> tuple[Window, Mask, int]:
+    """Return the band of a prediction or target in its window, ignored pixels apart, and how many pixels it has."""
+    window = masks.given_window
+    band = inner_band(masks.given[window], width_px)
+    if masks.ignore is not None:
+        band = np.greater(band, masks.ignore[window])
     return window, band, int(np.count_nonzero(band))
-
-
-def _given_window(comparison: Comparison) -> Window:
-    return comparison.prediction_window if comparison.ignore is None else bounding_window(comparison.given)
-
-
-def _judged_band(mask: Mask, window: Window, ignore: Mask | None, width_px: int) -> tuple[Window, Mask]:
-    band = inner_band(mask[window], width_px)
-    return window, band if ignore is None else np.greater(band, ignore[window])

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window
 from segarena.arrays.surface import Convention, Surface, surface
-from segarena.comparison import Comparison
+from segarena.comparison import Comparison, Reference
 from segarena.errors import PluginInvalid
 from segarena.registry import metric
 from segarena.samples import Mask
@@ -68,15 +67,12 @@ def nsd(
 
 @metric("nsd")
 class Nsd:
-    """NSD, also called surface Dice.
+    """NSD, also called surface Dice; see `nsd`.
 
     Args:
         tolerance_mm: how far the surfaces may be apart; compared with <=. In pixels where there is no spacing.
         empty: what two masks without surface give; "nan" as in the published challenge scripts.
         convention: "marching-cubes" or "voxel-border".
-
-    Raises:
-        PluginInvalid: a tolerance below 0, or another convention.
     """
 
     columns = ("nsd",)
@@ -213,22 +209,14 @@ def _tree(places: NDArray[Any]) -> Any:
 
 def _surfaces(comparison: Comparison, convention: Convention) -> tuple[_Elements, _Elements]:
     """Return the surfaces of prediction and target, each found once."""
-    reference = comparison.reference
-    spacing = _spacing(comparison)
+    reference, spacing = comparison.reference, _spacing(comparison)
 
-    def elements(mask: Mask, window: Window) -> _Elements:
-        return _Elements(surface(mask, window, spacing, ignore=comparison.ignore, convention=convention), spacing)
-
-    def of_prediction() -> _Elements:
-        given = comparison.given
-        return elements(given, comparison.prediction_window if comparison.ignore is None else bounding_window(given))
-
-    def of_target() -> _Elements:
-        given = reference.given
-        return elements(given, reference.window if comparison.ignore is None else bounding_window(given))
+    def elements(masks: Comparison | Reference) -> _Elements:
+        found = surface(masks.given, masks.given_window, spacing, ignore=masks.ignore, convention=convention)
+        return _Elements(found, spacing)
 
     key = ("surface", convention)
-    return comparison.remember(key, of_prediction), reference.remember(key, of_target)
+    return comparison.remember(key, lambda: elements(comparison)), reference.remember(key, lambda: elements(reference))
 
 
 def _spacing(comparison: Comparison) -> tuple[float, ...]:

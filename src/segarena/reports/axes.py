@@ -65,6 +65,15 @@ def px(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
+def element(name: str, text: str = "", *, css: str, title: str = "", **attributes: float | str) -> str:
+    """Return an SVG element with a text in it, or a title; all is escaped here, and numbers are pixels to a tenth."""
+    told = ""
+    for key, value in attributes.items():
+        told += f' {key.replace("_", "-")}="{escape(value) if isinstance(value, str) else px(value)}"'
+    inside = f"<title>{escape(title)}</title>" if title else escape(text)
+    return f'<{name}{told} class="{css}">{inside}</{name}>'
+
+
 @dataclass(slots=True)
 class Frame:
     """An SVG under construction: a plot area with margins, and the elements drawn so far.
@@ -97,12 +106,21 @@ class Frame:
         self.elements.append(element)
 
     def text(self, x: float, y: float, text: str, *, css: str = "", anchor: str = "start") -> None:
-        """Add a line of text; `text` is escaped here."""
-        self.draw(f'<text x="{px(x)}" y="{px(y)}" class="{css}" text-anchor="{anchor}">{escape(text)}</text>')
+        """Add a line of text."""
+        self.draw(element("text", text, x=x, y=y, css=css, text_anchor=anchor))
 
     def line(self, x1: float, y1: float, x2: float, y2: float, css: str) -> None:
         """Add a straight line."""
-        self.draw(f'<line x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}" class="{css}"/>')
+        self.draw(element("line", x1=x1, y1=y1, x2=x2, y2=y2, css=css))
+
+    def circle(self, x: float, y: float, radius: float, css: str, title: str = "") -> None:
+        """Add a dot; `title` shows when the pointer rests on it."""
+        self.draw(element("circle", cx=x, cy=y, r=radius, css=css, title=title))
+
+    def path(self, places: Sequence[tuple[float, float]], css: str) -> None:
+        """Add straight lines from place to place; nothing without places."""
+        if places:
+            self.draw(element("path", d="M" + "L".join(f"{px(x)} {px(y)}" for x, y in places), css=css))
 
     def x_axis(self, scale: Scale, label: str, ticks: Sequence[float] | None = None) -> None:
         """Draw the base line, ticks and label below the plot."""
@@ -119,10 +137,8 @@ class Frame:
             self.line(self.left, scale(tick), self.width_px - self.right, scale(tick), "grid")
             self.text(self.left - 7, scale(tick) + 4, number(tick), css="tick", anchor="end")
         middle = (self.top + self.height_px - self.bottom) / 2
-        self.draw(
-            f'<text transform="translate(11 {px(middle)}) rotate(-90)" class="label" text-anchor="middle">'
-            f"{escape(label)}</text>"
-        )
+        turned = f"translate(11 {px(middle)}) rotate(-90)"
+        self.draw(element("text", label, transform=turned, css="label", text_anchor="middle"))
 
     def svg(self) -> str:
         """Return the finished chart."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import chain
 from typing import TypeAlias
 
-from segarena.reports.axes import CHARACTER_PX, Frame, Scale, number, px
+from segarena.reports.axes import CHARACTER_PX, Frame, Scale, element, number
 from segarena.reports.rendering import macros
 
 COLOURS = 7
@@ -56,7 +55,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class Whisker:
     """One row of an interval chart: a dot with a whisker."""
 
     label: str
@@ -103,9 +102,10 @@ def line_chart(
     for mark in marks:
         frame.line(frame.left, y_scale(mark), frame.width_px - frame.right, y_scale(mark), "mark")
     for curve in curves:
-        frame.draw(_band(curve, x_scale, y_scale))
+        frame.path(_band(curve, x_scale, y_scale), f"band {colour_class(curve.colour)}")
     for curve in curves:
-        frame.draw(_stroke(curve, x_scale, y_scale))
+        places = [(x_scale(curve.x[i]), y_scale(curve.y[i])) for i in _finite(curve)]
+        frame.path(places, f"curve {colour_class(curve.colour)}")
     _end_labels(frame, curves, labels, y_scale)
     return frame.svg()
 
@@ -129,14 +129,12 @@ def bar_chart(
     slot = (frame.width_px - frame.left - frame.right) / max(1, len(categories))
     bar = slot * 0.84 / max(1, len(series))
     for order, bars in enumerate(series):
-        for index, height in enumerate(bars.heights):
+        for index, value in enumerate(bars.heights):
             left = frame.left + index * slot + slot * 0.08 + order * bar
-            what = escape(f"{bars.label}: {categories[index]}: {number(round(height, 4))}")
-            y = y_scale(height)
-            frame.draw(
-                f'<rect x="{px(left)}" y="{px(y)}" width="{bar:.2f}" height="{px(y_scale(0) - y)}" '
-                f'class="bar {colour_class(bars.colour)}"><title>{what}</title></rect>'
-            )
+            what = f"{bars.label}: {categories[index]}: {number(round(value, 4))}"
+            y, css = y_scale(value), f"bar {colour_class(bars.colour)}"
+            height = y_scale(0) - y
+            frame.draw(element("rect", x=left, y=y, width=f"{bar:.2f}", height=height, css=css, title=what))
     for index in _shown(categories, slot):
         middle = frame.left + (index + 0.5) * slot
         frame.text(middle, frame.height_px - frame.bottom + 17, categories[index], css="tick", anchor="middle")
@@ -160,20 +158,16 @@ def scatter_chart(
     frame.y_axis(y_scale, y_label)
     frame.x_axis(x_scale, x_label)
     for cloud in clouds:
-        css = f"point {colour_class(cloud.colour)}"
-        names = cloud.names or [""] * len(cloud.x)
-        for x, y, name in zip(cloud.x, cloud.y, names, strict=True):
-            frame.draw(
-                f'<circle cx="{px(x_scale(x))}" cy="{px(y_scale(y))}" r="2.6" class="{css}">'
-                f"<title>{escape(name)}</title></circle>"
-            )
-        for x, y, note in zip(cloud.x, cloud.y, cloud.notes or names, strict=True):
-            if cloud.notes and note:
-                frame.text(x_scale(x) + 6, y_scale(y) + 4, note, css=f"note {colour_class(cloud.colour)}")
+        css, unnamed = colour_class(cloud.colour), [""] * len(cloud.x)
+        for x, y, name in zip(cloud.x, cloud.y, cloud.names or unnamed, strict=True):
+            frame.circle(x_scale(x), y_scale(y), 2.6, f"point {css}", name)
+        for x, y, note in zip(cloud.x, cloud.y, cloud.notes or unnamed, strict=True):
+            if note:
+                frame.text(x_scale(x) + 6, y_scale(y) + 4, note, css=f"note {css}")
     return frame.svg()
 
 
-def interval_chart(rows: Sequence[Interval], *, title: str, x_label: str, x_range: tuple[float, float]) -> str:
+def interval_chart(rows: Sequence[Whisker], *, title: str, x_label: str, x_range: tuple[float, float]) -> str:
     """Return one line per row: its label, a whisker from low to high, a dot at the value, and a note."""
     room = max((len(_shorten(row.label)) for row in rows), default=0) * CHARACTER_PX + 14
     note = max((len(row.note) for row in rows), default=0) * CHARACTER_PX + 14
@@ -185,7 +179,7 @@ def interval_chart(rows: Sequence[Interval], *, title: str, x_label: str, x_rang
         css = colour_class(row.colour)
         frame.text(room - 10, y + 4, _shorten(row.label), css="name", anchor="end")
         frame.line(x_scale(row.low), y, x_scale(row.high), y, f"whisker {css}")
-        frame.draw(f'<circle cx="{px(x_scale(row.value))}" cy="{px(y)}" r="4.5" class="dot {css}"/>')
+        frame.circle(x_scale(row.value), y, 4.5, f"dot {css}")
         frame.text(frame.width_px - note + 10, y + 4, row.note, css="tick")
     return frame.svg()
 
@@ -198,9 +192,9 @@ def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: st
     for mark in marks:
         frame.line(4, y_scale(mark), 174, y_scale(mark), "mark")
     places = [(x_scale(r), y_scale(v)) for r, v in enumerate(values, 1) if math.isfinite(v)]
-    frame.draw(f'<path d="{_path(places)}" class="curve c0"/>')
+    frame.path(places, "curve c0")
     if places:
-        frame.draw(f'<circle cx="{px(places[-1][0])}" cy="{px(places[-1][1])}" r="2.5" class="dot c0"/>')
+        frame.circle(*places[-1], 2.5, "dot c0")
     return frame.svg()
 
 
@@ -232,24 +226,16 @@ def _shown(categories: Sequence[str], slot_px: float) -> list[int]:
     return [*(index for index in range(0, last, step) if (last - index) * slot_px >= room), last]
 
 
-def _path(places: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{px(x)} {px(y)}" for x, y in places) if places else ""
-
-
 def _finite(curve: Curve) -> list[int]:
     return [i for i, y in enumerate(curve.y) if math.isfinite(y)]
 
 
-def _band(curve: Curve, x_scale: Scale, y_scale: Scale) -> str:
+def _band(curve: Curve, x_scale: Scale, y_scale: Scale) -> list[tuple[float, float]]:
+    """Return the outline of a band: along its upper side, and back along its lower side."""
     inside = [i for i in _finite(curve) if math.isfinite(curve.low[i]) and math.isfinite(curve.high[i])]
     upper = [(x_scale(curve.x[i]), y_scale(curve.high[i])) for i in inside]
     lower = [(x_scale(curve.x[i]), y_scale(curve.low[i])) for i in reversed(inside)]
-    return f'<path d="{_path(upper + lower)}" class="band {colour_class(curve.colour)}"/>' if inside else ""
-
-
-def _stroke(curve: Curve, x_scale: Scale, y_scale: Scale) -> str:
-    places = [(x_scale(curve.x[i]), y_scale(curve.y[i])) for i in _finite(curve)]
-    return f'<path d="{_path(places)}" class="curve {colour_class(curve.colour)}"/>'
+    return upper + lower
 
 
 def _end_labels(frame: Frame, curves: Sequence[Curve], labels: Sequence[str], y_scale: Scale) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from segarena.reports.reading import Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
-from segarena.reports.sections import differences_sheet, paired_sheet, summary_sheet, timings_sheet
+from segarena.reports.sections import paired_sheet, summary_sheet
 from segarena.reports.wording import baseline_text, count_text, protocol_text
 
 
@@ -15,16 +15,6 @@ def summary_csv(runs: Sequence[Run]) -> str:
     """Return one line per segmenter and user; each statistic has a mean and both ends of its interval."""
     names = ("benchmark", "protocol", "segmenter", "user", "targets", "dialogues", "failures", "complete")
     return sheet_csv(summary_sheet(runs).pick(*names, *(statistic.name for statistic in runs[0].summary)))
-
-
-def paired_csv(runs: Sequence[Run]) -> str:
-    """Return one line per pair of runs, user and statistic."""
-    return sheet_csv(differences_sheet(runs))
-
-
-def timings_csv(runs: Sequence[Run]) -> str:
-    """Return the seconds of each segmenter with each user; these differ from run to run."""
-    return sheet_csv(timings_sheet(runs))
 
 
 def summary_tex(runs: Sequence[Run]) -> str:

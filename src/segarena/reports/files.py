@@ -10,10 +10,12 @@ from segarena.errors import StoreError
 from segarena.files.whole import write_whole
 from segarena.files.within import within
 from segarena.records.trust import reading, refusal
-from segarena.reports.exports import paired_csv, summary_csv, summary_tex, timings_csv
+from segarena.reports.exports import summary_csv, summary_tex
 from segarena.reports.pages import Page, page_of
 from segarena.reports.reading import read_runs
+from segarena.reports.renderers import sheet_csv
 from segarena.reports.report import report_html
+from segarena.reports.sections import differences_sheet, timings_sheet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +50,7 @@ def write_report(
 ) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
-    With several runs they stand side by side, and differences are to the first one. The page of their benchmark may
-    have further sections and tables.
+    With several runs they stand side by side, and differences are to the first one.
 
     Args:
         runs: the run folders.
@@ -77,8 +78,8 @@ def write_report(
             "report.html": report_html(own),
             "summary.csv": summary_csv(own.whole_runs),
             "summary.tex": summary_tex(own.whole_runs),
-            "timings.csv": timings_csv(read),
-            **({"paired.csv": paired_csv(own.whole_runs)} if len(read) > 1 else {}),
+            "timings.csv": sheet_csv(timings_sheet(read)),
+            **({"paired.csv": sheet_csv(differences_sheet(own.whole_runs))} if len(read) > 1 else {}),
             **further,
         }
     for name, text in texts.items():

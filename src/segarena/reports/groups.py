@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from segarena.reports.charts import Interval, Points, interval_chart, scatter_chart
+from segarena.reports.charts import Points, Whisker, interval_chart, scatter_chart
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, area_statistic, figure, run_colours, series_by_user
 from segarena.reports.tables import TargetKey, mean_over_targets, mean_over_users, target_values
 from segarena.roles import Statistic
-from segarena.statistics.intervals import Interval as MeanInterval
+from segarena.statistics.intervals import Interval
 
 MOST_GROUPS = 8
 """An attribute with more different words than this is not a grouping."""
@@ -47,7 +47,7 @@ def group_figures(runs: Sequence[Run]) -> list[Figure]:
 
 
 def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -> Figure | None:
-    statistic, rows = area_statistic(runs[0]), list[Interval]()
+    statistic, rows = area_statistic(runs[0]), list[Whisker]()
     lines = _lines(runs, statistic)
     for group in _group_order(groups):
         for label, colour, values in lines:
@@ -70,10 +70,10 @@ def _lines(runs: Sequence[Run], statistic: Statistic) -> list[tuple[str, int, di
     return [(one.label, one.colour, target_values(one.run, one.user, statistic)) for one in series]
 
 
-def _row(label: str, colour: int, mean: MeanInterval) -> Interval:
+def _row(label: str, colour: int, mean: Interval) -> Whisker:
     low, high = (mean.mean if math.isnan(end) else end for end in (mean.low, mean.high))
     note = f"{mean.mean:.3f}, n = {mean.n}"
-    return Interval(label=label, colour=colour, value=mean.mean, low=low, high=high, note=note)
+    return Whisker(label=label, colour=colour, value=mean.mean, low=low, high=high, note=note)
 
 
 def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -> Figure | None:
@@ -112,7 +112,7 @@ def _group_order(groups: Mapping[TargetKey, str]) -> list[str]:
     return sorted(set(groups.values()), key=lambda group: (place.get(group.split(" ")[0].lower(), len(SIZES)), group))
 
 
-def _value_range(rows: Sequence[Interval]) -> tuple[float, float]:
+def _value_range(rows: Sequence[Whisker]) -> tuple[float, float]:
     low, high = min((r.low for r in rows), default=0.0), max((r.high for r in rows), default=1.0)
     pad = (high - low) * 0.06 or 0.05
     return low - pad, high + pad

@@ -6,7 +6,6 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import cv2
@@ -17,7 +16,7 @@ from PIL import Image
 from segarena.arrays.boxes import Window, grow_window, is_empty, join_windows, window_shape
 from segarena.prompts import Box, Click, Lasso, Scribble
 from segarena.records.prompts import RecordedPrompt
-from segarena.reports.axes import px
+from segarena.reports.axes import element, px
 from segarena.samples import Labels, Mask
 
 VIEW_PX = 480
@@ -152,27 +151,24 @@ def _mark(prompt: RecordedPrompt, view: View, number: int, *, is_large: bool, is
         return _click(*places[0], sign, number, is_large=is_large, is_last=is_last)
     if isinstance(prompt, Box):
         (left, top), (right, bottom) = places
-        size = f'width="{px(right - left)}" height="{px(bottom - top)}"'
-        return f'<rect x="{px(left)}" y="{px(top)}" {size} class="drawn {sign}"/>'
+        return element("rect", x=left, y=top, width=right - left, height=bottom - top, css=f"drawn {sign}")
     line = " ".join(f"{px(x)},{px(y)}" for x, y in places)
-    return f'<polyline points="{line}" class="drawn {sign}"/>'
+    return element("polyline", points=line, css=f"drawn {sign}")
 
 
 def _click(x: float, y: float, sign: str, number: int, *, is_large: bool, is_last: bool) -> str:
     """Return a disc for a positive and a square for a negative click, so that colour is not needed."""
     radius = 12.0 if is_large else (14.0 if is_last else 8.0)
     if sign == "pos":
-        shape = f'<circle cx="{px(x)}" cy="{px(y)}" r="{px(radius)}" class="click pos"/>'
+        shape = element("circle", cx=x, cy=y, r=radius, css="click pos")
     else:
         side = radius * 1.8
-        corner = f'x="{px(x - side / 2)}" y="{px(y - side / 2)}"'
-        shape = f'<rect {corner} width="{px(side)}" height="{px(side)}" rx="2" class="click neg"/>'
-    text = f'<text x="{px(x)}" y="{px(y + 5)}" class="number">{escape(str(number))}</text>' if is_large else ""
-    return shape + text
+        shape = element("rect", x=x - side / 2, y=y - side / 2, width=side, height=side, rx=2, css="click neg")
+    return shape + (element("text", str(number), x=x, y=y + 5, css="number") if is_large else "")
 
 
 def _closed(points: NDArray[Any]) -> str:
-    return "M" + "L".join(f"{x} {y}" for x, y in (points + 0).tolist()) + "Z"
+    return "M" + "L".join(f"{x} {y}" for x, y in points.tolist()) + "Z"
 
 
 def _widen(side: slice, least: int, size: int) -> slice:

@@ -16,13 +16,11 @@ class RankedTarget:
     """A target over all runs, users and repeats.
 
     Attributes:
-        key: sample and target.
-        label: in human words.
         score: its mean AuC.
         best: the highest value any dialogue reached.
         solved: dialogues that reached the benchmark's highest threshold.
-        dialogues: dialogues that finished.
-        worst: key of the dialogue with the lowest last value.
+        dialogues: those that finished.
+        worst: the one with the lowest last value.
     """
 
     key: TargetKey

@@ -33,7 +33,7 @@ class DialogueRecord:
     """One dialogue as the records tell it: a stretch of a run's table, looked into when it is asked.
 
     Attributes:
-        key: sample, target, user, repeat.
+        target, user: empty when the whole sample failed.
         label: of the target.
         attributes: of the target.
         rounds: how many were finished.
@@ -41,7 +41,10 @@ class DialogueRecord:
         first, table: where its rounds stand.
     """
 
-    key: Key
+    sample: str
+    target: str
+    user: str
+    repeat: int
     label: str
     attributes: Mapping[str, Any]
     rounds: int
@@ -76,19 +79,9 @@ class DialogueRecord:
         return slice(self.first, self.first + self.rounds)
 
     @property
-    def sample(self) -> str:
-        """Sample id."""
-        return self.key[0]
-
-    @property
-    def target(self) -> str:
-        """Target id; empty when the whole sample failed."""
-        return self.key[1]
-
-    @property
-    def user(self) -> str:
-        """Name of the user; empty when the whole sample failed."""
-        return self.key[2]
+    def key(self) -> Key:
+        """Sample, target, user, repeat."""
+        return self.sample, self.target, self.user, self.repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +158,10 @@ def dialogues_of(table: RoundTable) -> Iterator[DialogueRecord]:
         if told not in attributes:
             attributes[told] = read_attributes(told)
         yield DialogueRecord(
-            key=(sample, target, user, repeat),
+            sample=sample,
+            target=target,
+            user=user,
+            repeat=repeat,
             label=label or "",
             attributes=attributes[told],
             rounds=rounds,

@@ -94,20 +94,12 @@ def differences_sheet(runs: Sequence[Run]) -> Sheet:
 def timings_sheet(runs: Sequence[Run]) -> Sheet:
     """Return the seconds of each segmenter with each user, for programs; these differ from run to run."""
     numbers = ("rounds", "median_s", "p95_s", "encoder_passes", "encoder_median_s")
-    rows = tuple(
-        (
-            row.label,
-            row.user,
-            row.rounds,
-            Value(mean=row.median_s),
-            Value(mean=row.p95_s),
-            row.encodes,
-            Value(mean=row.encode_median_s),
-        )
-        for row in timing_rows(runs)
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for row in timing_rows(runs):
+        median, p95, encode = (Value(mean=seconds) for seconds in (row.median_s, row.p95_s, row.encode_median_s))
+        rows.append((row.label, row.user, row.rounds, median, p95, row.encodes, encode))
     head = ("segmenter", "user", *(Column(number, "number") for number in numbers))
-    return Sheet(name="timings", caption="", head=head, rows=rows)
+    return Sheet(name="timings", caption="", head=head, rows=tuple(rows))
 
 
 def hardest_sheet(runs: Sequence[Run], targets: Sequence[RankedTarget], shown: Mapping[Key, str]) -> Sheet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, TypeVar
@@ -24,12 +24,10 @@ class SummaryRow:
 
     Attributes:
         run: position of the run in the report.
-        label: of the run.
-        user: name of the user.
         cells: by statistic name, the mean over targets with its 95 % interval.
-        targets: how many targets have a finished dialogue.
-        dialogues: how many dialogues finished.
-        failures: how many dialogues went wrong, whole samples that failed included.
+        targets: those with a finished dialogue.
+        dialogues: those that finished.
+        failures: dialogues that went wrong, whole samples that failed included.
     """
 
     run: int
@@ -43,15 +41,7 @@ class SummaryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRow:
-    """One run minus the first run, with one user, on the targets both finished.
-
-    Attributes:
-        label, baseline: of the two runs.
-        user: name of the user.
-        cells: by statistic name.
-        matched: targets that both have.
-        unmatched: targets that only one of them has.
-    """
+    """One run minus the first one, with one user; `matched` targets were finished by both, `unmatched` by one."""
 
     run: int
     label: str
@@ -76,6 +66,7 @@ class TimingRow:
 
 
 Result = TypeVar("Result")
+
 TargetKey = tuple[str, str]
 """Sample, target."""
 
@@ -127,30 +118,31 @@ def image_clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
 
 def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
     """Return one row per user and run, the runs of one user together."""
-    rows: list[SummaryRow] = []
-    for user in user_names(runs):
-        rows += [_summary_row(position, run, user) for position, run in enumerate(runs) if user in run.users]
-    return tuple(rows)
+    return tuple(_summary_row(position, run, user) for position, run, user in _pairs(runs))
 
 
 def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
     """Return every later run minus the first one on the same dataset, for each user that both have."""
     firsts = {run.dataset: run for run in reversed(runs)}
     rows: list[PairedRow] = []
-    for user in user_names(runs):
-        for position, run in enumerate(runs):
-            first = firsts[run.dataset]
-            if first is not run and user in run.users and user in first.users:
-                rows.append(_paired_row(position, run, first, user))
+    for position, run, user in _pairs(runs):
+        first = firsts[run.dataset]
+        if first is not run and user in first.users:
+            rows.append(_paired_row(position, run, first, user))
     return tuple(rows)
 
 
 def timing_rows(runs: Sequence[Run]) -> tuple[TimingRow, ...]:
     """Return one row per user and run."""
-    rows: list[TimingRow] = []
+    return tuple(_timing_row(run, user) for _, run, user in _pairs(runs))
+
+
+def _pairs(runs: Sequence[Run]) -> Iterator[tuple[int, Run, str]]:
+    """Yield the place of a run, the run and one of its users, user by user."""
     for user in user_names(runs):
-        rows += [_timing_row(run, user) for run in runs if user in run.users]
-    return tuple(rows)
+        for place, run in enumerate(runs):
+            if user in run.users:
+                yield place, run, user
 
 
 def user_names(runs: Sequence[Run]) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def correlation_table(datasets: Sequence[Mapping[str, ArrayLike]], *, absolute: 
     if not datasets or any(set(table) != set(datasets[0]) for table in datasets):
         raise InvalidInput("correlations: expected the same statistics for every dataset, and at least one dataset")
     names = tuple(datasets[0])
-    mean = mean_of_defined(np.stack([_correlations(_columns(table, names)) for table in datasets]))
+    mean = mean_of_defined(np.stack([_every_pair(_columns(table, names)) for table in datasets]))
     np.fill_diagonal(mean, 1.0)
     return CorrelationTable(names, np.abs(mean) if absolute else mean)
 
@@ -66,17 +66,38 @@ def _columns(table: Mapping[str, ArrayLike], names: tuple[str, ...]) -> NDArray[
     return np.stack(columns)
 
 
-def _correlations(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _every_pair(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    first, second = columns[:, None], columns[None]
+    return np.triu(pearson(first, second)) + np.tril(spearman(first, second), -1)
+
+
+def pearson(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Return Pearson's correlation along the last axis; NaN where one of the two is constant.
+
+    >>> pearson([[1, 2, 3], [1, 1, 1]], [4, 6, 8])
+    array([ 1., nan])
+
+    Args:
+        first: real (..., n).
+        second: the same, or what broadcasts with it.
+    """
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    # Looked for in the values themselves: their mean may differ from equal values in the last bit.
+    is_constant = (np.ptp(one, axis=-1) == 0) | (np.ptp(two, axis=-1) == 0)
+    one, two = (values - values.mean(axis=-1, keepdims=True) for values in (one, two))
+    scale = np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1))
+    undefined = is_constant | (scale == 0)
+    r = np.where(undefined, np.nan, (one * two).sum(axis=-1) / np.where(undefined, 1.0, scale))
+    return np.clip(r, -1.0, 1.0)
+
+
+def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Return the correlation of ranks along the last axis, equal values sharing their mean rank; else as `pearson`.
+
+    >>> spearman([1, 2, 30], [4, 5, 6]).tolist()
+    1.0
+    """
     from scipy.stats import rankdata
 
-    ranks: Any = rankdata(columns, axis=1)
-    return np.triu(_pearson(columns)) + np.tril(_pearson(ranks), -1)
-
-
-def _pearson(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Pearson's correlation of every pair of rows; NaN for a constant row."""
-    centred = columns - columns.mean(axis=1, keepdims=True)
-    is_constant = np.ptp(columns, axis=1) == 0
-    length = np.where(is_constant, np.nan, np.sqrt((centred**2).sum(axis=1)))
-    directions = centred / length[:, None]
-    return np.clip(directions @ directions.T, -1.0, 1.0)
+    ranks: list[Any] = [rankdata(np.asarray(values), axis=-1) for values in (first, second)]
+    return pearson(*ranks)

@@ -1,9 +1,10 @@
 """Statistics over the rounds of dialogues: NoC, NoF, AuC, the value after k rounds.
 
 Everything here takes the values of many dialogues as one array (dialogues, rounds) and returns one value
-per dialogue, float64; means and their intervals are `segarena.statistics.intervals`. Round k is the answer to the
-k-th prompt, counted from 1. Source: RClicks, section 5 ("NoC", "NoF", "AuC"); the areas of challenges on volumes
-are sums instead of means.
+per dialogue, float64; all raise `InvalidInput` for anything else, or NaN in it. Means and their intervals are
+`segarena.statistics.intervals`. Round k is the answer to the k-th prompt, counted from 1.
+
+Source: RClicks, section 5 ("NoC", "NoF", "AuC"); the areas of challenges on volumes are sums instead of means.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def number_of_clicks(values: ArrayLike, threshold: float, *, limit: int | None =
         limit: only that many rounds count; all of them by default.
 
     Raises:
-        InvalidInput: not such an array, NaN, or `limit` not within 1..rounds.
+        InvalidInput: `limit` not within 1..rounds.
     """
     curve = _up_to(values, limit)
     solved = curve >= threshold
@@ -105,9 +106,6 @@ def area_under_curve(values: ArrayLike) -> Values:
 
     >>> area_under_curve([[0.0, 0.5, 1.0], [1.0, 1.0, 1.0]]).tolist()
     [0.5, 1.0]
-
-    Raises:
-        InvalidInput: not an array (dialogues, rounds), or NaN.
     """
     curve = _checked(values)
     if curve.shape[1] == 1:
@@ -122,9 +120,6 @@ def area_over_all(values: ArrayLike) -> Values:
     >>> area_over_all([[0.0, 0.5, 1.0]]).tolist()
     [1.0]
 
-    Raises:
-        InvalidInput: not an array (dialogues, rounds), or NaN.
-
     Source: autoPET, whose 11 values (no click, then 10) give at most 10.
     """
     curve = _checked(values)
@@ -138,7 +133,7 @@ def area_over_last_five(values: ArrayLike) -> Values:
     [2.0]
 
     Raises:
-        InvalidInput: not an array (dialogues, rounds), fewer than five rounds, or NaN.
+        InvalidInput: fewer than five rounds.
 
     Source: the script of the CVPR 2025 challenge on interactive 3D biomedical segmentation: a box, then five clicks;
     the box does not count.
@@ -156,7 +151,7 @@ def at_round(values: ArrayLike, k: int) -> Values:
     [0.9]
 
     Raises:
-        InvalidInput: not an array (dialogues, rounds), NaN, or `k` not within 1..rounds.
+        InvalidInput: `k` not within 1..rounds.
     """
     return _up_to(values, k)[:, -1].copy()
 

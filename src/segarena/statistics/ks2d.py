@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segarena.arrays.chunks import chunks
 from segarena.errors import InvalidInput
+from segarena.statistics.correlations import pearson
 
 _AT_ONCE = 1 << 20  # comparisons held at once, of both coordinates: 4 MB
 
@@ -107,19 +108,8 @@ def _p_values(
 
     n, m = many.shape[1], one.shape[1]
     root = np.sqrt(n * m / (n + m))
-    spread = np.sqrt(np.maximum(0.0, 1 - (_correlations(many) ** 2 + _correlations(one) ** 2) / 2))
+    own, other = (pearson(sets[..., 0], sets[..., 1]) for sets in (many, one))
+    spread = np.sqrt(np.maximum(0.0, 1 - (own**2 + other**2) / 2))
     scaled = statistics * root / (1 + spread * (0.25 - 0.75 / root))
     p_values: Any = kolmogorov(scaled)
     return p_values
-
-
-def _correlations(sets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Pearson's r of each set; NaN when a coordinate is constant."""
-    centred = sets - sets.mean(axis=1, keepdims=True)
-    # Looked for in the points themselves: their mean may differ from equal values in the last bit.
-    is_constant = (sets.max(axis=1) == sets.min(axis=1)).any(axis=1)
-    covariance = (centred[..., 0] * centred[..., 1]).sum(axis=1)
-    scale = np.sqrt((centred**2).sum(axis=1).prod(axis=1))
-    undefined = is_constant | (scale == 0)
-    r = np.where(undefined, np.nan, covariance / np.where(undefined, 1.0, scale))
-    return np.clip(r, -1.0, 1.0)

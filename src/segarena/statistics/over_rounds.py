@@ -8,6 +8,7 @@ point group `segarena.plugins`.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
@@ -27,19 +28,23 @@ from segarena.statistics.curves import (
 )
 
 
-class OverRounds:
+class OverRounds(ABC):
     """A kind of statistic over the rounds of a dialogue. Its values are all that a new kind must give.
 
     Attributes:
         decimals: how many are printed.
         is_share: printed in per cent.
         has_threshold: reads `statistic.threshold`, which charts then mark.
+        sentence: what it is, without its name and without a full stop; the first line of the docstring if there is
+            none. `{metric}`, `{rounds}`, `{steps}` from round to round, `{threshold}` and `{round}` are filled in.
     """
 
     decimals: int = 3
     is_share: bool = False
     has_threshold: bool = False
+    sentence: str = ""
 
+    @abstractmethod
     def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
         """Return the statistic of each dialogue.
 
@@ -48,11 +53,13 @@ class OverRounds:
             values: (dialogues, rounds) of the column that it reads, without NaN.
             options: those of the benchmark.
         """
-        raise NotImplementedError
 
     def definition(self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]) -> str:
-        """Say what it is, without its name and without a full stop; `metric` is the column as printed."""
-        return f"{type(self).__doc__ or self.__class__.__name__}".split("\n", maxsplit=1)[0].rstrip(".")
+        """Return `sentence` filled in; `metric` is the column as printed."""
+        if not self.sentence:
+            return (type(self).__doc__ or type(self).__name__).partition("\n")[0].rstrip(".")
+        given = {"metric": metric, "rounds": rounds, "steps": max(1, rounds - 1)}
+        return self.sentence.format(**given, threshold=statistic.threshold, round=statistic.round)
 
     def needs_rounds(self, statistic: Statistic) -> int:
         """Return how many rounds a run needs at least; with fewer the statistic is left out, and named."""
@@ -125,14 +132,11 @@ class NumberOfClicks(OverRounds):
 
     decimals = 2
     has_threshold = True
+    sentence = "number of rounds until {metric} is at least {threshold:g}; {rounds} when it never is"
 
     def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
         """Return NoC."""
         return number_of_clicks(values, statistic.threshold)
-
-    def definition(self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]) -> str:
-        """Say what is reached, and what counts when it is not."""
-        return f"number of rounds until {metric} is at least {statistic.threshold:g}; {rounds} when it never is"
 
 
 @statistic("nof")
@@ -162,15 +166,11 @@ class NumberOfFailures(OverRounds):
 class AreaUnderCurve(OverRounds):
     """The area under the curve over all rounds by trapezoids, divided by their number less one."""
 
+    sentence = "area under the curve of {metric} over rounds 1 to {rounds} by trapezoids, divided by {steps}"
+
     def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
         """Return AuC."""
         return area_under_curve(values)
-
-    def definition(self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]) -> str:
-        """Say over which rounds, and what it is divided by."""
-        return (
-            f"area under the curve of {metric} over rounds 1 to {rounds} by trapezoids, divided by {max(1, rounds - 1)}"
-        )
 
 
 @statistic("auc_all")
@@ -190,13 +190,11 @@ class AreaOverAll(OverRounds):
 class AreaOverLastFive(OverRounds):
     """The area under the curve over the last five rounds by trapezoids, as a sum."""
 
+    sentence = "sum of the trapezoids under the curve of {metric} over the last five rounds, at most 4"
+
     def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
         """Return the sum of the trapezoids."""
         return area_over_last_five(values)
-
-    def definition(self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]) -> str:
-        """Say how much it can be."""
-        return f"sum of the trapezoids under the curve of {metric} over the last five rounds, at most 4"
 
     def needs_rounds(self, statistic: Statistic) -> int:
         """Return 5."""
@@ -207,13 +205,11 @@ class AreaOverLastFive(OverRounds):
 class AtRound(OverRounds):
     """The value after a round."""
 
+    sentence = "{metric} after round {round}"
+
     def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
         """Return the value after `statistic.round`."""
         return at_round(values, statistic.round)
-
-    def definition(self, statistic: Statistic, metric: str, rounds: int, options: Mapping[str, Any]) -> str:
-        """Say after which round."""
-        return f"{metric} after round {statistic.round}"
 
     def needs_rounds(self, statistic: Statistic) -> int:
         """Return that round."""

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from segarena.errors import InvalidImage, InvalidMask
-from segarena.files.images import check_same_shape, list_files, read_colours, read_image, read_values
+from segarena.files.images import check_same_shape, list_files, read_colours, read_grey, read_image, read_values
 
 PIXELS = np.random.default_rng(7).integers(0, 256, (6, 9, 3), dtype=np.uint8)
 ORIENTATION = 0x0112
@@ -177,6 +177,21 @@ def test_grey_mask_gives_its_values(tmp_path, dtype, rng):
     read = read_values(save(tmp_path / "a.png", values))
     assert read.dtype == np.int32
     np.testing.assert_array_equal(read, values)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_grey_levels_keep_the_bits_of_their_file(tmp_path, dtype, rng):
+    values = rng.integers(0, np.iinfo(dtype).max, (5, 7)).astype(dtype)
+    Image.fromarray(values).save(tmp_path / "levels.png")
+    found = read_grey(tmp_path / "levels.png")
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, values)
+
+
+def test_colours_are_no_grey_levels(tmp_path):
+    Image.new("RGB", (4, 3)).save(tmp_path / "colours.png")
+    with pytest.raises(InvalidMask, match="grey file of 8 or 16 bits"):
+        read_grey(tmp_path / "colours.png")
 
 
 def test_one_bit_mask_gives_zero_and_one(tmp_path):

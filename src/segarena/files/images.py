@@ -128,6 +128,18 @@ def read_colours(path: Path) -> NDArray[np.uint8]:
     return np.array(image.convert("RGB"), dtype=np.uint8)
 
 
+def read_grey(path: Path) -> NDArray[np.uint8 | np.uint16]:
+    """Return a grey file as its stored numbers, (H, W), uint8 or uint16 by the bits of the file; 1 bit as 0 and 255.
+
+    Raises:
+        InvalidMask: missing, damaged, coloured, with a palette or alpha, or of floating point.
+    """
+    image, has_16_bits = _decode(path, InvalidMask)
+    if not (image.mode.startswith("I") if has_16_bits else image.mode in ("1", "L")):
+        raise InvalidMask(f"{path}: expected a grey file of 8 or 16 bits, got pillow mode {image.mode}")
+    return np.asarray(image).astype(np.uint16) if has_16_bits else np.array(image.convert("L"), dtype=np.uint8)
+
+
 def read_size(path: Path, *, error: type[InvalidInput] = InvalidImage) -> tuple[int, int]:
     """Return the (H, W) of an image file upright, from its header alone.
 

@@ -52,7 +52,7 @@ def test_segmentations_bring_their_thresholds_and_are_judged_as_edges_and_region
     edges = summarise_edges([edge_counts_of(result) for result in results])
     regions = summarise_regions([region_counts_of(result) for result in results])
     assert (edges.ods.threshold, edges.ods.f) == (2.0, 1.0)
-    assert (regions.covering_threshold, regions.covering_ods, regions.rand_ods) == (2.0, 1.0, 1.0)
+    assert (regions.covering.threshold, regions.covering.ods, regions.rand.ods) == (2.0, 1.0, 1.0)
     assert regions.curve[0, 1] == 0.25
 
 
@@ -62,7 +62,7 @@ def test_ultrametric_maps_of_double_size_give_both(tmp_path, humans):
     for name in ("a", "b"):
         savemat(tmp_path / f"{name}.mat", {"ucm2": double})
     results = judge(tmp_path, humans, thresholds=1, judged=("edges", "regions"))
-    assert summarise_regions([region_counts_of(result) for result in results]).covering_ods == 1.0
+    assert summarise_regions([region_counts_of(result) for result in results]).covering.ods == 1.0
     assert summarise_edges([edge_counts_of(result) for result in results]).ods.f > 0.99
 
 

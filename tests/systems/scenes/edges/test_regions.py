@@ -78,11 +78,11 @@ def test_the_summary_takes_the_best_threshold_for_all_and_for_each():
     thresholds = np.array([1.0, 2.0])
     counts = [count_regions([halves, whole], [reference], thresholds=thresholds) for reference in (halves, whole)]
     summary = summarise_regions(counts)
-    assert summary.covering_ois == 1.0
-    assert summary.covering_ods == 0.75
-    assert summary.covering_threshold == 1.0
-    assert summary.information_ods == 0.5
-    assert summary.information_ois == 0.0
+    assert summary.covering.ois == 1.0
+    assert summary.covering.ods == 0.75
+    assert summary.covering.threshold == 1.0
+    assert summary.information.ods == 0.5
+    assert summary.information.ois == 0.0
     assert summary.images[:, 0].tolist() == [1.0, 2.0]
 
 

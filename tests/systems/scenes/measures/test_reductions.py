@@ -105,9 +105,10 @@ def test_a_border_where_regions_merely_meet_is_not_hidden():
 
 
 def test_shared_sides_are_exact():
-    (side,) = reductions.shared_sides(scene_of(("a", box(0, 0, 10, 10)), ("b", box(0, 10, 10, 20))))
-    assert {side.start, side.end} == {(0, 10), (10, 10)}
-    assert side.regions == ("1", "2")
+    scene = scene_of(("a", box(0, 0, 10, 10)), ("b", box(0, 10, 10, 20)))
+    ((edge, regions),) = scene.shared_edges().items()
+    assert {scene.vertices[index] for index in edge} == {(0, 10), (10, 10)}
+    assert regions == ("1", "2")
 
 
 def test_semantic_labels_join_regions_of_one_name_and_leave_out_what_has_no_class():

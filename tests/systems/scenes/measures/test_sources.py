@@ -9,8 +9,7 @@ from segarena.errors import DatasetMissing, InvalidMask, RunConflict
 from segarena.systems.scenes.demo.files import write_demo
 from segarena.systems.scenes.demo.scenes import demo_scenes
 from segarena.systems.scenes.measures.sources import find_images, read_boundaries
-from segarena.systems.scenes.measures.survey import Survey
-from segarena.systems.scenes.measures.working import work_on_images
+from segarena.systems.scenes.measures.survey import Survey, work_on_images
 
 LABELS = np.repeat([[1, 2]], 6, axis=0).repeat([5, 6], axis=1)
 

@@ -12,13 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import DatasetMissing, InvalidImage, SampleInvalid
 from segarena.files.hashes import fingerprint
-from segarena.files.images import read_size
+from segarena.files.images import read_image
 from segarena.files.within import within
 from segarena.samples import Mask
 from segarena.systems.clicks.models.maps import ClickType, error_mask
@@ -190,10 +189,9 @@ def read_previous_mask(folder: Path, full_stem: str, shape: tuple[int, int]) -> 
     if not path.is_file():
         raise DatasetMissing(f"there is no previous mask {path}")
     try:
-        size = read_size(path)
+        pixels = read_image(path)
     except InvalidImage as error:
         raise SampleInvalid(f"previous mask {path}: expected an image of {shape}, got not an image: {error}") from error
-    pixels = cv2.imread(str(path), cv2.IMREAD_COLOR) if size in (shape, shape[::-1]) else None
-    if pixels is None or pixels.shape[:2] != shape:
-        raise SampleInvalid(f"previous mask {path}: expected an image of {shape}, got {size}")
-    return pixels[:, :, 2].astype(np.float32) / np.float32(255)
+    if pixels.shape[:2] != shape:
+        raise SampleInvalid(f"previous mask {path}: expected an image of {shape}, got {pixels.shape[:2]}")
+    return pixels[:, :, 0].astype(np.float32) / np.float32(255)

@@ -6,7 +6,6 @@ import typer
 
 from segarena.systems.scenes.commands import files as amodal_files
 from segarena.systems.scenes.commands import measures as amodal_measures
-from segarena.systems.scenes.commands import review as amodal_review
 
 app = typer.Typer(
     help="Annotations of whole scenes in depth order, hidden parts included.\n\nFiles are COCO-Amodal (COCOA, BSDS, "
@@ -18,7 +17,7 @@ app.command("demo")(amodal_files.demo)
 app.command("convert")(amodal_files.convert)
 app.command("reduce")(amodal_files.reduce)
 app.command("check")(amodal_files.check)
-app.command("review")(amodal_review.review)
+app.command("review")(amodal_files.review)
 app.command("statistics")(amodal_measures.statistics)
 app.command("agreement")(amodal_measures.agreement)
 app.command("edges")(amodal_measures.edges)

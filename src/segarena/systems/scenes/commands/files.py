@@ -1,4 +1,4 @@
-"""`segarena amodal`: scenes to try, from format to format, reductions, and what is wrong."""
+"""`segarena amodal`: scenes to try, from format to format, reductions, what is wrong, and the page to review it."""
 
 from __future__ import annotations
 
@@ -156,6 +156,30 @@ def check(
         typer.echo(f"{len(scenes.scenes)} annotations of {len(scenes.by_image())} images: {told}")
     if counts["error"]:
         raise typer.Exit(FAILURES)
+
+
+def review(
+    path: InArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("review.html"),
+    file_format: FromOption = None,
+    images: ImagesOption = None,
+    annotator: AnnotatorOption = None,
+    most: Annotated[int, typer.Option(min=1, help="Annotations on the page, those with the most errors.")] = 200,
+) -> None:
+    """Write a page to review annotations from: drawings over photographs, and every finding with its place.
+
+        segarena amodal review DIR/scenes.json --images DIR/images --out review.html
+
+    The page works offline. Decisions are kept in the browser, and saved from there as a file.
+    """
+    from segarena.files.whole import write_whole
+    from segarena.systems.scenes.page.review import review_page
+
+    with one_line_errors():
+        scenes = read(path, file_format, images, annotator=annotator)
+        folder = images or (path if path.is_dir() else path.parent)
+        write_whole(out, review_page(scenes, images=folder, title=path.name, most=most))
+        typer.echo(f"The page is at {out.resolve()}\nOpen it in a browser; it works offline.")
 
 
 def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:

@@ -140,7 +140,7 @@ def edges(
     from segarena.systems.scenes.edges.regions import summarise_regions
     from segarena.systems.scenes.edges.summary import summarise_edges
     from segarena.systems.scenes.measures.sources import find_images
-    from segarena.systems.scenes.measures.working import work_on_images
+    from segarena.systems.scenes.measures.survey import work_on_images
     from segarena.systems.scenes.page.tables import edges_sheet, regions_sheet
     from segarena.terminal.tables import show_sheet
 

@@ -6,12 +6,11 @@ Source: BSDS500, `boundaryBench`, `regionBench`, `allBench`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +18,7 @@ from segarena.arrays.label_edges import label_edges
 from segarena.arrays.thinning import thin
 from segarena.errors import DatasetMissing, InvalidMask
 from segarena.files.arrays import read_arrays
-from segarena.files.images import read_size
+from segarena.files.images import read_grey
 from segarena.files.matlab import list_matlab, read_matlab
 from segarena.files.within import within
 from segarena.samples import Shape
@@ -119,50 +118,33 @@ def judge_image(item: tuple[HumanImage, Path], *, rules: EdgeRules) -> dict[str,
         references = [drawing.edges for drawing in drawings]
         radius_px = match_radius_px(shape, rules.tolerance)
         counts = count_edges(maps, references, thresholds=thresholds, radius_px=radius_px)
-        result["edges"] = [counts.thresholds.tolist(), *counts.table.T.tolist()]
+        result["edges"] = _plain(counts)
     if "regions" in rules.judged:
         segmentations = (
             detection
             if isinstance(detection, list)
             else [regions_of_ultrametric(detection, float(t), shape, name=str(file)) for t in thresholds]
         )
-        regions = count_regions(segmentations, [d.labels for d in drawings], thresholds=thresholds)
-        result["regions"] = [
-            regions.thresholds.tolist(),
-            regions.covered.tolist(),
-            regions.area,
-            regions.best,
-            regions.given_covered.tolist(),
-            regions.rand.tolist(),
-            regions.information.tolist(),
-        ]
+        references = [drawing.labels for drawing in drawings]
+        result["regions"] = _plain(count_regions(segmentations, references, thresholds=thresholds))
     return result
 
 
 def edge_counts_of(result: dict[str, Any]) -> EdgeCounts:
     """Return the edge counts in a result of `judge_image`."""
-    thresholds, target_matched, target, prediction_matched, prediction = map(np.array, result["edges"])
-    return EdgeCounts(
-        thresholds=thresholds,
-        target_matched=target_matched,
-        target=target,
-        prediction_matched=prediction_matched,
-        prediction=prediction,
-    )
+    return EdgeCounts(*map(np.array, result["edges"]))
 
 
 def region_counts_of(result: dict[str, Any]) -> RegionCounts:
     """Return the region counts in a result of `judge_image`."""
-    thresholds, covered, area, best, given, rand, information = result["regions"]
-    return RegionCounts(
-        thresholds=np.array(thresholds),
-        covered=np.array(covered),
-        area=area,
-        best=best,
-        given_covered=np.array(given),
-        rand=np.array(rand),
-        information=np.array(information),
-    )
+    values: list[Any] = [np.array(value) if isinstance(value, list) else value for value in result["regions"]]
+    return RegionCounts(*values)
+
+
+def _plain(counts: EdgeCounts | RegionCounts) -> list[Any]:
+    """Return the values of counts in the order of their attributes, arrays as lists."""
+    values = [getattr(counts, field.name) for field in fields(counts)]
+    return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
 
 
 def read_detection(path: Path) -> NDArray[Any] | list[NDArray[Any]]:
@@ -172,11 +154,7 @@ def read_detection(path: Path) -> NDArray[Any] | list[NDArray[Any]]:
         InvalidMask: missing, damaged, or with neither in it.
     """
     if path.suffix == ".png":
-        read_size(path, error=InvalidMask)
-        pixels = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
-        if pixels is None or pixels.ndim != 2:
-            raise InvalidMask(f"{path}: expected a grey PNG of 8 or 16 bits, got another or a damaged one")
-        return pixels
+        return read_grey(path)
     if path.suffix == ".mat":
         return _of_matlab(path)
     arrays = read_arrays(path)

@@ -19,7 +19,7 @@ from segarena.samples import Mask, Shape
 from segarena.systems.scenes.edges.matching import Candidates, match_radius_px
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class EdgeCounts:
     """Edge pixels of one image at T thresholds; each float64 (T,), whole numbers.
 
@@ -172,5 +172,4 @@ def count_edges(
         union = np.unique(np.concatenate([match.prediction for match in matches]))
         rows.append((sum(map(len, matches)), target, len(union), int(np.count_nonzero(edges))))
     table = np.array(rows, dtype=np.float64).reshape(-1, 4)
-    names = ("target_matched", "target", "prediction_matched", "prediction")
-    return EdgeCounts(thresholds=np.asarray(thresholds, np.float64), **dict(zip(names, table.T, strict=True)))
+    return EdgeCounts(np.asarray(thresholds, np.float64), *table.T)

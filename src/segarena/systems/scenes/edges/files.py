@@ -36,16 +36,13 @@ def write_region_files(folder: Path, summary: RegionSummary) -> list[Path]:
     - eval_RI_VOI.txt: threshold, Rand index (ODS), (OIS); threshold, variation of information (ODS), (OIS).
     - eval_RI_VOI_thr.txt: threshold, Rand index, variation of information.
     """
-    one = summary
-    covering = [one.covering_threshold, one.covering_ods, one.covering_ois, one.covering_best]
-    both = [one.rand_threshold, one.rand_ods, one.rand_ois]
-    both += [one.information_threshold, one.information_ods, one.information_ois]
+    images = [[float(number), *row] for number, row in enumerate(summary.images.tolist(), 1)]
     return [
-        _write(folder / "eval_cover.txt", [covering]),
-        _write(folder / "eval_cover_img.txt", ([k, *row] for k, row in enumerate(one.images.tolist(), 1))),
-        _write(folder / "eval_cover_th.txt", one.curve[:, :2].tolist()),
-        _write(folder / "eval_RI_VOI.txt", [both]),
-        _write(folder / "eval_RI_VOI_thr.txt", one.curve[:, [0, 2, 3]].tolist()),
+        _write(folder / "eval_cover.txt", [[*summary.covering, summary.covering_best]]),
+        _write(folder / "eval_cover_img.txt", images),
+        _write(folder / "eval_cover_th.txt", summary.curve[:, :2].tolist()),
+        _write(folder / "eval_RI_VOI.txt", [[*summary.rand, *summary.information]]),
+        _write(folder / "eval_RI_VOI_thr.txt", summary.curve[:, [0, 2, 3]].tolist()),
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,7 @@ def variation_of_information(shared: NDArray[np.int64]) -> float:
     return max(0.0, 2 * _entropy(joint.ravel()) - _entropy(joint.sum(axis=0)) - _entropy(joint.sum(axis=1)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class RegionCounts:
     """One image's segmentations at T thresholds against several people.
 
@@ -139,27 +139,31 @@ def count_regions(
     )
 
 
+class Best(NamedTuple):
+    """What a measure reaches: the best threshold for the set, the value there (ods), and with one per image (ois)."""
+
+    threshold: float
+    ods: float
+    ois: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegionSummary:
-    """What segmentations reach on a set: each measure at the best threshold for the set (ods) and per image (ois).
+    """What segmentations reach on a set.
 
     Attributes:
-        covering_threshold: the threshold of `covering_ods`; likewise the others.
+        covering: pooled over the regions of all images.
         covering_best: with the best segmentation for each single region.
+        rand: Rand index, mean over images.
+        information: variation of information in bits, mean over images; the best is the lowest.
         curve: rows of threshold, covering, Rand index, variation of information.
         images: per image its best threshold, covering there, and the covering the other way round there.
     """
 
-    covering_threshold: float
-    covering_ods: float
-    covering_ois: float
+    covering: Best
     covering_best: float
-    rand_threshold: float
-    rand_ods: float
-    rand_ois: float
-    information_threshold: float
-    information_ods: float
-    information_ois: float
+    rand: Best
+    information: Best
     curve: NDArray[np.float64]
     images: NDArray[np.float64]
 
@@ -180,21 +184,21 @@ def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
     for one in counts:
         best = int(one.covered.argmax())
         images.append((one.thresholds[best], one.covered[best] / one.area, one.given_covered[best]))
-    at, rand_at, information_at = int(covered.argmax()), int(rand.argmax()), int(information.argmin())
+    covering_ois = sum(one.covered.max() for one in counts) / area
+    rand_ois = np.mean([one.rand.max() for one in counts])
+    information_ois = np.mean([one.information.min() for one in counts])
     return RegionSummary(
-        covering_threshold=float(thresholds[at]),
-        covering_ods=float(covered[at]),
-        covering_ois=float(sum(one.covered.max() for one in counts) / area),
+        covering=_best(thresholds, covered, int(covered.argmax()), covering_ois),
         covering_best=sum(one.best for one in counts) / area,
-        rand_threshold=float(thresholds[rand_at]),
-        rand_ods=float(rand[rand_at]),
-        rand_ois=float(np.mean([one.rand.max() for one in counts])),
-        information_threshold=float(thresholds[information_at]),
-        information_ods=float(information[information_at]),
-        information_ois=float(np.mean([one.information.min() for one in counts])),
+        rand=_best(thresholds, rand, int(rand.argmax()), rand_ois),
+        information=_best(thresholds, information, int(information.argmin()), information_ois),
         curve=np.stack([thresholds, covered, rand, information], axis=1),
         images=np.array(images),
     )
+
+
+def _best(thresholds: NDArray[np.float64], values: NDArray[np.float64], at: int, ois: Any) -> Best:
+    return Best(float(thresholds[at]), float(values[at]), float(ois))
 
 
 def _given_covered(tables: Sequence[NDArray[np.int64]]) -> float:

@@ -29,7 +29,11 @@ class EdgePoint:
     threshold: float
     recall: float
     precision: float
-    f: float
+
+    @property
+    def f(self) -> float:
+        """The F measure."""
+        return f_measure(self.recall, self.precision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,16 +78,12 @@ def summarise_edges(counts: Sequence[EdgeCounts], *, occurrence: Occurrence = "f
     pooled = sum((one.table for one in counts), np.zeros((len(thresholds), 4)))
     recall, precision = _rates(pooled)
     best = sum((one.table[int(np.argmax(_f(one.recall, one.precision)))] for one in counts), np.zeros(4))
-    best_recall, best_precision = (float(rate[0]) for rate in _rates(best[None]))
     return EdgeSummary(
         ods=_best(thresholds, recall, precision),
-        ois=EdgePoint(float("nan"), best_recall, best_precision, f_measure(best_recall, best_precision)),
+        ois=EdgePoint(float("nan"), *map(float, _rates(best))),
         ap=_area(recall, precision, occurrence),
         r50=recall_at_precision(recall, precision, 0.5),
-        curve=tuple(
-            EdgePoint(float(t), float(r), float(p), f_measure(float(r), float(p)))
-            for t, r, p in zip(thresholds, recall, precision, strict=True)
-        ),
+        curve=tuple(map(EdgePoint, thresholds.tolist(), recall.tolist(), precision.tolist())),
         images=tuple(_best(one.thresholds, one.recall, one.precision) for one in counts),
     )
 
@@ -103,7 +103,7 @@ def recall_at_precision(recall: NDArray[np.float64], precision: NDArray[np.float
 
 
 def _rates(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return table[:, 0] / np.maximum(table[:, 1], 1), table[:, 2] / np.maximum(table[:, 3], 1)
+    return table[..., 0] / np.maximum(table[..., 1], 1), table[..., 2] / np.maximum(table[..., 3], 1)
 
 
 def _f(recall: NDArray[np.float64], precision: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -114,16 +114,17 @@ def _f(recall: NDArray[np.float64], precision: NDArray[np.float64]) -> NDArray[n
 def _best(thresholds: NDArray[np.float64], recall: NDArray[np.float64], precision: NDArray[np.float64]) -> EdgePoint:
     """Return the point of the highest F, straight between the thresholds; the first of equal ones."""
     parts = np.linspace(0, 1, _STEPS)
-    best = EdgePoint(float(thresholds[0]), float(recall[0]), float(precision[0]), f_measure(recall[0], precision[0]))
+    best = (float(thresholds[0]), float(recall[0]), float(precision[0]))
+    highest = f_measure(*best[1:])
     for index in range(1, len(thresholds)):
         t, r, p = (
             values[index] * parts + values[index - 1] * (1 - parts) for values in (thresholds, recall, precision)
         )
         f = _f(r, p)
         at = int(np.argmax(f))
-        if f[at] > best.f:
-            best = EdgePoint(float(t[at]), float(r[at]), float(p[at]), float(f[at]))
-    return EdgePoint(best.threshold, float(best.recall), float(best.precision), float(best.f))
+        if f[at] > highest:
+            best, highest = (float(t[at]), float(r[at]), float(p[at])), float(f[at])
+    return EdgePoint(*best)
 
 
 def _area(recall: NDArray[np.float64], precision: NDArray[np.float64], occurrence: Occurrence) -> float:

@@ -71,10 +71,11 @@ def _write_semantic(scenes: SceneSet, out: Path) -> list[Path]:
 def _shared_rows(scene: Scene) -> list[dict[str, Any]]:
     names = {region.id: region.name for region in scene.regions}
     rows: list[dict[str, Any]] = []
-    for side in reductions.shared_sides(scene):
-        line = [side.start[1], side.start[0], side.end[1], side.end[0]]
-        orders = [scene.place(region) + 1 for region in side.regions]
-        rows.append({**_who(scene), "line": line, "names": [names[n] for n in side.regions], "orders": orders})
+    for edge, ids in scene.shared_edges().items():
+        (top, left), (bottom, right) = (scene.vertices[index] for index in edge)
+        orders = [scene.place(region_id) + 1 for region_id in ids]
+        line = [left, top, right, bottom]
+        rows.append({**_who(scene), "line": line, "names": [names[n] for n in ids], "orders": orders})
     return rows
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segarena.arrays.label_edges import label_edges, thin_label_edges
 from segarena.samples import Mask
 from segarena.systems.scenes.model.rasters import Rasters, crop
-from segarena.systems.scenes.model.scene import Scene, Vertex
+from segarena.systems.scenes.model.scene import Scene
 
 SHARED = -1
 """In `figure_ground`: an edge of two regions that lie side by side, and of neither more than of the other."""
@@ -24,14 +24,6 @@ Box: TypeAlias = tuple[int, int, int, int]
 """Top, left, bottom, right in pixels, half-open."""
 
 _NEAR_PX = 2
-
-
-class SharedSide(NamedTuple):
-    """A side of polygons that several regions have in common: from where to where, and their ids, front first."""
-
-    start: Vertex
-    end: Vertex
-    regions: tuple[str, ...]
 
 
 class RegionBoxes(NamedTuple):
@@ -79,14 +71,6 @@ def figure_ground(rasters: Rasters) -> NDArray[np.int32]:
         here = shared & (front == one) & (behind == other)
         owners[here & ~_overlaps_near(rasters, one - 1, other - 1)] = SHARED
     return owners
-
-
-def shared_sides(scene: Scene) -> list[SharedSide]:
-    """Return the sides that regions have in common: identical chains of vertices, which are exact."""
-    return [
-        SharedSide(scene.vertices[start], scene.vertices[end], regions)
-        for (start, end), regions in scene.shared_edges().items()
-    ]
 
 
 def vocabulary(scenes: Iterable[Scene]) -> dict[str, int]:

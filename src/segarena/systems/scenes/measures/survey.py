@@ -1,12 +1,12 @@
-"""Statistics and agreement image by image: what one image gives, and all of them with resume."""
+"""Statistics and agreement image by image, one line of a file for each that is done: interrupted work resumes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,9 +14,16 @@ from segarena.errors import InvalidInput
 from segarena.systems.scenes.measures.agreement import measure_agreement
 from segarena.systems.scenes.measures.sources import HumanImage
 from segarena.systems.scenes.measures.statistics import measure_annotation
-from segarena.systems.scenes.measures.working import work_on_images
 from segarena.systems.scenes.model.shapes import Estimator
+from segarena.work.executors import executor_of
+from segarena.work.jobs import Calling
+from segarena.work.ledger import Ledger, upgrade_ledger
 from segarena.work.progress import OnProgress, say_nothing
+from segarena.work.resuming import work_through
+
+Item = TypeVar("Item")
+Record = dict[str, Any]
+LEDGER = "images.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +63,10 @@ class Survey:
         data: str = "",
         workers: int = 0,
         on_progress: OnProgress = say_nothing,
-    ) -> dict[str, dict[str, Any]]:
-        """Return the result of every image by split/id; with a folder, those done before are not done again.
+    ) -> dict[str, Record]:
+        """Return the result of every image of `find_images` by split/id, see `work_on_images`.
 
-        Args:
-            images: from `find_images`.
-            folder: where `images.jsonl` is kept; None keeps nothing.
-            data: where the images come from: results of others are not taken for these.
-            workers: processes; 0 works in this one.
-            on_progress: told when it starts and after every image.
-
-        Raises:
-            RunConflict: the folder holds results of another survey.
-            InvalidMask: an image that cannot be used.
+        `data` says where the images come from: results of others are not taken for these.
         """
         items = {f"{image.split}/{image.id}": image for image in images}
         request = {**self.request, "data": data}
@@ -83,3 +81,44 @@ def _statistics(image: HumanImage, *, estimator: Estimator) -> dict[str, Any]:
 def _agreement(image: HumanImage, *, is_strict: bool, with_regions: bool, with_edges: bool) -> dict[str, Any]:
     found = measure_agreement(image.drawings(), is_strict=is_strict, with_regions=with_regions, with_edges=with_edges)
     return msgspec.to_builtins(found)
+
+
+def work_on_images(
+    items: Mapping[str, Item],
+    work: Callable[[Item], Record],
+    request: Record,
+    folder: Path | None,
+    *,
+    workers: int = 0,
+    on_progress: OnProgress = say_nothing,
+) -> dict[str, Record]:
+    """Return the result of every item, in their order; with a folder, those done before are not done again.
+
+    Args:
+        items: what to work on, by key.
+        work: a function of a module, so that it can be sent to a process.
+        request: what is asked for, in plain values.
+        folder: where `images.jsonl` is kept; None keeps nothing.
+        workers: processes; 0 works in this one.
+        on_progress: told when it starts and after every image.
+
+    Raises:
+        RunConflict: the folder holds the results of another request.
+        StoreError: nothing can be written there.
+        SegarenaError: images that cannot be used, once all others are done; of the type that the first of them raised.
+    """
+    file = folder and folder / LEDGER
+    if file is not None:
+        upgrade_ledger(file, _read_earlier)
+    with Ledger(file, request) as ledger:
+        failures = work_through(Calling(work), items, ledger, executor_of(workers), on_progress=on_progress)
+    for key, error in failures.items():
+        kept = "" if len(failures) == 1 else f" ({len(failures)} images fail; the others are done)"
+        raise type(error)(f"{key}: {error}{kept}")
+    return {key: ledger.done[key] for key in items}
+
+
+def _read_earlier(lines: list[Any]) -> tuple[Any, dict[str, Any]]:
+    """Read what an earlier version kept: the request in the first line, then a key and a result in each."""
+    request, *records = lines
+    return request, {record["key"]: record["result"] for record in records}

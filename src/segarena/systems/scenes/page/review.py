@@ -11,12 +11,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PureWindowsPath
 
-import numpy as np
-from numpy.typing import NDArray
-
-from segarena.errors import DatasetError, InvalidImage, InvalidMask
+from segarena.errors import InvalidImage, InvalidMask
 from segarena.files.images import read_image
-from segarena.files.within import within
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.rendering import document
 from segarena.systems.scenes.checks.consensus import check_each
@@ -68,39 +64,9 @@ class ShownAnnotation:
     regions: Sequence[ShownRegion]
 
     @property
-    def image(self) -> str:
-        """The image's id."""
-        return self.scene.image.id
-
-    @property
-    def file_name(self) -> str:
-        """The image's file; "" where it is not known."""
-        return self.scene.image.file_name
-
-    @property
-    def annotator(self) -> str:
-        """Who drew it."""
-        return self.scene.annotator
-
-    @property
     def key(self) -> str:
         """What its decision is kept under."""
-        return f"{self.image} {self.annotator} {self.scene.attributes.get('id', '')}"
-
-    @property
-    def height(self) -> int:
-        """Of the image, in pixels."""
-        return self.scene.shape[0]
-
-    @property
-    def width(self) -> int:
-        """Of the image, in pixels."""
-        return self.scene.shape[1]
-
-    @property
-    def longest(self) -> int:
-        """The longer of the two."""
-        return max(self.scene.shape)
+        return f"{self.scene.image.id} {self.scene.annotator} {self.scene.attributes.get('id', '')}"
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -186,27 +152,25 @@ def _path(scene: Scene, region: Region, rasters: Rasters | None, place: int) -> 
         corners = " ".join(f"{column:.1f},{row:.1f}" for row, column in points.tolist())
         parts += [f"M{corners}Z"] if corners else []
     if not parts and rasters is not None:
-        return outline(rasters.amodal(place), _whole(scene))
+        return outline(rasters.amodal(place), _view(scene))
     return "".join(parts)
 
 
-def _whole(scene: Scene, scale: float = 1.0) -> View:
+def _view(scene: Scene, scale: float = 1.0) -> View:
     return View((slice(0, scene.shape[0]), slice(0, scene.shape[1])), scale)
 
 
-def _photograph(scene: Scene, images: Path) -> str:
-    image = _read_photograph(images, scene.image.file_name)
-    if image is None or image.shape[:2] != scene.shape:
-        return ""
-    return jpeg_uri(image, _whole(scene, min(1.0, LONGEST_PX / max(scene.shape))))
-
-
-def _read_photograph(folder: Path, file_name: str) -> NDArray[np.uint8] | None:
-    # An annotation must not be able to put other files of this machine on the page; it may have been made on another.
-    path = PureWindowsPath(file_name)
-    for place, name in ((folder, path.relative_to(path.anchor).as_posix()), (folder / "images", path.name)):
+def _photograph(scene: Scene, folder: Path) -> str:
+    """Return the photograph as a data URI; "" where there is none of the scene's size."""
+    # An annotation must not be able to put other files of this machine on the page.
+    name = PureWindowsPath(scene.image.file_name)
+    parts = [part for part in name.parts if part not in ("..", name.anchor)]
+    for path in (folder.joinpath(*parts), folder / "images" / "".join(parts[-1:])):
         try:
-            return read_image(within(place, name))
-        except (DatasetError, InvalidImage):
+            image = read_image(path)
+        except InvalidImage:
             continue
-    return None
+        if image.shape[:2] != scene.shape:
+            return ""
+        return jpeg_uri(image, _view(scene, min(1.0, LONGEST_PX / max(scene.shape))))
+    return ""

@@ -129,9 +129,9 @@ def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
 def regions_sheet(summary: RegionSummary) -> Sheet:
     """Return what segmentations reach."""
     named = {
-        "covering": (summary.covering_ods, summary.covering_ois, summary.covering_best),
-        "Rand index": (summary.rand_ods, summary.rand_ois, math.nan),
-        "variation of information (bits)": (summary.information_ods, summary.information_ois, math.nan),
+        "covering": (*summary.covering[1:], summary.covering_best),
+        "Rand index": (*summary.rand[1:], math.nan),
+        "variation of information (bits)": (*summary.information[1:], math.nan),
     }
     rows: list[tuple[Cell, ...]] = []
     for name, values in named.items():

@@ -29,7 +29,7 @@ tests: $(VENV)/.developed      ## the test suite, with coverage
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
 stress: $(VENV)/.developed      ## damaged files for every reader and command, killed runs: some minutes
-	$(BIN)/python tests/stress
+	$(BIN)/python tests/stress/files.py
 	$(BIN)/python tests/stress/commands.py
 	$(BIN)/python tests/stress/kills.py
 

@@ -1,4 +1,4 @@
-"""Every reader of files, with a small sound file for it."""
+"""Every reader of single files, with a small sound file for it; `folders.py` has those of files in folders."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ import gzip
 import importlib
 import io
 import json
+import pkgutil
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from folders import Folder
 from PIL import Image
+
+import segarena
 
 LABELS = np.arange(60, dtype=np.uint16).reshape(6, 10) // 12 + 1
 
 
-@dataclass(frozen=True)
-class Reader:
-    """A reader: the name of its file, a sound one, and how it is read."""
+def _reader(name: str, make: Callable[[Path], Any], read: Callable[[Path], Any]) -> Folder:
+    """Return a folder of one file."""
 
-    name: str
-    make: Callable[[Path], Any]
-    read: Callable[[Path], Any]
+    def make_in(folder: Path) -> None:
+        folder.mkdir(parents=True)
+        make(folder / name)
+
+    return Folder(name, make_in, lambda folder: read(folder / name), (name,))
 
 
-def readers() -> list[Reader]:
+def readers() -> list[Folder]:
     """Return all of them."""
     from segarena.datasets.bsds500 import read_compact, read_original
     from segarena.files.images import read_colours, read_image, read_values
@@ -43,7 +47,8 @@ def readers() -> list[Reader]:
     from segarena.systems.volumes.preparation.tables import read_table
 
     # What readers import when they are called, so that not every child does.
-    for module in ("cv2", "nibabel", "polars", "pydicom", "pydicom.encoders", "python_calamine", "SimpleITK"):
+    inside = pkgutil.walk_packages(segarena.__path__, "segarena.")
+    for module in [*(found.name for found in inside), "cv2", "nibabel", "python_calamine", "SimpleITK", "torch"]:
         importlib.import_module(module)
     Image.init()
 
@@ -54,48 +59,48 @@ def readers() -> list[Reader]:
     colour = Image.fromarray(np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8))
     palette = grey.convert("P")
     return [
-        Reader("image.png", colour.save, read_image),
-        Reader("image.jpg", colour.save, read_image),
-        Reader("image.tif", lambda path: colour.save(path, compression="tiff_lzw"), read_image),
-        Reader("image.bmp", colour.save, read_image),
-        Reader("image.webp", colour.save, read_image),
-        Reader("image.ppm", colour.save, read_image),
-        Reader("mask.png", grey.save, read_values),
-        Reader("deep.png", Image.fromarray(LABELS).save, read_values),
-        Reader("palette.png", palette.save, read_colours),
-        Reader("edges.png", grey.save, read_detection),
-        Reader("edges.npy", lambda path: np.save(path, LABELS / 9), read_detection),
-        Reader("segs.npz", lambda path: np.savez_compressed(path, segs=LABELS[None]), read_detection),
-        Reader("human.npz", _compact, human),
-        Reader("compact.npz", _compact, read_compact),
-        Reader("truth.mat", _original, read_original),
-        Reader("packed.mat", lambda path: _original(path, True), human),
-        Reader("instances.mat", _instances, read_instances),
-        Reader("volume.nii", _nifti, _volume),
-        Reader("volume.nii.gz", _nifti, _volume),
-        Reader("volume.nrrd", lambda path: _itk(path, False), _volume),
-        Reader("packed.nrrd", lambda path: _itk(path, True), _volume),
-        Reader("volume.mha", lambda path: _itk(path, False), _volume),
-        Reader("packed.mha", lambda path: _itk(path, True), _volume),
-        Reader("slice.dcm", _dicom, lambda path: read_dicom(path, ["SeriesInstanceUID", "Modality", "PatientID"])),
-        Reader("table.xlsx", _workbook, read_table),
-        Reader("table.csv", lambda path: path.write_text("ID,Rows\n1,2\n"), read_table),
-        Reader(
+        _reader("image.png", colour.save, read_image),
+        _reader("image.jpg", colour.save, read_image),
+        _reader("image.tif", lambda path: colour.save(path, compression="tiff_lzw"), read_image),
+        _reader("image.bmp", colour.save, read_image),
+        _reader("image.webp", colour.save, read_image),
+        _reader("image.ppm", colour.save, read_image),
+        _reader("mask.png", grey.save, read_values),
+        _reader("deep.png", Image.fromarray(LABELS).save, read_values),
+        _reader("palette.png", palette.save, read_colours),
+        _reader("edges.png", grey.save, read_detection),
+        _reader("edges.npy", lambda path: np.save(path, LABELS / 9), read_detection),
+        _reader("segs.npz", lambda path: np.savez_compressed(path, segs=LABELS[None]), read_detection),
+        _reader("human.npz", _compact, human),
+        _reader("compact.npz", _compact, read_compact),
+        _reader("truth.mat", _original, read_original),
+        _reader("packed.mat", lambda path: _original(path, True), human),
+        _reader("instances.mat", write_instances, read_instances),
+        _reader("volume.nii", _nifti, _volume),
+        _reader("volume.nii.gz", _nifti, _volume),
+        _reader("volume.nrrd", lambda path: _itk(path, False), _volume),
+        _reader("packed.nrrd", lambda path: _itk(path, True), _volume),
+        _reader("volume.mha", lambda path: _itk(path, False), _volume),
+        _reader("packed.mha", lambda path: _itk(path, True), _volume),
+        _reader("slice.dcm", _dicom, lambda path: read_dicom(path, ["SeriesInstanceUID", "Modality", "PatientID"])),
+        _reader("table.xlsx", lambda path: write_workbook(path, [["ID", "Rows"], [1, 2]]), read_table),
+        _reader("table.csv", lambda path: path.write_text("ID,Rows\n1,2\n"), read_table),
+        _reader(
             "dataset.json", _json({"labels": {"background": 0, "liver": 1}, "modality": {"0": "CT"}}), read_description
         ),
-        Reader("scribbles.json", _json(_SCRIBBLES), read_scribbles),
-        Reader("list.txt.gz", lambda path: path.write_bytes(gzip.compress(b"abacus\nzebra\n" * 9)), read_class_list),
-        Reader("pairs.csv", lambda path: path.write_text("class,query,supports\n1,a,b\n1,c,d\n"), read_pairs),
-        Reader(
+        _reader("scribbles.json", _json(_SCRIBBLES), read_scribbles),
+        _reader("list.txt.gz", lambda path: path.write_bytes(gzip.compress(b"abacus\nzebra\n" * 9)), read_class_list),
+        _reader("pairs.csv", lambda path: path.write_text("class,query,supports\n1,a,b\n1,c,d\n"), read_pairs),
+        _reader(
             "pairs.jsonl", lambda path: path.write_text('{"class": "1", "query": "a", "supports": ["b"]}\n'), read_pairs
         ),
-        Reader("clicks.csv", _clicks, read_clicks),
-        Reader("coco.json", _json(_COCO), _scenes),
-        Reader("cocoa.json", _json(_COCOA), _scenes),
-        Reader("labelme.json", _json(_LABELME), _scenes),
-        Reader("scene.ann", _ann, _scenes),
-        Reader("cvat.xml", lambda path: path.write_text(_CVAT), _scenes),
-        Reader("rle.json", _json([{"image_id": 1, "segmentation": {"size": [9, 9], "counts": [9, 9, 63]}}]), _scenes),
+        _reader("clicks.csv", _clicks, read_clicks),
+        _reader("coco.json", _json(_COCO), _scenes),
+        _reader("cocoa.json", _json(_COCOA), _scenes),
+        _reader("labelme.json", _json(_LABELME), _scenes),
+        _reader("scene.ann", _ann, _scenes),
+        _reader("cvat.xml", lambda path: path.write_text(_CVAT), _scenes),
+        _reader("rle.json", _json([{"image_id": 1, "segmentation": {"size": [9, 9], "counts": [9, 9, 63]}}]), _scenes),
     ]
 
 
@@ -163,7 +168,7 @@ def _original(path: Path, is_packed: bool = False) -> None:
     savemat(path, {"groundTruth": cells}, do_compression=is_packed)
 
 
-def _instances(path: Path) -> None:
+def write_instances(path: Path) -> None:
     from scipy.io import savemat
 
     savemat(path, {"GTinst": {"Segmentation": LABELS.astype(np.uint8), "Categories": np.arange(1, 6)[:, None]}})
@@ -194,7 +199,19 @@ def _dicom(path: Path) -> None:
     content.save_as(path, enforce_file_format=True)
 
 
-def _workbook(path: Path) -> None:
+def write_workbook(path: Path, rows: list[list[Any]]) -> None:
+    """Write a table as .xlsx; texts stand in their cells."""
+
+    def cell(at: str, value: Any) -> str:
+        is_text = isinstance(value, str)
+        return (
+            f'<c r="{at}" t="inlineStr"><is><t>{value}</t></is></c>' if is_text else f'<c r="{at}"><v>{value}</v></c>'
+        )
+
+    lines = (
+        f'<row r="{row}">{"".join(cell(f"{chr(65 + at)}{row}", value) for at, value in enumerate(cells))}</row>'
+        for row, cells in enumerate(rows, 1)
+    )
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006/relationships"
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -217,7 +234,7 @@ def _workbook(path: Path) -> None:
         )
         archive.writestr(
             "xl/worksheets/sheet1.xml",
-            f'<worksheet xmlns="{main}"><sheetData><row r="1"><c r="A1"><v>1</v></c></row></sheetData></worksheet>',
+            f'<worksheet xmlns="{main}"><sheetData>{"".join(lines)}</sheetData></worksheet>',
         )
     path.write_bytes(buffer.getvalue())
 

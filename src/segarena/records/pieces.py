@@ -16,6 +16,7 @@ import re
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -251,10 +252,8 @@ class Pieces:
             files = [self._loose_file(table, index) for index in indices]
             if table in ONLY_WITH_ROWS:
                 files = [file for file in files if file.is_file()]
-            for file in files:
-                _refuse_damaged(file)
             if files:
-                found.append((indices[0], _read_small_files(table, files, is_read)))
+                found.append((indices[0], joined(table, list(_read_small_files(table, files, is_read)))))
         frame = joined(table, [rows for _, rows in sorted(found, key=lambda one: one[0])])
         if any(piece.without for piece in pieces.values()):  # what was done again since lies behind its neighbours
             place = {sample: index for index, sample in enumerate(self.samples)}
@@ -263,10 +262,13 @@ class Pieces:
 
     def _piece_rows(self, table: str, name: str, piece: Piece, is_read: IsRead) -> pl.DataFrame:
         file = self._piece_file(table, name)
-        if file not in self._verified and sha256_of_file(file) != piece.files[table]:
-            raise StoreError(f"{file} is damaged: its SHA-256 is not the one in {LEDGER}; {AGAIN}")
+        source: Path | bytes = file
+        if file not in self._verified:
+            source = file.read_bytes()
+            if sha256(source) != piece.files[table]:
+                raise StoreError(f"{file} is damaged: its SHA-256 is not the one in {LEDGER}; {AGAIN}")
         self._verified.add(file)
-        rows = _read_file(file, is_read)
+        rows = _scanned(source, file, is_read)
         return rows.filter(~pl.col("sample").is_in([self.samples[i] for i in piece.without])) if piece.without else rows
 
     def _covered(self, pieces: Mapping[str, Piece], loose: Iterable[str]) -> bytearray:
@@ -370,34 +372,49 @@ def _covering(pieces: Mapping[str, Piece], index: int) -> bool:
     return any(p.first <= index < p.stop and index not in p.without for p in pieces.values())
 
 
-def _read_small_files(table: str, files: Sequence[Path], is_read: IsRead) -> pl.DataFrame:
-    """Return the rows of many files, in their order, by one scan: opening them one by one takes far longer.
+def _read_small_files(table: str, files: Sequence[Path], is_read: IsRead) -> Iterator[pl.DataFrame]:
+    """Yield the rows of many files, in their order, some of them at once: each is read once, checked, then parsed."""
+    contents: list[bytes] = []
+    first = size = 0
+    for place, file in enumerate(files, 1):
+        contents.append(_undamaged(file))
+        size += len(contents[-1])
+        if size > MOST_BYTES or place == len(files):
+            yield _parsed_at_once(table, contents, files[first:place], is_read)
+            contents, first, size = [], place, 0
 
-    Where that cannot be done (a file is damaged, or has a column that the first one lacks) each half is tried.
+
+def _parsed_at_once(table: str, contents: Sequence[bytes], files: Sequence[Path], is_read: IsRead) -> pl.DataFrame:
+    """Return the rows of files by one scan: one by one takes far longer.
+
+    Where that cannot be done (a file of an earlier version is damaged, or one has a column that the first one lacks)
+    each half is tried.
     """
     if len(files) == 1:
-        return _read_file(files[0], is_read)
+        return _scanned(contents[0], files[0], is_read)
     try:
-        scan = pl.scan_parquet(list(files), missing_columns="insert")
+        scan = pl.scan_parquet(list(map(BytesIO, contents)), missing_columns="insert")
         return scan.select(filter(is_read, scan.collect_schema().names())).collect()
-    except FileNotFoundError:
-        raise
     except (pl.exceptions.PolarsError, OSError):
         middle = len(files) // 2
-        return joined(table, [_read_small_files(table, half, is_read) for half in (files[:middle], files[middle:])])
+        halves = ((contents[:middle], files[:middle]), (contents[middle:], files[middle:]))
+        return joined(table, [_parsed_at_once(table, *half, is_read) for half in halves])
 
 
-def _refuse_damaged(file: Path) -> None:
-    """Look at a loose file before Polars does: over a damaged one it may end the process, or read other values."""
+def _undamaged(file: Path) -> bytes:
+    """Return the bytes of a loose file; over a damaged one Polars may end the process, or read other values."""
+    data = file.read_bytes()
     try:
-        check_seal(file.read_bytes())
+        check_seal(data)
     except ValueError as error:
         raise StoreError(f"{file} is damaged: {error}; {AGAIN}") from error
+    return data
 
 
-def _read_file(file: Path, is_read: IsRead) -> pl.DataFrame:
+def _scanned(source: Path | bytes, file: Path, is_read: IsRead) -> pl.DataFrame:
+    """Return the rows of a file, from its bytes if they are there."""
     try:
-        scan = pl.scan_parquet(file)
+        scan = pl.scan_parquet(source)
         return scan.select(filter(is_read, scan.collect_schema().names())).collect()
     except FileNotFoundError:
         raise

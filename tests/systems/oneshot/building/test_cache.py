@@ -46,6 +46,19 @@ def test_a_finished_stage_is_read(tmp_path):
     assert again.seen == []
 
 
+@pytest.mark.parametrize("name", ["measure.parquet", "measure.json"])
+def test_a_damaged_stage_is_computed_anew(tmp_path, name):
+    whole = run(tmp_path, Counter())
+    file = tmp_path / name
+    data = bytearray(file.read_bytes())
+    for place in range(0, len(data), 9):
+        data[place] ^= 1
+    file.write_bytes(data)
+    again = Counter()
+    assert run(tmp_path, again).equals(whole)
+    assert len(again.seen) == len(ITEMS)
+
+
 @pytest.mark.parametrize("change", [{"side": 2}, {"items": ITEMS[:-1]}])
 def test_other_parameters_or_items_are_computed_anew(tmp_path, change):
     run(tmp_path, Counter(), side=1)

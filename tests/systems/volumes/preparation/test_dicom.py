@@ -1,6 +1,7 @@
 """DICOM: finding series, reading CT, and putting segmentations on it."""
 
 import numpy as np
+import pydicom
 import pytest
 import SimpleITK as sitk
 
@@ -66,7 +67,22 @@ def test_a_dicom_file_that_ends_early_is_one_line(write_ct, hounsfield, tmp_path
     path = sorted(tmp_path.iterdir())[2]
     path.write_bytes(path.read_bytes()[:700])
     (series,) = [one for one in find_series(tmp_path) if len(one.files) > 1]
-    with pytest.raises(SampleInvalid, match=r"lacks|cannot be read"):
+    with pytest.raises(SampleInvalid, match=r"lacks|bytes for"):
+        read_ct(series)
+
+
+@pytest.mark.parametrize(
+    ("tag", "value", "reason"),
+    [("Rows", 60_000, "bytes for"), ("PixelData", None, "lacks"), ("ImagePositionPatient", [0, 0], "numbers")],
+)
+def test_a_slice_whose_header_lies_is_one_line(write_ct, hounsfield, tmp_path, tag, value, reason):
+    write_ct(tmp_path, hounsfield)
+    for path in tmp_path.iterdir():
+        slice_ = pydicom.dcmread(path)
+        slice_.pop(tag) if value is None else setattr(slice_, tag, value)
+        slice_.save_as(path)
+    (series,) = find_series(tmp_path)
+    with pytest.raises(SampleInvalid, match=reason):
         read_ct(series)
 
 

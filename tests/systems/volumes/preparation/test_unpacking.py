@@ -229,3 +229,13 @@ def test_a_full_disk_is_said_before_anything_is_written(archive, tmp_path, monke
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 90, 10))
     with pytest.raises(OSError, match="more room than is free"):
         unpack(path, tmp_path / "out")
+
+
+def test_a_list_of_files_that_leads_out_of_the_archive_is_one_line(archive, tmp_path):
+    path = archive({"a.txt": "x" * 500})
+    data = bytearray(path.read_bytes())
+    place = data.rfind(b"PK\5\6")
+    data[place + 16 : place + 20] = (0x7FFFFFFF).to_bytes(4, "little")  # where the list begins
+    path.write_bytes(data)
+    with pytest.raises(DatasetError, match="expected a whole zip"):
+        unpack(path, tmp_path / "out")

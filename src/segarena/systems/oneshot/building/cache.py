@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from segarena.files.hashes import sha256
+from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
 from segarena.records.tables import parquet_of
 from segarena.systems.oneshot.pairs.sources import Item
@@ -53,7 +53,7 @@ def run_stage(
     """Return a table with columns class, image and `columns`, one row per item, in their order.
 
     The table is kept as `folder/NAME.parquet`, its parameters beside it; it is computed again when these or the items
-    are others. Until it is whole, a ledger beside it has the images that are done.
+    are others, or either file is damaged. Until it is whole, a ledger beside it has the images that are done.
 
     Args:
         folder: where stages are kept.
@@ -74,9 +74,9 @@ def run_stage(
     units: dict[str, list[Item]] = {}
     for item in items:
         units.setdefault(item[1], []).append(item)
-    if table.is_file() and facts.is_file() and json.loads(facts.read_text(encoding="utf-8"))["digest"] == digest:
+    if (kept := _kept(table, facts, digest)) is not None:
         on_progress(Progress(stage=name, units=len(units), done=len(units), resumed=len(units)))
-        return pl.read_parquet(table)
+        return kept
     finished = folder / f"{name}.{digest[:16]}.jsonl"
     _remove_others(finished, name)
     with Ledger(finished, {"stage": name, "digest": digest}) as ledger:
@@ -87,9 +87,21 @@ def run_stage(
     rows = [{"class": item[0], "image": item[1], **values[item]} for item in items]
     whole = pl.DataFrame(rows, schema={**_KEYS, **columns})
     write_table(whole, table)
-    write_whole(facts, json.dumps({"digest": digest, "parameters": parameters, "items": len(items)}, indent=1) + "\n")
+    noted = {"digest": digest, "table": sha256_of_file(table), "parameters": parameters, "items": len(items)}
+    write_whole(facts, json.dumps(noted, indent=1) + "\n")
     finished.unlink()
     return whole
+
+
+def _kept(table: Path, facts: Path, digest: str) -> pl.DataFrame | None:
+    """Return the table that is kept; None when there is none, of other parameters, or damaged since."""
+    try:
+        noted = json.loads(facts.read_bytes())
+        data = table.read_bytes()
+        is_whole = noted["digest"] == digest and noted["table"] == sha256(data)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return pl.read_parquet(data) if is_whole else None
 
 
 def write_table(table: pl.DataFrame, file: Path) -> None:

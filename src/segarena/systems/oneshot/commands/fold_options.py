@@ -38,7 +38,10 @@ def read_folds(text: str, classes: Iterable[str]) -> tuple[tuple[str, ...], ...]
         count = int(text)
         return tuple(tuple(known[k * len(known) // count : (k + 1) * len(known) // count]) for k in range(count))
     if Path(text).is_file():
-        lines = Path(text).read_text(encoding="utf-8").splitlines()
+        try:
+            lines = Path(text).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"--folds {text}: expected text with a fold a line, got: {error}") from error
         return tuple(tuple(part.strip() for part in line.split(",") if part.strip()) for line in lines if line.strip())
     raise InvalidInput(
         f"--folds {text}: expected 1 to {len(known)}, pascal, interleaved, blocks, "

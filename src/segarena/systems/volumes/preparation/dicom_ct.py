@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import SampleInvalid
-from segarena.systems.volumes.preparation.dicom_series import DicomSeries, read_header
+from segarena.systems.volumes.files.header import MAX_VOXELS
+from segarena.systems.volumes.preparation.dicom_pixels import check_pixels
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries, damage_is_told, read_header
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.radiology import sitk
 
-_TAGS = ["ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing", "Rows", "Columns", "NumberOfFrames"]
+_TAGS = [
+    "ImagePositionPatient",
+    "ImageOrientationPatient",
+    "PixelSpacing",
+    "Rows",
+    "Columns",
+    "BitsAllocated",
+    "PixelData",
+    "SamplesPerPixel",
+    "NumberOfFrames",
+]
 _UNEVEN = 0.1
 """Slices may be this share of their distance away from where even ones would be."""
 
@@ -80,40 +93,62 @@ def read_ct(series: DicomSeries) -> tuple[sitk.Image, SliceGrid]:
 
 
 def _sorted(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
-    headers = [_placed(path) for path in series.files]
-    first = headers[0]
-    for header in headers[1:]:
-        if not _lies_parallel(header, first):
-            raise SampleInvalid(f"CT series {series.uid}: its slices have different sizes, spacings or orientations")
-    cosines = np.array(first.ImageOrientationPatient, dtype=float)
-    along_row, along_column = cosines[:3], cosines[3:]
-    positions = np.array([header.ImagePositionPatient for header in headers], dtype=float)
+    slices = [_placed(path) for path in series.files]
+    first = slices[0]
+    if not all(other.lies_parallel(first) for other in slices[1:]):
+        raise SampleInvalid(f"CT series {series.uid}: its slices have different sizes, spacings or orientations")
+    if len(slices) * math.prod(first.shape) > MAX_VOXELS:
+        raise SampleInvalid(f"CT series {series.uid}: expected at most {MAX_VOXELS:,} voxels, its headers promise more")
+    along_row, along_column = first.cosines[:3], first.cosines[3:]
+    positions = np.array([one.position for one in slices])
     order = np.argsort(positions @ np.cross(along_row, along_column), kind="stable")
     grid = SliceGrid(
         along_row=along_row,
         along_column=along_column,
         origins=positions[order],
-        spacing=(float(first.PixelSpacing[0]), float(first.PixelSpacing[1])),
-        shape=(len(headers), int(first.Rows), int(first.Columns)),
+        spacing=(float(first.spacing[0]), float(first.spacing[1])),
+        shape=(len(slices), *first.shape),
     )
     _check_even(series.uid, grid)
     return [series.files[at] for at in order], grid
 
 
-def _placed(path: Path) -> Any:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Slice:
+    position: Vector
+    cosines: Vector
+    spacing: Vector
+    shape: tuple[int, int]
+
+    def lies_parallel(self, other: _Slice) -> bool:
+        return (
+            self.shape == other.shape
+            and np.allclose(self.spacing, other.spacing, atol=1e-4)
+            and np.allclose(self.cosines, other.cosines, atol=1e-4)
+        )
+
+
+def _placed(path: Path) -> _Slice:
     header = read_header(path, _TAGS)
-    missing = [tag for tag in _TAGS[:-1] if header.get(tag) is None]
-    if missing or int(header.get("NumberOfFrames") or 1) != 1:
-        raise SampleInvalid(f"{path.name}: expected one CT slice with its place, but it lacks {missing or 'that'}")
-    return header
+    missing = [tag for tag in _TAGS[:-2] if header.get(tag) is None]
+    with damage_is_told(path):
+        if missing or any(int(header.get(tag) or 1) != 1 for tag in _TAGS[-2:]):
+            raise SampleInvalid(f"{path.name}: expected one CT slice with its place, but it lacks {missing or 'that'}")
+        check_pixels(header)
+        return _Slice(
+            position=numbers_of(header.ImagePositionPatient, 3),
+            cosines=numbers_of(header.ImageOrientationPatient, 6),
+            spacing=numbers_of(header.PixelSpacing, 2),
+            shape=(int(header.Rows), int(header.Columns)),
+        )
 
 
-def _lies_parallel(header: Any, other: Any) -> bool:
-    return (
-        (header.Rows, header.Columns) == (other.Rows, other.Columns)
-        and np.allclose(header.PixelSpacing, other.PixelSpacing, atol=1e-4)
-        and np.allclose(header.ImageOrientationPatient, other.ImageOrientationPatient, atol=1e-4)
-    )
+def numbers_of(values: Any, count: int) -> Vector:
+    """Return so many finite numbers, float64; raise ValueError where there are others."""
+    found = np.array(values, dtype=float)
+    if found.shape != (count,) or not np.isfinite(found).all():
+        raise ValueError(f"{values} for {count} numbers")
+    return found
 
 
 def _check_even(uid: str, grid: SliceGrid) -> None:

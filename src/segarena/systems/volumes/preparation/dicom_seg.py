@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from segarena.errors import SampleInvalid
 from segarena.systems.volumes.files.header import MAX_VOXELS
-from segarena.systems.volumes.preparation.dicom_ct import SliceGrid, Vector
+from segarena.systems.volumes.preparation.dicom_ct import SliceGrid, Vector, numbers_of
+from segarena.systems.volumes.preparation.dicom_series import damage_is_told
 
 _PARALLEL = 1e-3
 _SLACK_MM = 1e-3
@@ -63,13 +64,14 @@ def read_segmentation(
         SampleInvalid: no SEG, an unknown kind of it, without places, not parallel to the CT, or damaged.
     """
     seg = _read(path)
-    segments = sorted(seg.SegmentSequence, key=lambda one: int(one.SegmentNumber))
-    names = tuple(str(one.get("SegmentLabel", "")).strip() for one in segments)
+    with damage_is_told(path):
+        segments = sorted(seg.SegmentSequence, key=lambda one: int(one.SegmentNumber))
+        names = tuple(str(one.get("SegmentLabel", "")).strip() for one in segments)
+        frames = list(_frames(seg, path))
+        heights = np.array([frame.origin @ grid.normal for frame in frames])
+        step = _own_step(seg, heights, grid)
     numbers = [int(segments[at].SegmentNumber) for at in (range(len(names)) if wanted is None else wanted(names))]
-    frames = list(_frames(seg, path))
     _check_parallel(frames, grid, path)
-    heights = np.array([frame.origin @ grid.normal for frame in frames])
-    step = _own_step(seg, heights, grid)
     reach = max(step, grid.plane_spacing) / 2 + _SLACK_MM
     lost = np.abs(heights[:, None] - grid.heights).min(axis=1) > reach
     return Segmentation(
@@ -157,11 +159,11 @@ def _frames(seg: Any, path: Path) -> Iterator[_Frame]:
                     return found
             raise SampleInvalid(f"{path.name}: its frames do not say their {name}")
 
-        cosines = np.array(value("PlaneOrientationSequence", "ImageOrientationPatient"), dtype=float)
-        spacing = value("PixelMeasuresSequence", "PixelSpacing")
+        cosines = numbers_of(value("PlaneOrientationSequence", "ImageOrientationPatient"), 6)
+        spacing = numbers_of(value("PixelMeasuresSequence", "PixelSpacing"), 2)
         yield _Frame(
             number=int(value("SegmentIdentificationSequence", "ReferencedSegmentNumber")),
-            origin=np.array(value("PlanePositionSequence", "ImagePositionPatient"), dtype=float),
+            origin=numbers_of(value("PlanePositionSequence", "ImagePositionPatient"), 3),
             along_row=cosines[:3],
             along_column=cosines[3:],
             spacing=(float(spacing[0]), float(spacing[1])),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from segarena.errors import DatasetMissing, SampleInvalid
+from segarena.errors import DatasetMissing, SampleInvalid, SegarenaError
 
 _TAGS = [
     "SeriesInstanceUID",
@@ -61,7 +62,7 @@ def find_series(folder: Path) -> list[DicomSeries]:
 
 
 def read_header(path: Path, tags: list[str]) -> Any:
-    """Return some elements of a DICOM file, without its pixels.
+    """Return some elements of a DICOM file, without its pixels unless these are among them.
 
     Raises:
         SampleInvalid: it cannot be read.
@@ -69,11 +70,22 @@ def read_header(path: Path, tags: list[str]) -> Any:
     from segarena.systems.volumes.preparation.radiology import pydicom
 
     try:
-        header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=tags)
+        header = pydicom.dcmread(path, stop_before_pixels="PixelData" not in tags, specific_tags=tags)
         list(header.iterall())  # values are converted when they are looked at, and damage shows then
     except Exception as error:  # pydicom raises of many kinds on damaged files
         raise SampleInvalid(f"{path}: expected a DICOM file, got: {error}; fetch it again") from error
     return header
+
+
+@contextmanager
+def damage_is_told(path: Path) -> Generator[None]:
+    """Raise SampleInvalid for values of a DICOM file that are not what their tags promise."""
+    try:
+        yield
+    except SegarenaError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise SampleInvalid(f"{path.name}: expected a whole DICOM file, got: {error}; fetch it again") from error
 
 
 def grouped(series: Iterable[DicomSeries], by: Callable[[DicomSeries], str]) -> dict[str, list[DicomSeries]]:

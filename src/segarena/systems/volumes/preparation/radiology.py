@@ -11,8 +11,9 @@ from segarena.errors import MissingExtra
 try:
     import pydicom
     import SimpleITK as sitk  # noqa: N813 - as all of its documentation has it
-    from pydicom.errors import InvalidDicomError
+    from pydicom.encaps import generate_frames
+    from pydicom.uid import RLELossless
 except ImportError as error:
     raise MissingExtra(f"preparing radiology data needs {error.name}: pip install 'segarena[radiology]'") from error
 
-__all__ = ["InvalidDicomError", "pydicom", "sitk"]
+__all__ = ["RLELossless", "generate_frames", "pydicom", "sitk"]

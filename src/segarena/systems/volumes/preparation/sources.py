@@ -171,10 +171,13 @@ class IdcManifest:
             page = _xml(web.read(url), url)
             for entry in page.iterfind("{*}Contents"):
                 key, tag = entry.findtext("{*}Key", ""), entry.findtext("{*}ETag", "").strip('"')
+                size = entry.findtext("{*}Size", "0")
+                if not re.fullmatch("[0-9]{1,18}", size):
+                    raise DatasetError(f"{url}: expected the size of {key} in bytes, got {size[:80]!r}")
                 yield RemoteFile(
                     url=f"{base}/{urllib.parse.quote(key)}",
                     path=f"{_plain_name(prefix.rsplit('/', 1)[-1], url)}/{_plain_name(key.rsplit('/', 1)[-1], url)}",
-                    size_bytes=int(entry.findtext("{*}Size", "0")),
+                    size_bytes=int(size),
                     # The tag of an object uploaded in pieces has a dash and is not its md5.
                     md5=tag if re.fullmatch("[0-9a-f]{32}", tag) else None,
                 )

@@ -39,6 +39,8 @@ def unpack(archive: Path, folder: Path, *, password: str | None = None, most_byt
     try:
         with zipfile.ZipFile(archive) as plain:
             entries = [entry for entry in plain.infolist() if not entry.is_dir()]
+        if any(not 0 <= entry.header_offset < archive.stat().st_size for entry in entries):
+            raise zipfile.BadZipFile("its list of files leads out of it")
         targets = _targets(archive, entries, folder, most_bytes)
         wanted = [entry for entry in entries if not _is_there(entry, targets[entry.filename])]
         _check_password(archive, wanted, password)

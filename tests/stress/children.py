@@ -1,0 +1,68 @@
+"""Cases in processes of their own, which may take 1 GiB more than they begin with, and so long for a case."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MEMORY_BYTES = 1 << 30
+
+
+class Ended(NamedTuple):
+    """What became of the cases of a process.
+
+    Attributes:
+        answers: of the cases that came to an end.
+        by: how the case after them ended the process, "" when none did.
+        peak_bytes: the most memory that it held.
+    """
+
+    answers: list[Any]
+    by: str
+    peak_bytes: int
+
+
+def in_child(do: Callable[[int], Any], numbers: range, *, seconds: float, is_limited: bool = True) -> Ended:
+    """Do cases one after the other in a forked process, which is killed when one takes longer than `seconds`.
+
+    Threads do not outlive a fork: this process must not have begun any, so nothing is read or made in it.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        _do_and_leave(do, numbers, writing, is_limited)
+    os.close(writing)
+    lines, is_late = _lines(reading, seconds)
+    if is_late:
+        os.kill(child, signal.SIGKILL)
+    _, status, usage = os.wait4(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    by = f"more than {seconds:g} s" if is_late else f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
+    return Ended([json.loads(line) for line in lines], by, usage.ru_maxrss << 10)
+
+
+def _lines(reading: int, seconds: float) -> tuple[list[bytes], bool]:
+    """Return the lines of a pipe, and whether one of them was not there in time."""
+    found = b""
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        while select.select([pipe], [], [], seconds)[0]:
+            if not (more := pipe.read(1 << 16)):
+                return found.splitlines(), False
+            found += more
+    return found.splitlines(), True
+
+
+def _do_and_leave(do: Callable[[int], Any], numbers: range, writing: int, is_limited: bool) -> None:
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    if is_limited:
+        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, used + MEMORY_BYTES))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    for number in numbers:
+        os.write(writing, json.dumps(do(number)).encode() + b"\n")
+    os._exit(0)

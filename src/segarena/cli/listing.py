@@ -9,7 +9,6 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exits import one_line_errors
@@ -28,24 +27,21 @@ def list_plugins(
     """
     from segarena.options import show_options
     from segarena.registry import kinds, names
+    from segarena.reports.renderers import sheet_rows
+    from segarena.reports.sheets import Sheet
 
     with one_line_errors():
         wanted = [known for known in kinds() if kind is None or kind.rstrip("s") == known]
         if not wanted:
             raise InvalidInput(f"unknown kind {kind!r}; expected one of {', '.join(known + 's' for known in kinds())}")
         for known in wanted:
-            table = Table(title=f"{known}s", title_justify="left", title_style="bold", box=None, pad_edge=False)
-            table.add_column("name", style="cyan", no_wrap=True)
-            table.add_column("what it is")
-            abilities = _ABILITIES.get(known)
-            if abilities is not None:
-                table.add_column(abilities[0], style="green")
-            table.add_column("options", style="dim")
+            heading, tell = _ABILITIES.get(known, ("", None))
+            rows: list[tuple[str, ...]] = []
             for name, factory in names(known).items():
                 what = (inspect.getdoc(factory) or "").split("\n", 1)[0]
-                shown = [] if abilities is None else [abilities[1](factory)]
-                table.add_row(name, what, *shown, show_options(factory))
-            Console().print(table, "")
+                rows.append((name, what, *([tell(factory)] if tell else []), show_options(factory)))
+            head = ("name", "what it is", *([heading] if heading else []), "options")
+            Console().print(sheet_rows(Sheet(name=known, caption=f"{known}s", head=head, rows=tuple(rows))), "")
 
 
 def _takes(factory: Callable[..., Any]) -> str:
@@ -54,7 +50,7 @@ def _takes(factory: Callable[..., Any]) -> str:
 
     found = abilities_of_segmenter(_class_of(factory))
     takes = f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
-    return takes + "; [bold red]SEES THE TRUTH[/]" * found.sees_truth
+    return takes + "; SEES THE TRUTH" * found.sees_truth
 
 
 def _gives(factory: Callable[..., Any]) -> str:

@@ -92,7 +92,8 @@ class TakesOptionsOfBenchmark(TyperCommand):
         """Find the benchmark, then read the line with its options."""
         with one_line_errors():
             benchmark = self._benchmark(ctx, args)
-            ctx.meta[_BENCHMARK] = _declared(benchmark, super().get_params(ctx))
+            ctx.meta[_BENCHMARK], clashing = _declared(benchmark, super().get_params(ctx))
+            self.epilog = "\n\n".join(clashing)  # of this line's benchmark, whichever the last one was
         try:
             return super().parse_args(ctx, args)
         except _UsageError as error:
@@ -114,8 +115,10 @@ class TakesOptionsOfBenchmark(TyperCommand):
         What stands after an option is its value, unless the option is known to take none: all options of benchmarks
         take one.
         """
-        flags = {name for known in super().get_params(ctx) if getattr(known, "is_flag", False)
-                 for name in (*known.opts, *known.secondary_opts)}  # fmt: skip
+        flags: set[str] = set()
+        for known in super().get_params(ctx):
+            if getattr(known, "is_flag", False):
+                flags.update(known.opts, known.secondary_opts)
         config, before = None, ""
         for word in args:
             if before in ("-c", "--config"):
@@ -185,13 +188,14 @@ def _options_of(benchmark: str) -> tuple[Option, ...]:
     return options_of(find("benchmark", PluginSpec.parse(benchmark).reference))
 
 
-def _declared(benchmark: str, known: Sequence[Any]) -> list[Any]:
-    """Return the options of a benchmark as parameters of a command that has those `known`.
+def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str]]:
+    """Return the options of a benchmark as parameters of a command that has those `known`, and a line for each other.
 
     One whose name the command has already can be given with the benchmark only: `davis(metric='J')`.
     """
     taken = {name for parameter in known for name in parameter.opts}
-    panel = f"Options of {PluginSpec.parse(benchmark).reference}"
+    name = PluginSpec.parse(benchmark).reference
+    clashing: list[str] = []
 
     def keep(context: typer.Context, parameter: typer.CallbackParam, value: list[str] | None) -> None:
         if value:
@@ -204,9 +208,15 @@ def _declared(benchmark: str, known: Sequence[Any]) -> list[Any]:
     for option in _options_of(benchmark):
         flag = f"--{option.name.replace('_', '-')}"
         if flag in taken:
+            clashing.append(f"With the benchmark, as `{name}({option.name}={_metavar(option)})`: {_help(option)}")
             continue
         told = typer.Option(
-            flag, help=_help(option), metavar=_metavar(option), rich_help_panel=panel, callback=keep, expose_value=False
+            flag,
+            help=_help(option),
+            metavar=_metavar(option),
+            rich_help_panel=f"Options of {name}",
+            callback=keep,
+            expose_value=False,
         )
         declared.append(
             inspect.Parameter(option.name, _KEYWORD, annotation=Annotated[list[str] | None, told], default=None)
@@ -216,7 +226,7 @@ def _declared(benchmark: str, known: Sequence[Any]) -> list[Any]:
     app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
     app.command()(declare)
     # Typer types what it returns as less than it is.
-    return list(typer.main.get_command(app).params)  # pyright: ignore[reportAttributeAccessIssue]
+    return list(typer.main.get_command(app).params), clashing  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _help(option: Option) -> str:

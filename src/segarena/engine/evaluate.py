@@ -64,31 +64,11 @@ def evaluate(
         SegarenaError: before anything runs, when something is missing or does not fit; StoreError when the
             run cannot be written. What a segmenter does wrong becomes a record.
     """
+    executor, home = executor_of(workers), Path.cwd()
     options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
     plan = make_plan(
         benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=segmenter, **options
     )
-    return run_plan(
-        plan,
-        out=out,
-        workers=workers,
-        retry_failed=retry_failed,
-        retry_damaged=retry_damaged,
-        on_progress=on_progress,
-    )
-
-
-def run_plan(
-    plan: Plan,
-    *,
-    out: str | Path | None = None,
-    workers: int = 0,
-    retry_failed: bool = False,
-    retry_damaged: bool = False,
-    on_progress: OnProgress = say_nothing,
-) -> RunFolder:
-    """Hold every session of `plan` that is not on disk yet; see `evaluate`."""
-    executor, home = executor_of(workers), Path.cwd()
     cast = plan.cast()  # a plug-in may change the working directory: paths are meant from where we were
     sees_truth = abilities_of_segmenter(cast.segmenter).sees_truth
     folder = open_folder(plan, cast.dataset, out, home=home, sees_truth=sees_truth)

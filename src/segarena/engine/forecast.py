@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from segarena.engine.embeddings import device_of
 from segarena.engine.evaluate import open_folder
 from segarena.engine.holding import HoldSamples, hold_samples
-from segarena.engine.plan import Plan, make_plan
-from segarena.engine.store import RunFolder
+from segarena.engine.plan import make_plan
 from segarena.engine.trial import Trial, count_targets, read_trial, spread
 from segarena.errors import InvalidInput, SegarenaError
-from segarena.roles import Benchmark, Dataset, Segmenter
+from segarena.roles import Benchmark, Segmenter
 from segarena.specs import Plugin
 from segarena.work.executors import executor_of
 from segarena.work.signals import stoppable
@@ -77,10 +74,6 @@ def forecast(
     benchmark: Plugin | Benchmark = "clicks",
     *,
     segmenter: Plugin | Segmenter,
-    dataset: Plugin | Dataset | None = None,
-    users: Sequence[Plugin] | None = None,
-    metrics: Sequence[Plugin] | None = None,
-    rounds: int | None = None,
     workers: int = 1,
     timed: int = 3,
     on_sample: Callable[[int, int], None] | None = None,
@@ -89,17 +82,13 @@ def forecast(
     """Return what `segarena.evaluate` with the same arguments will cost; runs a few samples to know it.
 
     Args:
-        benchmark: as in `segarena.evaluate`, like all that is not named here.
-        segmenter: plug-in as written, or an object.
-        dataset: plug-in as written, or an object.
-        users: plug-ins as written.
-        metrics: further metrics.
-        rounds: instead of the benchmark's.
+        benchmark: as in `segarena.evaluate`.
+        segmenter: likewise.
         workers: processes that the run will have.
         timed: how many samples are timed, spread evenly over the dataset. One more is run before them and not
             timed, since the first one pays for what is loaded on the way.
         on_sample: called with the samples done and those to do.
-        options: as in `segarena.evaluate`. With `cache`, the trial reads and fills it like a run.
+        options: whatever else `segarena.evaluate` takes. With `cache`, the trial reads and fills it like a run.
 
     Raises:
         SegarenaError: like `segarena.evaluate` before it starts; or none of the samples could be used, or a worker
@@ -108,16 +97,7 @@ def forecast(
     if workers < 0 or timed < 1:
         raise InvalidInput(f"workers must be 0 or more and timed samples at least 1, got {workers} and {timed}")
     options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
-    plan = make_plan(
-        benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=segmenter, **options
-    )
-    return forecast_plan(plan, workers=workers, timed=timed, on_sample=on_sample)
-
-
-def forecast_plan(
-    plan: Plan, *, workers: int = 1, timed: int = 3, on_sample: Callable[[int, int], None] | None = None
-) -> Forecast:
-    """Try a few samples of `plan` in a folder that is deleted afterwards; see `forecast`."""
+    plan = make_plan(benchmark, segmenter=segmenter, **options)
     cast = plan.cast()
     with tempfile.TemporaryDirectory(prefix="segarena-plan-") as there:
         folder = open_folder(plan, cast.dataset, Path(there) / "trial")
@@ -133,7 +113,7 @@ def forecast_plan(
                     on_sample(len(seconds), len(tried))
         counted = tried[1:] or tried
         trials = [read_trial(folder, index, seconds[index]) for index in counted]
-        failures = _failures(folder)
+        failures = folder.records()["failure"].drop_nulls().to_list()
     if failures and not any(trial.rounds for trial in trials):
         raise SegarenaError(f"none of {len(tried)} tried samples could be used; the first: {failures[0]}")
     return extrapolate(
@@ -212,8 +192,3 @@ def _wall_s(trials: Sequence[Trial], targets: float, abreast: int, *, has_gpu: b
     scaled = [trial.times(_factor(trials, targets)) for trial in trials]
     alone_s = sum(trial.model_s for trial in scaled) if has_gpu else 0.0
     return max(sum(trial.seconds for trial in scaled) / abreast, alone_s) / len(trials)
-
-
-def _failures(folder: RunFolder) -> list[str]:
-    records = folder.records()
-    return records.filter(pl.col("failure").is_not_null())["failure"].to_list()

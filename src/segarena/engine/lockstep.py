@@ -7,9 +7,10 @@ so that the one at fault is found; segmenters keep no state, so asking again cha
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from segarena.abilities import TimesPasses, UserAbilities, abilities_of_user
@@ -25,7 +26,7 @@ from segarena.objects import begin
 from segarena.prompts import Prompt
 from segarena.records.rounds import Timing
 from segarena.roles import Dataset, Segmenter, User
-from segarena.samples import Sample, Support, Target, check_sample
+from segarena.samples import Sample, Support, check_sample
 
 SLOW_CALLS = 10.0
 """Loading, an encode, a user and the metrics may take this many times the limit of one prediction."""
@@ -118,27 +119,25 @@ def load_sample(dataset: Dataset, sample_id: str) -> Sample:
 
 def open_sessions(cast: Cast, sample: Sample, clock: Callable[[], float] = time.perf_counter) -> list[Session]:
     """Return one session per target, user and repeat, in this order."""
-    starts = [(target, begin(sample, target)) for target in sample.targets]
-    return [
-        Session(
-            rules=cast.rules,
-            sample=sample,
-            target=target,
-            start=start,
-            user=user,
-            user_name=name,
-            abilities=cast.user_abilities[name],
-            repeat=repeat,
-            clock=clock,
-        )
-        for target, start in starts
-        for name, user in cast.users.items()
-        for repeat in range(_repeats(cast.user_abilities[name], sample, target, cast.repeats))
-    ]
-
-
-def _repeats(user: UserAbilities, sample: Sample, target: Target, otherwise: int) -> int:
-    return otherwise if user.repeats is None else user.repeats(sample, target)
+    starts = {target.id: begin(sample, target) for target in sample.targets}
+    sessions: list[Session] = []
+    for target, (name, user) in product(sample.targets, cast.users.items()):
+        abilities = cast.user_abilities[name]
+        sessions += [
+            Session(
+                rules=cast.rules,
+                sample=sample,
+                target=target,
+                start=starts[target.id],
+                user=user,
+                user_name=name,
+                abilities=abilities,
+                repeat=repeat,
+                clock=clock,
+            )
+            for repeat in range(cast.repeats if abilities.repeats is None else abilities.repeats(sample, target))
+        ]
+    return sessions
 
 
 def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
@@ -172,27 +171,29 @@ def _prepare(sessions: Sequence[Session], limit: TimeLimit) -> None:
 
 
 def _ask(session: Session, limit: TimeLimit) -> Dialogue | None:
-    try:
-        with limit.watch(f"asking {session.user_name}", times=SLOW_CALLS):
-            return session.next()
-    except SharedChanged:
-        raise
-    except Exception as error:
-        session.fail(_describe(f"user {session.user_name}", error))
-        return None
+    with _recorded(session, f"user {session.user_name}", limit, f"asking {session.user_name}"):
+        return session.next()
+    return None
 
 
 def _take(session: Session, limit: TimeLimit, answer: Any, seconds: float) -> None:
     if isinstance(answer, Exception):
         session.fail(_describe("predict", answer))
         return
+    with _recorded(session, "judging", limit, f"judging by {session.rules.judges}"):
+        session.submit(answer, seconds)
+
+
+@contextmanager
+def _recorded(session: Session, where: str, limit: TimeLimit, what: str) -> Generator[None]:
+    """Run the block within a time limit; what goes wrong in it is a failure of the session."""
     try:
-        with limit.watch(f"judging by {session.rules.judges}", times=SLOW_CALLS):
-            session.submit(answer, seconds)
+        with limit.watch(what, times=SLOW_CALLS):
+            yield
     except SharedChanged:
         raise
     except Exception as error:
-        session.fail(_describe("judging", error))
+        session.fail(_describe(where, error))
 
 
 class _Answers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
 from segarena.errors import DatasetError, InvalidInput
-from segarena.roles import Benchmark, Dataset
+from segarena.roles import Benchmark
 from segarena.specs import Plugin
 
 
@@ -20,10 +20,6 @@ def sessions(
     benchmark: Plugin | Benchmark = "clicks",
     *,
     name: str,
-    dataset: Plugin | Dataset | None = None,
-    users: Sequence[Plugin] | None = None,
-    metrics: Sequence[Plugin] | None = None,
-    rounds: int | None = None,
     out: str | Path | None = None,
     **options: Any,
 ) -> Iterator[Session]:
@@ -38,18 +34,12 @@ def sessions(
     A session left before its end is recorded as failed.
 
     Args:
-        benchmark: as in `segarena.evaluate`, like all that is not named here.
+        benchmark: as in `segarena.evaluate`.
         name: what your model is called in tables.
-        dataset: plug-in as written, or an object.
-        users: plug-ins as written.
-        metrics: further metrics.
-        rounds: instead of the benchmark's.
         out: folder of the run.
-        options: as in `segarena.evaluate`.
+        options: whatever else `segarena.evaluate` takes of a run.
     """
-    plan = make_plan(
-        benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=None, name=name, **options
-    )
+    plan = make_plan(benchmark, segmenter=None, name=name, **options)
     cast = plan.cast()
     folder = open_folder(plan, cast.dataset, out)
     with folder.lock():

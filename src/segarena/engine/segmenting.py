@@ -1,4 +1,4 @@
-"""Masks for a folder of images from a few examples, for who wants masks and nothing judged."""
+"""Masks for a folder of images from a few examples; nothing is judged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from segarena.files.hashes import sha256_of_file
 from segarena.files.images import check_same_shape, list_files, read_image
 from segarena.files.whole import write_whole
 from segarena.registry import build, describe
-from segarena.samples import ImageSample, Mask, Support
+from segarena.samples import ImageSample, Support
 from segarena.version import __version__
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Building
@@ -154,9 +154,5 @@ def _segment(segmenter: Any, question: Dialogue, files: tuple[Path, Path]) -> bo
     sample = ImageSample(id=target.stem, image=read_image(file))
     (answer,) = segmenter.predict(segmenter.encode(sample), [question])
     mask = np.asarray(as_prediction(answer, sample.shape).mask, np.bool_)
-    write_whole(target, _png(mask))
+    write_whole(target, cv2.imencode(".png", mask.astype(np.uint8) * 255)[1].tobytes())
     return bool(mask.any())
-
-
-def _png(mask: Mask) -> bytes:
-    return cv2.imencode(".png", mask.astype(np.uint8) * 255)[1].tobytes()

@@ -8,7 +8,7 @@ records.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -79,7 +79,7 @@ class _DialogueKey(TypedDict):
 
 
 class Session:
-    """The rounds of one dialogue between a user and whoever answers.
+    """The rounds of one dialogue between a user and a segmenter, or a participant in its place.
 
     Args:
         rules: of the run.
@@ -93,7 +93,6 @@ class Session:
         clock: seconds since some fixed moment; measures the time to answer when nobody else does.
 
     Attributes:
-        user: who gives the prompts.
         dialogue: all prompts so far and the last answer.
         answered: rounds that have been answered.
         spent_s: what has been taken off the dialogue's time so far.
@@ -134,14 +133,9 @@ class Session:
     @property
     def key(self) -> dict[str, str | int]:
         """The columns that name this dialogue in the records."""
-        return {
-            "benchmark": self.rules.benchmark,
-            "dataset": self.rules.dataset,
-            "sample": self.sample.id,
-            "target": self.target.id,
-            "user": self.user_name,
-            "repeat": self.repeat,
-        }
+        rules, sample, target = self.rules, self.sample.id, self.target.id
+        own: dict[str, str | int] = {"sample": sample, "target": target, "user": self.user_name, "repeat": self.repeat}
+        return {"benchmark": rules.benchmark, "dataset": rules.dataset, **own}
 
     @property
     def is_late(self) -> bool:
@@ -181,7 +175,9 @@ class Session:
         """
         if self._is_asked:
             raise ProtocolViolation(f"round {len(self.dialogue.rounds)} is not answered yet; call submit() first")
-        _check_objects(self.user_name, self.abilities, self.target)
+        if self.target.mask.dtype != np.bool_ and not self.abilities.corrects_objects:
+            several = f"target {self.target.id} has {self.target.objects} objects judged together"
+            raise InvalidInput(f"{several}; {self.user_name} corrects one")
         self.is_over = self.is_over or self.is_late
         with self._judging():
             prompts = None if self.is_over else self._ask_user()
@@ -281,12 +277,8 @@ class Session:
         self.spent_s += self._clock() - started
 
     def _dialogue_key(self) -> _DialogueKey:
-        return {
-            "sample": self.sample.id,
-            "target": self.target.id,
-            "user": self.user_name,
-            "repeat": self.repeat,
-        }
+        sample, target = self.sample.id, self.target.id
+        return {"sample": sample, "target": target, "user": self.user_name, "repeat": self.repeat}
 
     def _mask_rows(self) -> list[KeptMask]:
         """Return the last prediction, object by object."""
@@ -302,7 +294,6 @@ class Session:
         return self.rules.stop_at is not None and values[self.rules.stop_at[0]] >= self.rules.stop_at[1]
 
     def _record(self, values: Mapping[str, float], failure: str | None = None) -> None:
-        prompts: Sequence[Prompt] = self.dialogue.rounds[-1]
         self._rows.records.append(
             RoundRecord(
                 benchmark=self.rules.benchmark,
@@ -312,13 +303,8 @@ class Session:
                 attributes=attributes_text(self.target.attributes),
                 round=len(self.dialogue.rounds),
                 effort=self.dialogue.effort,
-                prompts=prompts_text(prompts),
+                prompts=prompts_text(self.dialogue.rounds[-1]),
                 values=values,
                 failure=failure,
             )
         )
-
-
-def _check_objects(name: str, abilities: UserAbilities, target: Target) -> None:
-    if target.mask.dtype != np.bool_ and not abilities.corrects_objects:
-        raise InvalidInput(f"target {target.id} has {target.objects} objects judged together; {name} corrects one")

@@ -157,7 +157,7 @@ class RunFolder:
         self._pieces.write(index, {table: frame_of(table, getattr(rows, table)) for table in TABLES})
 
     def gather(self, index: int | None = None) -> None:
-        """Join the files of single samples; only for who holds the run.
+        """Join the files of single samples; only while the run is held.
 
         Args:
             index: around this sample, if its neighbours are done too; None joins all, when the run is over.
@@ -168,7 +168,7 @@ class RunFolder:
             self._pieces.gather_around(index)
 
     def discard(self, indices: Sequence[int]) -> None:
-        """Forget samples, so that they are done again; only for who holds the run."""
+        """Forget samples, so that they are done again; only while the run is held."""
         self._pieces.discard(indices)
 
     def damaged(self) -> tuple[dict[Path, str], int]:

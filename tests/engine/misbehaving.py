@@ -302,3 +302,21 @@ def writable(array, force):
 class ExitsLater(Good):
     def encode(self, sample):
         raise SystemExit(0)
+
+
+class LeavesQuietly(Good):
+    """Ends the whole process as if all had gone well."""
+
+    def encode(self, sample):
+        os._exit(0)
+
+
+class CrashesBelowPython(Good):
+    def encode(self, sample):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class HangsBelowPython(Good):
+    def encode(self, sample):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})  # as compiled code that never returns
+        time.sleep(1000)

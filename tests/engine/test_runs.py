@@ -104,8 +104,13 @@ def test_workers_that_are_slow_hang_or_die_cost_their_samples(small_run, plugin,
     failed = dict(failures(folder).select("sample", "failure").iter_rows())
     assert list(failed) == ["square-0", "square-1", "square-3"]
     assert "took longer than the limit of 0.3 s" in failed["square-0"]
-    assert failed["square-1"] == "a plug-in hung below Python: no answer within 0.3 s per call"
-    assert failed["square-3"].startswith("the worker process died (exit code 7)")
+    assert failed["square-1"] == (
+        "a plug-in hung below Python (sample square-1, segmenter At predicting 1 dialogues): "
+        "no answer within 0.3 s per call"
+    )
+    assert failed["square-3"].startswith(
+        "the worker process died (exit code 7, sample square-3, segmenter At predicting"
+    )
     assert folder.records().filter(pl.col("failure").is_null()).height == 3 * 3 + 1
     assert folder.is_complete
 

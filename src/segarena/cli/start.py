@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 
+from segarena.work.sentinel import watched
 from segarena.work.signals import exit_code, stoppable
 
 
 def main() -> None:
     """Run the command line; Ctrl-C, SIGTERM and SIGHUP end it in one line, whenever they come."""
+    watched(_run)
+
+
+def _run() -> None:
     try:
-        with stoppable():
+        with stoppable(is_last=True):
             from segarena.cli.main import main as run
 
             run()

@@ -41,8 +41,10 @@ class TimeLimit:
         self._clock = clock
 
     @contextmanager
-    def watch(self, what: str, times: float = 1.0) -> Generator[None]:
+    def watch(self, what: str, times: float = 1.0, *, who: str = "") -> Generator[None]:
         """Run the block; raise `PredictTimeout` when it takes longer than `times` limits.
+
+        `what` is being done, by the plug-in `who`, which is told when the process has to be ended from outside.
 
         Outside the main thread of a process no alarm can be set, and only the parent's watch remains.
         """
@@ -54,6 +56,7 @@ class TimeLimit:
 
         before = signal.signal(signal.SIGALRM, ring) if has_alarm else None
         if self._deadline is not None:
+            self._deadline.what = f"{who} {what}" if who else what
             self._deadline.value = self._clock() + seconds + self._grace_s
         if has_alarm:
             signal.setitimer(signal.ITIMER_REAL, seconds)

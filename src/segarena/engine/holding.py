@@ -88,7 +88,8 @@ def hold_samples(
                 continue
             why = str(outcome.error)
             if isinstance(outcome.error, UnitHung):
-                why = f"a plug-in hung below Python: no answer within {job.plan.time_limit_s:g} s per call"
+                during = f" ({outcome.during})" if outcome.during else ""
+                why = f"a plug-in hung below Python{during}: no answer within {job.plan.time_limit_s:g} s per call"
             record = failed_sample(rules.benchmark, rules.dataset, folder.samples[outcome.unit], why)
             yield _keep(folder, outcome.unit, Rows([record]), outcome.seconds)
 

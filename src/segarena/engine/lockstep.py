@@ -68,7 +68,7 @@ def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
     What was said of a sample into which a plug-in wrote cannot be trusted: it is one failure.
     """
     try:
-        with limit.watch(f"loading {sample_id}", times=SLOW_CALLS):
+        with limit.watch(f"loading {sample_id}", times=SLOW_CALLS, who=f"dataset {cast.rules.dataset}"):
             sample = load_sample(cast.dataset, sample_id)
             sessions = open_sessions(cast, sample)
     except Exception as error:
@@ -89,7 +89,7 @@ def _run_loaded(cast: Cast, sample: Sample, sessions: list[Session], limit: Time
         return rows
     try:
         with (
-            limit.watch(f"encoding {sample.id}", times=SLOW_CALLS),
+            limit.watch(f"encoding {sample.id}", times=SLOW_CALLS, who=cast.segmenter_name),
             unchanged(cast.segmenter_name, sample, is_on=cast.rules.check_plugins),
         ):
             encoding = cast.encoder.encode(sample)
@@ -188,7 +188,7 @@ def _take(session: Session, limit: TimeLimit, answer: Any, seconds: float) -> No
 def _recorded(session: Session, where: str, limit: TimeLimit, what: str) -> Generator[None]:
     """Run the block within a time limit; what goes wrong in it is a failure of the session."""
     try:
-        with limit.watch(what, times=SLOW_CALLS):
+        with limit.watch(what, times=SLOW_CALLS, who=f"sample {session.sample.id}, target {session.target.id},"):
             yield
     except SharedChanged:
         raise
@@ -212,7 +212,8 @@ class _Answers:
             return []
         started, encoding_s = time.perf_counter(), self._encoding_s()
         try:
-            with self._limit.watch(f"predicting {len(dialogues)} dialogues", times=self._limits(dialogues)):
+            who = f"sample {self._sample.id}, {self._cast.segmenter_name}"
+            with self._limit.watch(f"predicting {len(dialogues)} dialogues", times=self._limits(dialogues), who=who):
                 shown = [self._show_supports(dialogue) for dialogue in dialogues]
                 given: Any = self._predict(shown)
             if given is None:

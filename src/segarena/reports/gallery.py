@@ -73,12 +73,12 @@ def _card(
         try:
             sample = dataset.load(key[0])
             target = next(target for target in sample.targets if target.id == key[1])
-        except Exception as error:  # as in open_dataset
+            name = f"{anchor}-{order + 1}"
+            strips.append(drawn.strip(run, dialogue, sample, target, name, is_named=len(runs) > 1))
+        except Exception as error:  # as in open_dataset; and the sample may be of another kind than run.json says
             problem = f"Sample {key[0]} cannot be shown: {_one_line(error)}."
             continue
         first = first or dialogue
-        name = f"{anchor}-{order + 1}"
-        strips.append(drawn.strip(run, dialogue, sample, target, name, is_named=len(runs) > 1))
     if first is None:
         return None, problem
     repeat = f", repeat {key[3]}" if key[3] else ""

@@ -18,7 +18,7 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
     from segarena.reports import terminal_table
     from segarena.terminal.progress import ProgressBar
 
-    console, here = Console(stderr=True), Path.cwd()
+    console, here = Console(stderr=True, emoji=False), Path.cwd()  # `mine.py:Leaves:` is no picture of leaves
     title = f"{PluginSpec.of(benchmark).reference} · {options['segmenter']}"
     with ProgressBar(title, console, rate="rounds", workers=options["workers"]) as progress:
         folder = evaluate(benchmark, on_progress=progress.update, **options)

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, cast
 
 from segarena.errors import SegarenaError, StoreError, UnitFailed
-from segarena.work.deadline import Deadline, share_deadline
+from segarena.work.deadline import SharedDeadline, share_deadline
 from segarena.work.jobs import Done, Failed, Job, Outcome, as_ours, attempt
 
 _PR_SET_PDEATHSIG = 1
@@ -38,11 +38,11 @@ class Ended:
 Message = Opened | Ended | Done[Any, Any] | Failed[Any]
 
 
-def live(packed_job: bytes, pipe: Connection, deadline: Deadline) -> None:
-    """Do units of a job that the parent sends through `pipe`, until it closes."""
+def live(packed_job: bytes, pipe: Connection, memory: Any) -> None:
+    """Do units of a job that the parent sends through `pipe`, until it closes; `memory` is of a `SharedDeadline`."""
     _leave_signals_to_parent()
     _die_with_parent()
-    share_deadline(deadline)
+    share_deadline(SharedDeadline(memory))
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:
             job: Job[Any, Any] = pickle.loads(packed_job)  # noqa: S301 - from our own parent
@@ -88,12 +88,17 @@ def _die_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is None:
         return
+    die_with(parent.pid)
+    threading.Thread(target=_watch, args=(cast("Any", parent),), daemon=True).start()
+
+
+def die_with(parent: int | None) -> None:
+    """Have the system kill this process when its parent, of this number, dies."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent.pid:  # it went while this process started
+    if os.getppid() != parent:  # it went while this process started
         os._exit(1)
-    threading.Thread(target=_watch, args=(cast("Any", parent),), daemon=True).start()
 
 
 def _watch(parent: Any) -> None:

@@ -71,11 +71,16 @@ class Done(Generic[Unit, Result]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed(Generic[Unit]):
-    """A unit that came to nothing, and why. The others go on."""
+    """A unit that came to nothing, and why. The others go on.
+
+    Attributes:
+        during: which call was under way, as the job named it, when its process hung or died; "" when none was.
+    """
 
     unit: Unit
     error: SegarenaError
     seconds: float
+    during: str = ""
 
 
 Outcome: TypeAlias = Done[Unit, Result] | Failed[Unit]

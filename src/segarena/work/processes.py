@@ -16,11 +16,13 @@ import time
 from collections import Counter, deque
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any
 
 from segarena.errors import SegarenaError, UnitDied, UnitFailed, UnitHung, WorkersInvalid
 from segarena.work.child import Ended, Message, Opened, live
+from segarena.work.deadline import SHARED_BYTES, SharedDeadline
 from segarena.work.jobs import Done, Failed, Job, Outcome, Result, Unit
 
 _THREAD_VARIABLES = (
@@ -118,13 +120,14 @@ class _Crew:
         """End and replace a process; return why its unit failed."""
         seconds, is_overdue = time.monotonic() - worker.taken_s, worker.is_overdue(self._limit_s)
         worker.end()
+        during = worker.deadline.during
         error: SegarenaError = UnitHung("no answer in time; its process was ended")
         if not is_overdue:
             self._check_start(worker)
-            how = worker.how_it_ended
+            how = f"{worker.how_it_ended}, {during}" if during else worker.how_it_ended
             error = UnitDied(f"the worker process died ({how}); out of memory, or a crash in compiled code")
         self._workers[self._workers.index(worker)] = _Worker(self._packed_job)
-        return Failed(unit=None, error=error, seconds=seconds)
+        return Failed(unit=None, error=error, seconds=seconds, during=during)
 
     def _check_start(self, worker: _Worker) -> None:
         if worker.is_open:
@@ -159,8 +162,9 @@ class _Worker:
         self.is_open = False
         self.task: tuple[int, Any] | None = None
         self.taken_s = time.monotonic()
-        self._deadline: Any = context.Value("d", 0.0, lock=False)
-        self.process = context.Process(target=live, args=(packed_job, theirs, self._deadline), daemon=True)
+        memory: Any = context.RawArray("B", SHARED_BYTES)
+        self.deadline = SharedDeadline(memory)
+        self.process = context.Process(target=live, args=(packed_job, theirs, memory), daemon=True)
         with _one_thread_each(), _away_from_main(needed=b"__main__" in packed_job):
             self.process.start()
         theirs.close()
@@ -175,7 +179,7 @@ class _Worker:
         if self.task is None:
             return False
         now = time.monotonic()
-        return 0.0 < self._deadline.value < now or (limit_s is not None and now > self.taken_s + limit_s)
+        return 0.0 < self.deadline.value < now or (limit_s is not None and now > self.taken_s + limit_s)
 
     def listen(self) -> Message | None:
         """Return what the process says; None when it died."""
@@ -212,7 +216,7 @@ def _pack(job: Job[Any, Any]) -> bytes:
 
 def _of_unit(unit: Any, outcome: Done[Any, Any] | Failed[Any]) -> Outcome[Any, Any]:
     if isinstance(outcome, Failed):
-        return Failed(unit=unit, error=outcome.error, seconds=outcome.seconds)
+        return replace(outcome, unit=unit)
     return Done(unit=unit, result=outcome.result, seconds=outcome.seconds)
 
 

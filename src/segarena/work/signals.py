@@ -25,13 +25,18 @@ def exit_code(error: KeyboardInterrupt) -> int:
 
 
 @contextmanager
-def stoppable() -> Generator[None]:
+def stoppable(*, is_last: bool = False) -> Generator[None]:
     """Raise `Stopped` in the block on SIGTERM and SIGHUP, unless the program handles or ignores them itself.
 
     Only in the main thread; signals come nowhere else.
+
+    Args:
+        is_last: the program ends with the block, so a signal that comes again then changes nothing.
     """
 
     def stop(number: int, _frame: FrameType | None) -> None:
+        for each in ours:  # one is enough: what sends it to a whole group may have it come twice
+            signal.signal(each, signal.SIG_IGN)
         raise Stopped(number)
 
     ours = [number for number in _ASK_TO_STOP if signal.getsignal(number) is signal.SIG_DFL]
@@ -43,4 +48,5 @@ def stoppable() -> Generator[None]:
         yield
     finally:
         for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+            if not (is_last and signal.getsignal(number) is signal.SIG_IGN):
+                signal.signal(number, signal.SIG_DFL)

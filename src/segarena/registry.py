@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -66,29 +66,12 @@ def register(kind: str, name: str) -> Callable[[Factory], Factory]:
     return add
 
 
-def segmenter(name: str) -> Callable[[Factory], Factory]:
-    """Register a class as the segmenter `name`."""
-    return register("segmenter", name)
-
-
-def user(name: str) -> Callable[[Factory], Factory]:
-    """Register a class as the simulated user `name`."""
-    return register("user", name)
-
-
-def metric(name: str) -> Callable[[Factory], Factory]:
-    """Register a class as the metric `name`."""
-    return register("metric", name)
-
-
-def dataset(name: str) -> Callable[[Factory], Factory]:
-    """Register a class as the dataset `name`."""
-    return register("dataset", name)
-
-
-def benchmark(name: str) -> Callable[[Factory], Factory]:
-    """Register a function that returns the benchmark `name`."""
-    return register("benchmark", name)
+segmenter = partial(register, "segmenter")
+user = partial(register, "user")
+metric = partial(register, "metric")
+dataset = partial(register, "dataset")
+benchmark = partial(register, "benchmark")
+"""The decorators of the five roles: `@segmenter("name")`. A benchmark is a function that returns one."""
 
 
 def kinds() -> tuple[str, ...]:

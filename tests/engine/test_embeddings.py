@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import array_shapes, arrays, scalar_dtypes
 import segarena
 from segarena import ImageSample, VideoSample, VolumeSample, registry
 from segarena.engine import embeddings
-from segarena.engine.blobs import SUFFIX, BlobFolder, BlobMemory
+from segarena.engine.blobs import SUFFIX, BlobFolder, Recent
 from segarena.engine.embeddings import Encoder, from_bytes, sample_key, segmenter_key, source_files, to_bytes
 from segarena.errors import InvalidInput, SegmenterError, StoreError
 
@@ -281,22 +281,21 @@ def test_what_a_dead_process_left_half_written_goes_too(tmp_path):
 
 
 def test_a_blob_above_the_limit_is_not_kept_and_costs_the_others_nothing(tmp_path):
-    blobs, memory = BlobFolder(tmp_path, 100), BlobMemory(100)
-    for store in (blobs, memory):
-        store.put("a", bytes(60))
-    blobs.put("b", bytes(101))
-    memory.put("b", bytes(101))
+    blobs, memory = BlobFolder(tmp_path, 100), Recent(100)
+    for key, size in (("a", 60), ("b", 101)):
+        blobs.put(key, bytes(size))
+        memory.put(key, bytes(size), size)
     assert blobs.get("a") == bytes(60)
     assert blobs.get("b") is memory.get("b") is None
 
 
 def test_memory_lets_go_of_what_was_used_longest_ago():
-    memory = BlobMemory(100)
+    memory = Recent(100)
     for key in "abc":
-        memory.put(key, bytes(30))
+        memory.put(key, bytes(30), 30)
     memory.get("a")
-    memory.put("a", bytes(40))
-    memory.put("d", bytes(30))
+    memory.put("a", bytes(40), 40)
+    memory.put("d", bytes(30), 30)
     assert [key for key in "abcd" if memory.get(key) is not None] == ["a", "c", "d"]
 
 

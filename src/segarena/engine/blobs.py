@@ -6,9 +6,12 @@ import os
 from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from segarena.errors import StoreError
 from segarena.files.whole import write_whole
+
+T = TypeVar("T")
 
 SUFFIX = ".embedding"
 """Ends the name of every file of ours; nothing else in the folder is counted or deleted."""
@@ -72,23 +75,29 @@ class BlobFolder:
             excess -= size
 
 
-class BlobMemory:
-    """The blobs used last, in the memory of this process, up to `limit_bytes`."""
+class Recent(Generic[T]):
+    """The values used last, in the memory of this process.
 
-    def __init__(self, limit_bytes: int) -> None:
+    Args:
+        limit_bytes: what they may take together.
+        keeps_last: the last one stays, however large it is.
+    """
+
+    def __init__(self, limit_bytes: int, *, keeps_last: bool = False) -> None:
         self._limit_bytes = limit_bytes
-        self._blobs: OrderedDict[str, bytes] = OrderedDict()
-        self._bytes = 0
+        self._least = 1 if keeps_last else 0
+        self._kept: OrderedDict[str, tuple[T, int]] = OrderedDict()
 
-    def get(self, key: str) -> bytes | None:
-        """Return the bytes of `key`, None when they are not there."""
-        if key in self._blobs:
-            self._blobs.move_to_end(key)
-        return self._blobs.get(key)
+    def get(self, key: str) -> T | None:
+        """Return the value of `key`, None when it is not there."""
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        return self._kept[key][0]
 
-    def put(self, key: str, data: bytes) -> None:
-        """Keep `data`, and let go of what was used longest ago until it fits."""
-        self._bytes += len(data) - len(self._blobs.pop(key, b""))
-        self._blobs[key] = data
-        while self._bytes > self._limit_bytes:
-            self._bytes -= len(self._blobs.popitem(last=False)[1])
+    def put(self, key: str, value: T, size: int) -> None:
+        """Keep a value, and let go of what was used longest ago until it fits."""
+        self._kept[key] = value, size
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._least and sum(size for _, size in self._kept.values()) > self._limit_bytes:
+            self._kept.popitem(last=False)

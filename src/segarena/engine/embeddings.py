@@ -1,6 +1,6 @@
 """Encodings of samples, kept for the next run over the same images.
 
-Encoding is the dear part of most models. A segmenter that offers `pack` and `unpack` (see
+Encoding is the expensive part of most models. A segmenter that offers `pack` and `unpack` (see
 `segarena.roles.Segmenter`) has what it made of an image kept, first in memory, then in a folder that users,
 benchmarks and worker processes share. Kept encodings are found by what decides them: the pixels, and the
 segmenter with its options, source, weights and device. A file that is damaged counts as absent.
@@ -14,7 +14,6 @@ import json
 import sys
 import time
 import zipfile
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from segarena.abilities import abilities_of_segmenter
 from segarena.arrays.sizes import bytes_of
 from segarena.borders import without_truth
-from segarena.engine.blobs import BlobFolder, BlobMemory
+from segarena.engine.blobs import BlobFolder, Recent
 from segarena.errors import SegmenterError
 from segarena.files.hashes import sha256, sha256_of_all
 from segarena.files.sources import imported_beside
@@ -89,9 +88,9 @@ class Encoder:
         self._key = key
         self._clock = clock
         self._folder = BlobFolder(folder, limit_bytes) if folder is not None and key else None
-        self._memory = BlobMemory(min(limit_bytes, MEMORY_BYTES))
+        self._memory = Recent[bytes](min(limit_bytes, MEMORY_BYTES))
         self._is_measured = False
-        self._supports: OrderedDict[str, tuple[Encoding, int]] = OrderedDict()
+        self._supports = Recent[Encoding](SUPPORTS_BYTES, keeps_last=True)
 
     def encode(self, sample: Sample) -> Encoding:
         """Return the encoding of `sample`; raises whatever the segmenter raises.
@@ -118,12 +117,11 @@ class Encoder:
         """
         key = sample_key("", sample)
         known = self._supports.get(key)
-        encoding = self.encode(sample) if known is None else known[0]
-        self._supports[key] = known or (encoding, bytes_of(encoding.value))
-        self._supports.move_to_end(key)
-        while len(self._supports) > 1 and sum(size for _, size in self._supports.values()) > SUPPORTS_BYTES:
-            self._supports.popitem(last=False)
-        return encoding, known is None
+        if known is not None:
+            return known, False
+        encoding = self.encode(sample)
+        self._supports.put(key, encoding, bytes_of(encoding.value))
+        return encoding, True
 
     def _make(self, sample: Sample) -> Encoding:
         started = self._clock()
@@ -135,7 +133,7 @@ class Encoder:
         data = folder.get(key) if kept is None else kept
         arrays = None if data is None else from_bytes(data)
         if arrays is not None and data is not kept and data is not None:
-            self._memory.put(key, data)
+            self._memory.put(key, data, len(data))
         return arrays
 
     def _keep(self, key: str, sample: Sample, made: Encoding, folder: BlobFolder) -> None:
@@ -146,7 +144,7 @@ class Encoder:
             if made.seconds < WORTH * self._reading_s(sample, folder, data):
                 self._folder = None
                 return
-        self._memory.put(key, data)
+        self._memory.put(key, data, len(data))
 
     def _reading_s(self, sample: Sample, folder: BlobFolder, data: bytes) -> float:
         started = self._clock()

@@ -72,13 +72,9 @@ def read_trial(folder: RunFolder, index: int, seconds: float) -> Trial:
         encodes=encoded.height,
         rounds=records.filter(pl.col("failure").is_null()).height,
         rounds_at_most=talked.height * folder.config.rounds,
-        records_bytes=_file_bytes(records) + _file_bytes(timings),
-        masks_bytes=_file_bytes(masks),
+        records_bytes=sum(len(sealed(parquet_of(rows))) for rows in (records, timings)),
+        masks_bytes=len(sealed(parquet_of(masks))),
     )
-
-
-def _file_bytes(rows: pl.DataFrame) -> int:
-    return len(sealed(parquet_of(rows)))
 
 
 def spread(samples: int, wanted: int) -> list[int]:

@@ -48,7 +48,7 @@ def boundary_iou(
 
 @metric("boundary_iou")
 class BoundaryIou:
-    """Boundary IoU and the pixel counts behind it.
+    """Boundary IoU and the pixel counts behind it; see `boundary_iou`.
 
     Args:
         dilation_ratio: width of the bands as a share of the frame's diagonal.

@@ -48,16 +48,13 @@ def nsd(
         target: same shape.
         spacing_mm: edge lengths of a voxel along the axes; None makes pixels the unit.
         ignore: same shape, True where pixels count nowhere; None when all count.
-        tolerance_mm: compared with <=, on float64 distances.
+        tolerance_mm: at least 0, compared with <=, on float64 distances.
         empty: what two masks without any counted surface give; surface-distance and the CVPR 2025 script get NaN.
             One mask without surface gives 0.
-        convention: "marching-cubes" weights elements by area, as DeepMind's surface-distance does; "voxel-border"
-            counts border voxels.
+        convention: see `segarena.arrays.surface`.
 
     Raises:
-        InvalidMask: shapes differ, or values other than 0 and 1.
-        InvalidInput: neither two nor three axes, or spacing that is not positive.
-        PluginInvalid: a tolerance below 0, or another convention.
+        InvalidInput: shapes, values, spacing, tolerance or convention are not such.
 
     Source: Nikolov et al., "Clinically applicable segmentation of head and neck anatomy", 2021.
     """

@@ -92,7 +92,7 @@ def number_of_failures(
             numbers count NoC == 20, so they take it for a failure.
 
     Raises:
-        InvalidInput: as `number_of_clicks`; or another word for `solved_at_last`.
+        InvalidInput: also for another word for `solved_at_last`.
     """
     if solved_at_last not in ("solved", "failure"):
         raise InvalidInput(f"solved_at_last: expected 'solved' or 'failure', got {solved_at_last!r}")

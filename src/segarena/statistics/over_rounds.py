@@ -104,14 +104,7 @@ def statistic_values(statistic: Statistic, values: ArrayLike, options: Mapping[s
     >>> statistic_values(Statistic(name="IoU@2", kind="at_round", round=2), [[0.5, 0.9, 0.95]]).tolist()
     [0.9]
 
-    Args:
-        statistic: which one.
-        values: (dialogues, rounds) of the column that it reads.
-        options: those of the benchmark; some kinds read them.
-
-    Raises:
-        UnknownPlugin: a kind that is not registered.
-        InvalidInput: as the function of that kind.
+    Arguments and errors are those of the kind; without a benchmark there are no options.
     """
     return over_rounds(statistic.kind).values(statistic, values, options or {})
 

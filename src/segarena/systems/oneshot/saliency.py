@@ -76,6 +76,7 @@ def _numbers(file: Path) -> NDArray[Any]:
         read_size(file)
     except InvalidImage as error:
         raise SampleInvalid(f"{file}: expected a picture, got something else; make the map again") from error
+    # Colours become grey, and 16 bits stay 16 bits: readers of masks and photographs do neither.
     values = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE | cv2.IMREAD_ANYDEPTH)
     if values is None:
         raise SampleInvalid(f"{file}: expected a picture, got something else; make the map again")

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from segarena.errors import DatasetError, DatasetMissing
-from segarena.systems.volumes.preparation.sources import ByHand, IdcManifest, TciaCollection, TciaManifests, UrlList
+from segarena.systems.volumes.preparation.sources import ByHand, IdcManifest, TciaCollection, TciaManifests
 from segarena.systems.volumes.preparation.transfer import RemoteFile
 
 
@@ -16,11 +16,6 @@ def listing(entries, token=""):
     more = f"<NextContinuationToken>{token}</NextContinuationToken>" if token else ""
     space = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
     return f'<?xml version="1.0"?><ListBucketResult {space}>{more}{contents}</ListBucketResult>'.encode()
-
-
-def test_a_list_of_addresses_is_itself(tmp_path, web):
-    file = RemoteFile(url="http://x/a", path="a")
-    assert UrlList(page="http://x", urls=(file,)).files(tmp_path, web.web) == [file]
 
 
 def test_zenodo_says_names_sizes_and_checksums(zenodo, web, tmp_path, server):

@@ -12,8 +12,7 @@ from segarena.options import Protocol
 from segarena.registry import benchmark
 from segarena.roles import Benchmark, Statistic
 from segarena.specs import PluginSpec
-from segarena.systems.oneshot.scoring.settings import Settings, Variant, Weights
-from segarena.systems.oneshot.scoring.tally import Aggregate, EmptyUnion, Void
+from segarena.systems.oneshot.scoring.settings import Aggregate, EmptyUnion, Settings, Variant, Void, Weights
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "careful": {},
@@ -65,7 +64,8 @@ def toss(
         dataset=PluginSpec("oneshot-demo"),
         protocol=protocol,
         paper="Patel et al., What Ails One-Shot Image Segmentation: A Data Perspective",
-        options={name: _plain(getattr(settings, name)) for name in RECORDED},
+        # JSON has no tuples: four weights are recorded as a list.
+        options={name: list(v) if isinstance(v := getattr(settings, name), tuple) else v for name in RECORDED},
     )
 
 
@@ -73,7 +73,3 @@ def _settings(protocol: str, variant: Any, aggregate: Any, void: Any, empty_unio
     asked = {"variant": variant, "aggregate": aggregate, "void": void, "empty_union": empty_union}
     asked["weights"] = weights if weights is None or isinstance(weights, str) else tuple(map(float, weights))
     return Settings(**{**PROTOCOLS[protocol], **{name: value for name, value in asked.items() if value is not None}})
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
+from segarena.statistics.correlations import pearson, spearman
 from segarena.systems.oneshot.pairs.sources import Item
 from segarena.systems.oneshot.published.recovery import read_statistics
 
@@ -25,12 +26,9 @@ class Correlation:
     """How two columns of the table go together, over classes.
 
     Attributes:
-        one: the first column.
-        other: the second.
-        given: a third whose linear part was taken out of both; "" none.
+        given: a third column whose linear part was taken out of both; "" none.
         pearson: of values, -1 to 1; NaN where one is constant or classes are fewer than three.
         spearman: of ranks.
-        classes: over how many.
     """
 
     one: str
@@ -75,9 +73,7 @@ def read_evidence(path: str | Path) -> pl.DataFrame:
 def negation_table(evidence: pl.DataFrame, presence: Mapping[str, float] | None = None) -> pl.DataFrame:
     """Return one row per class, the largest drop first.
 
-    Args:
-        evidence: see `read_evidence`.
-        presence: for each class the share of its fold's training images in which it is background.
+    `presence` is for each class the share of its fold's training images in which it is background.
 
     Returns:
         Columns class, images, supervised, one_shot, drop (their difference), salience, presence; means over images.
@@ -103,11 +99,9 @@ def negation_correlations(table: pl.DataFrame) -> list[Correlation]:
     found: list[Correlation] = []
     for other, given in (("presence", ""), ("salience", ""), ("presence", "salience"), ("salience", "presence")):
         used = table.select("drop", other, *([given] if given else [])).drop_nulls()
-        columns = [used[name].to_numpy().astype(np.float64) for name in used.columns]
-        pearson, spearman = (_partial(columns, rank=rank) for rank in (False, True))
-        found.append(
-            Correlation(one="drop", other=other, given=given, pearson=pearson, spearman=spearman, classes=used.height)
-        )
+        columns = used.to_numpy().astype(np.float64).T
+        both = {"pearson": _partial(columns, pearson), "spearman": _partial(columns, spearman)}
+        found.append(Correlation(one="drop", other=other, given=given, **both, classes=used.height))
     return found
 
 
@@ -116,12 +110,8 @@ def presence_of(
 ) -> dict[str, float]:
     """Return for each tested class the share of its fold's training images that hold it, as background.
 
-    A fold trains on images that hold a class it does not test.
-
-    Args:
-        items: every class and image.
-        fold_of: the fold that tests a class; None for one that is never tested.
-        images: those that may be trained on; None all.
+    A fold trains on images that hold a class it does not test; `fold_of` gives None for a class that is never tested.
+    `images` are those that may be trained on, None all.
     """
     classes_of = _classes_by_image(items, images)
     shares: dict[str, float] = {}
@@ -162,22 +152,13 @@ def _classes_by_image(items: Iterable[Item], images: Collection[str] | None) -> 
     return classes_of
 
 
-def _partial(columns: list[NDArray[np.float64]], *, rank: bool) -> float:
-    """Return the correlation of the first two columns, without what is linear in the third if there is one."""
-    from scipy.stats import rankdata
-
-    if len(columns[0]) < 3:
+def _partial(columns: NDArray[np.float64], correlate: Callable[..., NDArray[np.float64]]) -> float:
+    """Return the correlation of the first two rows, without what is linear in the third if there is one."""
+    if columns.shape[1] < 3:
         return float("nan")
-    given = [np.asarray(rankdata(column), np.float64) for column in columns] if rank else columns
-    one, other = given[:2]
-    if len(given) == 3:
-        one, other = (_residual(each, given[2]) for each in (one, other))
-    one, other = one - one.mean(), other - other.mean()
-    size = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / size if size > 1e-12 else float("nan")
-
-
-def _residual(values: NDArray[np.float64], given: NDArray[np.float64]) -> NDArray[np.float64]:
-    centred = given - given.mean()
-    square = float(centred @ centred)
-    return values - values.mean() - (centred * float(centred @ values) / square if square > 1e-12 else 0)
+    found = correlate(columns[:, None], columns[None])
+    if len(columns) == 2:
+        return float(found[0, 1])
+    one, other = np.nan_to_num(found[:2, 2])  # a constant third explains nothing
+    unexplained = (1 - one**2) * (1 - other**2)
+    return float((found[0, 1] - one * other) / np.sqrt(unexplained)) if unexplained > 1e-12 else float("nan")

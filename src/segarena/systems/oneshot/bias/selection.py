@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from segarena.samples import ImageSample, Mask
 from segarena.systems.oneshot.building.cache import Measure, run_stage, stage_job
@@ -23,12 +22,12 @@ def training_share(
     """Return which share of the salient region is of training classes, 0 to 1; None where nothing is salient.
 
     Args:
-        salient: (H, W), 0 to 1.
+        salient: (H, W), 0 to 1; the region is where it reaches the threshold.
         training: bool (H, W), the union of the masks of all training classes.
-        threshold: the region is where the map reaches it.
-        is_soft: weigh pixels by the map instead.
+        threshold: of the map.
+        is_soft: weigh pixels by the map instead of cutting it.
 
-    Source: TOSS, section 5 (K_i of SGTSS). Whether the map is cut is not told there, nor what an empty region gives.
+    Source: TOSS, section 5 (K_i of SGTSS), which does not say whether the map is cut, nor what an empty region gives.
     """
     weights = salient.astype(np.float64) if is_soft else (salient >= threshold).astype(np.float64)
     total = float(weights.sum())
@@ -36,12 +35,9 @@ def training_share(
 
 
 def select_training(shares: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with a column `kept`: share at least the median; images without any share are kept.
+    """Return columns image and share with a further column `kept`: share at least the median, or none (null).
 
     At least half of the images remain, since those at the median stay.
-
-    Args:
-        shares: columns image and share, which may be null.
     """
     known = shares["share"].drop_nulls().to_numpy()
     median = float(np.median(known)) if len(known) else 0.0
@@ -63,19 +59,8 @@ def measure_training(
 ) -> pl.DataFrame:
     """Return the share of each training image of a fold: images that hold a class that the fold does not test.
 
-    Pixels of classes that it tests count as background. What was measured is kept in `folder`.
-
-    Args:
-        source: where images and masks are.
-        fold_of: the fold that tests a class; None for one that is never tested.
-        fold: which.
-        saliency: see `segarena.systems.oneshot.saliency.saliency_from`.
-        folder: where the stage is kept.
-        images: those that may be trained on; None all.
-        threshold: of the map.
-        is_soft: see `training_share`.
-        workers: processes; 0 works in this one.
-        on_progress: told after each image.
+    Pixels of classes that it tests count as background. `fold_of` gives None for a class that is never tested;
+    `images` are those that may be trained on, None all. What was measured is kept in `folder`.
 
     Returns:
         Columns image and share.
@@ -87,14 +72,13 @@ def measure_training(
             classes.setdefault(image, []).append(label)
 
     items: Sequence[Item] = [("", image) for image in sorted(classes)]
-    parameters = {"threshold": threshold, "is_soft": is_soft, "saliency": saliency, "fold": fold}
     table = run_stage(
         folder,
         f"sgtss-fold{fold}",
         items,
         stage_job(share_of, source, saliency, classes, threshold, is_soft=is_soft),
         columns={"share": pl.Float64},
-        parameters=parameters,
+        parameters={"threshold": threshold, "is_soft": is_soft, "saliency": saliency, "fold": fold},
         executor=executor_of(workers),
         on_progress=on_progress,
     )
@@ -109,14 +93,9 @@ def share_of(
 
     def measure(_: str, image: str) -> dict[str, float | None]:
         sample = ImageSample(id=image, image=source.image(image))
-        union = _union(source, classes[image], image, sample.shape)
+        union = np.zeros(sample.shape, np.bool_)
+        for label in classes[image]:
+            union |= source.mask(label, image).mask
         return {"share": training_share(salient(sample), union, threshold=threshold, is_soft=is_soft)}
 
     return measure
-
-
-def _union(source: ImageSource, labels: Sequence[str], image: str, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    union = np.zeros(shape, np.bool_)
-    for label in labels:
-        union |= source.mask(label, image).mask
-    return union

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from segarena.errors import DatasetError
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
+from segarena.records.tables import parquet_of
 from segarena.systems.oneshot.building import measures, semantics
-from segarena.systems.oneshot.building.cache import StageJob, run_stage, stage_job, write_table
+from segarena.systems.oneshot.building.cache import StageJob, run_stage, stage_job
 from segarena.systems.oneshot.building.partitions import partitioned, thresholds_of
 from segarena.systems.oneshot.building.plan import FAMILIAR, BuildPlan, check_folds, check_plan
 from segarena.systems.oneshot.building.sampling import (
@@ -42,9 +43,7 @@ class Built:
     """What was built.
 
     Attributes:
-        pairs: the table of pairs.
         items: measured items, with partition and fold.
-        manifest: as written.
     """
 
     pairs: pl.DataFrame
@@ -79,12 +78,13 @@ def build_tiers(
     if not pairs.height:
         raise DatasetError("no pair could be drawn: no class has two images; give more images")
     out.mkdir(parents=True, exist_ok=True)
-    write_table(items, out / "items.parquet")
-    write_table(pairs, out / "pairs.parquet")
+    write_whole(out / "items.parquet", parquet_of(items))
+    write_pairs(pairs, out / "pairs.parquet")
     write_pairs(pairs, out / "pairs.jsonl")
     lists = write_published(pairs, out / "published") if plan.name in FAMILIAR else []
+    written = [out / name for name in ("items.parquet", "pairs.jsonl", "pairs.parquet")]
     if plan.training:
-        semantics.write_lists(verdicts, out)
+        written += semantics.write_lists(verdicts, out)
     manifest = {
         "segarena": __version__,
         "plan": asdict(plan),
@@ -94,7 +94,7 @@ def build_tiers(
         "shortfalls": shortfalls,
         "left_out": left_out,
         "classes_of_generalization": [asdict(verdict) for verdict in verdicts],
-        "files": {file.relative_to(out).as_posix(): sha256_of_file(file) for file in [*_files(out, plan), *lists]},
+        "files": {file.relative_to(out).as_posix(): sha256_of_file(file) for file in [*written, *lists]},
     }
     write_whole(out / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     return Built(pairs=pairs, items=items, manifest=manifest)
@@ -109,44 +109,30 @@ def _measured(
     on_progress: OnProgress,
 ) -> tuple[pl.DataFrame, np.ndarray[Any, np.dtype[np.float64]], dict[str, str]]:
     """Return what was measured of items that can be used, their looks, and why others cannot."""
-    version = {
-        "segarena": __version__,
-        "files": _state(dict.fromkeys(chain.from_iterable(source.files(*item) for item in wanted))),
-    }
+    files = dict.fromkeys(chain.from_iterable(source.files(*item) for item in wanted))
+    version = {"segarena": __version__, "files": _state(files)}
 
     def stage(
         name: str, items: Sequence[Item], job: StageJob, columns: Mapping[str, Any], **parameters: Any
     ) -> pl.DataFrame:
+        told = {**version, **parameters}
         return run_stage(
-            folder,
-            name,
-            items,
-            job,
-            columns=columns,
-            parameters={**version, **parameters},
-            executor=executor,
-            on_progress=on_progress,
+            folder, name, items, job, columns=columns, parameters=told, executor=executor, on_progress=on_progress
         )
 
+    threshold = plan.saliency_threshold
     stages = {
-        "salience": (
-            stage_job(measures.salience_of, source, plan.saliency, threshold=plan.saliency_threshold),
-            pl.Float64,
-            {"saliency": _named(plan.saliency), "threshold": plan.saliency_threshold},
-        ),
-        "difficulty": (
-            stage_job(measures.difficulty_of, source, plan.difficulty),
-            pl.Float64,
-            {"difficulty": _named(plan.difficulty)},
-        ),
-        "looks": (
-            stage_job(measures.looks_of, source, plan.looks),
-            pl.List(pl.Float64),
-            {"looks": _named(plan.looks)},
-        ),
+        "salience": (stage_job(measures.salience_of, source, plan.saliency, threshold=threshold), pl.Float64),
+        "difficulty": (stage_job(measures.difficulty_of, source, plan.difficulty), pl.Float64),
+        "looks": (stage_job(measures.looks_of, source, plan.looks), pl.List(pl.Float64)),
+    }
+    parameters: dict[str, dict[str, Any]] = {
+        "salience": {"saliency": _named(plan.saliency), "threshold": threshold},
+        "difficulty": {"difficulty": _named(plan.difficulty)},
+        "looks": {"looks": _named(plan.looks)},
     }
     # What is asked for wrongly is said before anything is measured.
-    for job, _, _ in stages.values():
+    for job, _ in stages.values():
         job.check(executor)
     find_places = stage_job(measures.index_of, source, min_area_px=plan.min_area_px)
     index = stage("index", wanted, find_places, measures.INDEX, min_area_px=plan.min_area_px)
@@ -154,9 +140,7 @@ def _measured(
     left_out = {f"{row['class']} in {row['image']}": row["left_out"] for row in bad.iter_rows(named=True)}
     index = index.filter(pl.col("left_out") == "").drop("left_out")
     good = list(index.select("class", "image").iter_rows())
-    found = {
-        name: stage(name, good, job, {name: kind}, **parameters) for name, (job, kind, parameters) in stages.items()
-    }
+    found = {name: stage(name, good, job, {name: kind}, **parameters[name]) for name, (job, kind) in stages.items()}
     items = index.with_columns(found["salience"]["salience"], found["difficulty"]["difficulty"])
     looks = np.array(found["looks"]["looks"].to_list(), np.float64)
     return items, looks, left_out
@@ -226,9 +210,3 @@ def _state(files: Iterable[Path]) -> str:
         state = file.stat() if file.is_file() else None
         lines.append(f"{file.name} {state.st_size if state else 0} {state.st_mtime_ns if state else 0}\n")
     return sha256(*lines)
-
-
-def _files(out: Path, plan: BuildPlan) -> list[Path]:
-    """Return the files that are always written, and those that training classes add."""
-    names = ("items.parquet", "pairs.jsonl", "pairs.parquet", *(("keep.txt", "drop.txt") if plan.training else ()))
-    return [out / name for name in names]

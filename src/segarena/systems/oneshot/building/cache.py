@@ -31,10 +31,8 @@ _KEYS: dict[str, Any] = {"class": pl.String, "image": pl.String}
 def stage_job(build: Callable[..., Measure], *arguments: Any, **options: Any) -> StageJob:
     """Return the job of a stage; its units are all items of an image, for which a measure may look at it only once.
 
-    Args:
-        build: a function of a module that returns the measure.
-        arguments: that it takes, such as the source.
-        options: further ones, by name.
+    `build` is a function of a module, so that it can travel; given the arguments and options it returns the measure.
+
     """
     return Building(partial(_of_images, partial(build, *arguments, **options)))
 
@@ -55,15 +53,7 @@ def run_stage(
     The table is kept as `folder/NAME.parquet`, its parameters beside it; it is computed again when these or the items
     are others, or either file is damaged. Until it is whole, a ledger beside it has the images that are done.
 
-    Args:
-        folder: where stages are kept.
-        name: of the stage.
-        items: classes and images, each once.
-        job: see `stage_job`.
-        columns: types of what it gives.
-        parameters: all that the values depend on beside the items; plain values.
-        executor: does the work.
-        on_progress: told after each image.
+    `parameters` are all that the values depend on besides the items, as plain values; `columns` are types.
 
     Raises:
         SegarenaError: an item failed, once all others are done; as the first of them.
@@ -86,7 +76,7 @@ def run_stage(
     values = {item: row for image, rows in ledger.done.items() for item, row in zip(units[image], rows, strict=True)}
     rows = [{"class": item[0], "image": item[1], **values[item]} for item in items]
     whole = pl.DataFrame(rows, schema={**_KEYS, **columns})
-    write_table(whole, table)
+    write_whole(table, parquet_of(whole))
     noted = {"digest": digest, "table": sha256_of_file(table), "parameters": parameters, "items": len(items)}
     write_whole(facts, json.dumps(noted, indent=1) + "\n")
     finished.unlink()
@@ -102,11 +92,6 @@ def _kept(table: Path, facts: Path, digest: str) -> pl.DataFrame | None:
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     return pl.read_parquet(data) if is_whole else None
-
-
-def write_table(table: pl.DataFrame, file: Path) -> None:
-    """Write a table as Parquet, whole or not at all."""
-    write_whole(file, parquet_of(table))
 
 
 def _of_images(build: Callable[[], Measure]) -> Callable[[Sequence[Item]], list[Row]]:

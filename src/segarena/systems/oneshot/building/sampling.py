@@ -74,12 +74,7 @@ class Motion:
 
 @dataclass(slots=True)
 class Drawn:
-    """Pairs, and where there are fewer than asked for.
-
-    Attributes:
-        rows: of a table of pairs.
-        shortfalls: cell, wanted and found.
-    """
+    """Pairs as rows of a table, and which cells have fewer than were asked for."""
 
     rows: list[Row] = field(default_factory=list[Row])
     shortfalls: list[Row] = field(default_factory=list[Row])
@@ -97,7 +92,7 @@ class Items:
     Args:
         table: columns class, image, salience, difficulty, partition, fold.
         looks: a vector of unit length for each row, (n, c).
-        seed: of all draws; each class has draws of its own, so that another class changes nothing.
+        seed: each class has draws of its own, so that another class changes nothing.
     """
 
     def __init__(self, table: pl.DataFrame, looks: np.ndarray[Any, np.dtype[np.float64]], seed: int) -> None:
@@ -233,19 +228,17 @@ def _draw(
     found: list[tuple[Row, Row]] = []
     if not total or wanted < 1:
         return found
-    # Few are wanted of many: rather draw and look than list all.
-    places = rng.permutation(total) if total <= _LISTED else _endless(rng, total, 50 * wanted)
+    if total <= _LISTED:
+        places = rng.permutation(total).tolist()
+    else:  # few are wanted of many: rather draw and look than list all
+        places = list(dict.fromkeys(rng.integers(total, size=50 * wanted).tolist()))
     for place in places:
-        pair = queries[int(place) // len(supports)], supports[int(place) % len(supports)]
+        pair = queries[place // len(supports)], supports[place % len(supports)]
         if fits(*pair):
             found.append(pair)
             if len(found) == wanted:
                 break
     return found
-
-
-def _endless(rng: np.random.Generator, total: int, count: int) -> Iterator[int]:
-    yield from dict.fromkeys(rng.integers(total, size=count).tolist())
 
 
 def _pairs(

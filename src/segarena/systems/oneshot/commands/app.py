@@ -10,6 +10,7 @@ import typer
 
 from segarena.systems.oneshot.commands import bias as toss_bias
 from segarena.systems.oneshot.commands import build as toss_build
+from segarena.systems.oneshot.commands.build import one_shot
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
@@ -29,12 +30,9 @@ _ERRORS = frozenset({"missing-files"})
 _PAIRS_HELP = "Lists of pairs, published or your own, or folders of them."
 
 
-app.command("build")(toss_build.build)
-app.command("judge")(toss_build.judge)
-app.command("spurious")(toss_bias.spurious)
-app.command("bias")(toss_bias.bias)
-app.command("cnb")(toss_bias.cnb)
-app.command("sgtss")(toss_bias.sgtss)
+_ELSEWHERE = toss_build.build, toss_build.judge, toss_bias.spurious, toss_bias.bias, toss_bias.cnb, toss_bias.sgtss
+for _command in _ELSEWHERE:
+    app.command()(_command)
 
 
 @app.callback()
@@ -72,14 +70,14 @@ def audit(
     from segarena.terminal.tables import show_sheet
 
     with one_line_errors():
-        _check_out(out, (".csv", ".json"))
+        _check_out(out)
         pairs = read_lists(lists)
         found = audit_pairs(
             pairs,
             tiny=tiny,
             train_classes=read_class_list(train_classes) if train_classes else (),
             class_list=read_class_list(class_list) if class_list else None,
-            files=_built(dataset).source if dataset else None,
+            files=one_shot(dataset).source if dataset else None,
         )
         counts = count_table(pairs)
         show_sheet(frame_sheet("Pairs", _slim(counts.drop("tier"))))
@@ -132,11 +130,11 @@ def score(
     from segarena.systems.oneshot.scoring.settings import Settings
 
     with one_line_errors():
-        _check_out(out, (".csv", ".json"))
-        settings = Settings(
-            aggregate=_as(aggregate), empty_union=_as(empty_union), void=_as(void), variant=_as(variant),
-            weights=_weights(weights), order=_as(order), strict_published=strict_published, repeats=repeats,
-        )  # fmt: skip
+        _check_out(out)
+        # Words are checked by the settings themselves.
+        words: dict[str, Any] = {"aggregate": aggregate, "empty_union": empty_union, "void": void}
+        words |= {"variant": variant, "weights": _weights(weights), "order": order}
+        settings = Settings(**words, strict_published=strict_published, repeats=repeats)
         counted = [_counts(path, lists, dataset) for path in what]
         left_out = _show_scores(counted, settings, classes=classes, drop=drop_cross_class, out=out)
     if left_out:
@@ -173,11 +171,6 @@ def recover(
         show_sheet(information_sheet(found))
 
 
-def _as(word: str) -> Any:
-    """Return a word of the command line for an option that checks its words itself."""
-    return word
-
-
 def _weights(text: str) -> Any:
     from segarena.errors import InvalidInput
 
@@ -187,17 +180,6 @@ def _weights(text: str) -> Any:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
         raise InvalidInput(f"--weights {text}: expected published, simplicity or four numbers a,b,c,d") from error
-
-
-def _built(dataset: str) -> Any:
-    from segarena.errors import InvalidInput
-    from segarena.registry import build
-    from segarena.systems.oneshot.pairs.paired import PairedImages
-
-    found = build("dataset", dataset)
-    if not isinstance(found, PairedImages):
-        raise InvalidInput(f"--dataset {dataset}: expected a one-shot dataset, such as pascal5i or oneshot-folder")
-    return found
 
 
 def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> Counted:
@@ -211,7 +193,7 @@ def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> Counte
             raise InvalidInput(f"{path}: counts need --pairs, the list or lists whose rows they are of")
         return counts_of_file(path, read_lists(lists))
     if dataset is not None:
-        return counts_of_masks(path, _built(dataset))
+        return counts_of_masks(path, one_shot(dataset))
     return counts_of_records(RunFolder.open(path).records())
 
 
@@ -255,11 +237,11 @@ def _slim(table: pl.DataFrame) -> pl.DataFrame:
     return table.drop("dataset") if table["dataset"].n_unique() == 1 else table
 
 
-def _check_out(out: Path | None, suffixes: tuple[str, ...]) -> None:
+def _check_out(out: Path | None) -> None:
     from segarena.errors import InvalidInput
 
-    if out is not None and out.suffix not in suffixes:
-        raise InvalidInput(f"--out {out}: expected a name ending in {' or '.join(suffixes)}")
+    if out is not None and out.suffix not in (".csv", ".json"):
+        raise InvalidInput(f"--out {out}: expected a name ending in .csv or .json")
 
 
 def _write(out: Path, table: pl.DataFrame, everything: dict[str, Any]) -> None:
@@ -267,5 +249,5 @@ def _write(out: Path, table: pl.DataFrame, everything: dict[str, Any]) -> None:
 
     from segarena.files.whole import write_whole
 
-    is_csv = out.suffix == ".csv"
-    write_whole(out, table.write_csv() if is_csv else json.dumps(everything, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+    write_whole(out, table.write_csv() if out.suffix == ".csv" else text)

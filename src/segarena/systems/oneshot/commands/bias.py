@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from segarena.files.whole import write_whole
-from segarena.systems.oneshot.commands.build import WorkersOption, open_source
+from segarena.systems.oneshot.commands.build import ImagesHelp, SaliencyOption, WorkersOption, open_source
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exits import FAILURES, one_line_errors
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-_ImagesHelp = "Folder with images/ and masks/CLASS/, or a one-shot dataset: pascal5i(path='DIR')."
+TrainOption = Annotated[Path | None, typer.Option(help="File of the images that are trained on, one per line.")]
 
 
 def spurious(
@@ -104,9 +104,9 @@ def cnb(
     ],
     folds: FoldsOption = "pascal",
     dataset: Annotated[
-        str | None, typer.Option("--dataset", "-d", help=f"All training data, as {_ImagesHelp} [default: the table]")
+        str | None, typer.Option("--dataset", "-d", help=f"All training data, as {ImagesHelp} [default: the table]")
     ] = None,
-    train: Annotated[Path | None, typer.Option(help="File of the images that are trained on, one per line.")] = None,
+    train: TrainOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the table and leave-out lists.")] = None,
 ) -> None:
     """Gather evidence of class negation: is a class lost that was background in training, or one that is not salient?
@@ -122,7 +122,7 @@ def cnb(
         negation_table,
         presence_of,
         read_evidence,
-    )  # fmt: skip
+    )
     from segarena.systems.oneshot.commands.sheets import correlation_sheet
     from segarena.terminal.tables import show_sheet
 
@@ -145,13 +145,11 @@ def cnb(
 
 
 def sgtss(
-    images: Annotated[str, typer.Argument(help=_ImagesHelp)],
+    images: Annotated[str, typer.Argument(help=ImagesHelp)],
     folds: FoldsOption = "pascal",
-    saliency: Annotated[
-        str, typer.Option(help="boundary-contrast, spectral-residual, a folder of maps, or file.py:function.")
-    ] = "boundary-contrast",
+    saliency: SaliencyOption = "boundary-contrast",
     soft: Annotated[bool, typer.Option("--soft", help="Weigh by the map instead of cutting it at 0.5.")] = False,
-    train: Annotated[Path | None, typer.Option(help="File of the images that are trained on, one per line.")] = None,
+    train: TrainOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables and lists.")] = Path("sgtss"),
     workers: WorkersOption = 0,
 ) -> None:
@@ -179,9 +177,16 @@ def sgtss(
             )
         for fold in range(len(parted)):
             shares = measure_training(
-                source, _fold_of(parted), fold, saliency, out / "stages", images=_names(train), is_soft=soft,
-                workers=workers, on_progress=bar.update,
-            )  # fmt: skip
+                source,
+                _fold_of(parted),
+                fold,
+                saliency,
+                out / "stages",
+                images=_names(train),
+                is_soft=soft,
+                workers=workers,
+                on_progress=bar.update,
+            )
             table = select_training(shares)
             write_whole(out / f"fold{fold}.csv", table.write_csv())
             _write_names(out / f"fold{fold}.txt", table.filter(table["kept"])["image"].to_list())

@@ -15,9 +15,13 @@ from segarena.terminal.exits import FAILURES, one_line_errors
 if TYPE_CHECKING:
     from segarena.specs import PluginSpec
     from segarena.systems.oneshot.building.build import Built
-    from segarena.systems.oneshot.building.plan import BuildPlan
+    from segarena.systems.oneshot.pairs.paired import PairedImages
     from segarena.systems.oneshot.pairs.sources import ImageSource
 
+ImagesHelp = "Folder with images/ and masks/CLASS/, or a one-shot dataset: pascal5i(path='DIR')."
+SaliencyOption = Annotated[
+    str, typer.Option(help="boundary-contrast, spectral-residual, a folder of maps, or file.py:function.")
+]
 WorkersOption = Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")]
 
 DATASET = "dataset.txt"
@@ -25,16 +29,12 @@ _SHOWN = 5
 
 
 def build(
-    images: Annotated[
-        str, typer.Argument(help="Folder with images/ and masks/CLASS/, or a one-shot dataset: pascal5i(path='DIR').")
-    ],
+    images: Annotated[str, typer.Argument(help=ImagesHelp)],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to fill; what is done there is kept.")] = Path(
         "tiers"
     ),
     folds: FoldsOption = "",
-    saliency: Annotated[
-        str, typer.Option(help="boundary-contrast, spectral-residual, a folder of maps, or file.py:function.")
-    ] = "boundary-contrast",
+    saliency: SaliencyOption = "boundary-contrast",
     difficulty: Annotated[
         str,
         typer.Option(help="IoU of a reference: CSV (class, image, iou), folder of predicted masks, or a segmenter."),
@@ -74,17 +74,29 @@ def build(
     """
     from segarena.files.whole import write_whole
     from segarena.systems.oneshot.building.build import build_tiers
+    from segarena.systems.oneshot.building.plan import BuildPlan
+    from segarena.systems.oneshot.building.sampling import Quotas
+    from segarena.systems.oneshot.building.semantics import read_list
     from segarena.terminal.progress import ProgressBar
 
     with one_line_errors("stopped; the same command goes on"):
         source, called, dataset = _opened(images, out)
         parted = read_folds(folds, {label for label, _ in source.items()})
-        plan = _plan(
-            name=name or called, folds=parted, saliency=saliency, difficulty=difficulty,
-            easy_from=_number(easy_from), salient_from=_number(salient_from), looks=looks, similar_per=similar_per,
-            min_area_px=min_area, seed=seed, lists={"training": training, "keep": keep, "drop": drop},
-            quotas={"partition": per_partition, "level": per_level},
-        )  # fmt: skip
+        words: dict[str, Any] = {"similar_per": similar_per, "easy_from": easy_from, "salient_from": salient_from}
+        lists = {"training": training, "keep": keep, "drop": drop}
+        classes: dict[str, Any] = {name: tuple(read_list(file)) for name, file in lists.items() if file is not None}
+        plan = BuildPlan(
+            name=name or called,
+            folds=parted,
+            saliency=saliency,
+            difficulty=difficulty,
+            looks=looks,
+            **{option: _number(text) for option, text in words.items()},
+            **classes,
+            min_area_px=min_area,
+            quotas=Quotas(partition=per_partition, level=per_level),
+            seed=seed,
+        )
         with ProgressBar("measure", Console(stderr=True), unit="images", workers=workers) as bar:
             built = build_tiers(source, out, plan, workers=workers, on_progress=bar.update)
         write_whole(out / DATASET, f"{dataset}\n")
@@ -152,11 +164,9 @@ def open_source(images: str) -> ImageSource:
         DatasetMissing: the folder lacks images or masks.
     """
     from segarena.errors import InvalidInput
-    from segarena.registry import build as build_plugin
     from segarena.registry import names
     from segarena.specs import PluginSpec
     from segarena.systems.oneshot.datasets.folder import folder_source
-    from segarena.systems.oneshot.pairs.paired import PairedImages
 
     folder = Path(images).expanduser()
     if folder.is_dir():
@@ -166,19 +176,23 @@ def open_source(images: str) -> ImageSource:
         raise InvalidInput(
             f"{images}: expected a folder that exists, or a one-shot dataset such as pascal5i(path='DIR')"
         )
-    found = build_plugin("dataset", spec)
+    return one_shot(spec).source
+
+
+def one_shot(written: str | PluginSpec) -> PairedImages:
+    """Return a one-shot dataset.
+
+    Raises:
+        InvalidInput: it is another dataset.
+    """
+    from segarena.errors import InvalidInput
+    from segarena.registry import build as build_plugin
+    from segarena.systems.oneshot.pairs.paired import PairedImages
+
+    found = build_plugin("dataset", written)
     if not isinstance(found, PairedImages):
-        raise InvalidInput(f"{images}: expected a one-shot dataset, such as pascal5i or oneshot-folder")
-    return found.source
-
-
-def _plan(*, lists: dict[str, Path | None], quotas: dict[str, Any], **options: Any) -> BuildPlan:
-    from segarena.systems.oneshot.building.plan import BuildPlan
-    from segarena.systems.oneshot.building.sampling import Quotas
-    from segarena.systems.oneshot.building.semantics import read_list
-
-    read: dict[str, Any] = {name: tuple(read_list(file)) for name, file in lists.items() if file is not None}
-    return BuildPlan(**options, **read, quotas=Quotas(**quotas))
+        raise InvalidInput(f"dataset {written}: expected a one-shot dataset, such as pascal5i or oneshot-folder")
+    return found
 
 
 def _number(text: str) -> Any:
@@ -190,26 +204,22 @@ def _number(text: str) -> Any:
 
 
 def _show(built: Built, out: Path, dataset: str) -> None:
-    from segarena.reports.sheets import Sheet
+    from segarena.reports.sheets import Cell, Sheet
     from segarena.terminal.tables import show_sheet
 
     manifest = built.manifest
-    names = ("pairs", "queries", "classes")
-    rows = tuple(
-        (
-            row["tier"],
-            "" if row["fold"] is None else row["fold"],
-            row["partition"] or row["level"] or "",
-            *(row[name] for name in names),
-        )
-        for row in manifest["counts"]
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for row in manifest["counts"]:
+        fold, cell = "" if row["fold"] is None else row["fold"], row["partition"] or row["level"] or ""
+        rows.append((row["tier"], fold, cell, row["pairs"], row["queries"], row["classes"]))
     caption = f"{built.pairs.height} pairs of {built.items.height} items"
     head = ("tier", "fold", "cell", "pairs", "query images", "classes")
-    show_sheet(Sheet(name="built", caption=caption, head=head, rows=rows))
+    show_sheet(Sheet(name="built", caption=caption, head=head, rows=tuple(rows)))
     thresholds = manifest["thresholds"]
-    typer.echo(f"easy from {thresholds['easy_from']:.3f} ({manifest['plan']['difficulty']}), "
-               f"salient from {thresholds['salient_from']:.3f} ({manifest['plan']['saliency']})")  # fmt: skip
+    typer.echo(
+        f"easy from {thresholds['easy_from']:.3f} ({manifest['plan']['difficulty']}), "
+        f"salient from {thresholds['salient_from']:.3f} ({manifest['plan']['saliency']})"
+    )
     if manifest["shortfalls"]:
         typer.echo(f"{len(manifest['shortfalls'])} cells have fewer pairs than asked for; manifest.json lists them")
     for item, why in list(manifest["left_out"].items())[:_SHOWN]:

@@ -86,13 +86,13 @@ def coco_source(root: Path) -> FileSource:
     """
     images = find_folder(root, ("images", "val2017", "train2017"), "the images")
     folder = find_folder(root, ("maps", "masks"), "label maps or masks")
-    titles = {str(number): name for number, name in enumerate(COCO_CLASSES, 1)}
     has_labels = folder.name == "maps"
+    mask_file, list_items = (map_in, label_items) if has_labels else (merged_in, merged_items)
     return FileSource(
         image_file=partial(image_in, images),
-        mask_file=partial(map_in if has_labels else merged_in, folder),
-        list_items=partial(label_items, folder, range(1, 81)) if has_labels else partial(merged_items, folder),
-        titles=titles,
+        mask_file=partial(mask_file, folder),
+        list_items=partial(list_items, folder, range(1, len(COCO_CLASSES) + 1)),
+        titles={str(number): name for number, name in enumerate(COCO_CLASSES, 1)},
         has_labels=has_labels,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -27,7 +27,6 @@ FOLDS = 2
 _TESTED = tuple(CLASSES)[:6]
 _PER_CELL = 3  # scenes of each class and partition
 _PAIRS = 2  # pairs about each of them
-_LISTS = ("complexity", "cognizance", "generalization", "photographs")
 _PHOTOGRAPH = "photograph"
 _SALIENCE = {True: 0.8, False: 0.3}
 _DIFFICULTY = {True: 0.85, False: 0.5}
@@ -60,15 +59,9 @@ class OneShotDemo(PairedImages):
         super().__init__("oneshot-demo", _Scenes(), table, fold=fold)
 
 
-def demo_pairs(lists: Sequence[str] = _LISTS) -> pl.DataFrame:
+def demo_pairs(lists: Iterable[str] | None = None) -> pl.DataFrame:
     """Return the pairs of the demo set, list by list."""
-    makers = {
-        "complexity": _complexity,
-        "cognizance": _cognizance,
-        "generalization": _generalization,
-        "photographs": _photographs,
-    }
-    return pl.concat([pairs_table([{"list": name, **row} for row in makers[name]()]) for name in lists])
+    return pl.concat([pairs_table({"list": name, **row} for row in _LISTS[name]()) for name in lists or _LISTS])
 
 
 class _Scenes:
@@ -85,9 +78,7 @@ class _Scenes:
         del label, image
         return ()
 
-    def missing(self, label: str, image: str) -> Sequence[Path]:
-        del label, image
-        return ()
+    missing = files
 
     def image(self, image: str) -> NDArray[np.uint8]:
         kind, _, name = image.partition("/")
@@ -126,15 +117,13 @@ def _images(label: str, partitions: Sequence[str] = PARTITIONS) -> list[str]:
 
 def _facts(label: str, query: str) -> dict[str, Any]:
     partition = query.split("/")[1]
-    fold = _TESTED.index(label) * FOLDS // len(_TESTED) if label in _TESTED else None
-    salience, difficulty = _SALIENCE[partition.endswith("_sal")], _DIFFICULTY[partition.startswith("easy")]
     return {
         "dataset": "oneshot-demo",
         "class": label,
-        "fold": fold,
         "query": query,
-        "salience": salience,
-        "difficulty": difficulty,
+        "fold": _TESTED.index(label) * FOLDS // len(_TESTED) if label in _TESTED else None,
+        "salience": _SALIENCE[partition.endswith("_sal")],
+        "difficulty": _DIFFICULTY[partition.startswith("easy")],
     }
 
 
@@ -187,3 +176,12 @@ def _photographs() -> Iterator[dict[str, Any]]:
         image = f"{_PHOTOGRAPH}/{name}"
         turned = Similarity(rotation_deg=12.0 * (-1) ** number, scale=0.95)
         yield {"dataset": "oneshot-demo", "class": image, "query": image, "supports": [image], "transform": str(turned)}
+
+
+_LISTS = {
+    "complexity": _complexity,
+    "cognizance": _cognizance,
+    "generalization": _generalization,
+    "photographs": _photographs,
+}
+"""The lists of the demo set, in order."""

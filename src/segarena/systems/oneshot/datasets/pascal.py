@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -30,7 +31,6 @@ LAYOUT = "PATH/JPEGImages with PATH/Binary_map_aug or PATH/SegmentationClassAug,
 Masks: TypeAlias = Literal["auto", "binary", "maps", "merged"]
 
 _PARTS = ("train", "val")
-_BINARY, _MAPS, _MERGED = "Binary_map_aug", "SegmentationClassAug", "masks"
 
 
 @dataset("pascal5i")
@@ -89,25 +89,19 @@ def pascal_source(root: Path, masks: Masks = "auto") -> FileSource:
     Raises:
         DatasetMissing: no folder of images, or of masks in a known layout.
     """
-    folders = {"binary": _BINARY, "maps": _MAPS, "merged": _MERGED}
-    there = [name for name, folder in folders.items() if (root / folder).is_dir()] if masks == "auto" else [masks]
-    if not there or not (root / folders[there[0]]).is_dir():
-        raise DatasetMissing(f"{root}: expected masks in {', '.join(folders.values())}; the layout is {LAYOUT}")
-    images = find_folder(root, ("JPEGImages", "images"), "the images")
-    titles = {str(number): name for number, name in enumerate(PASCAL_CLASSES, 1)}
-    folder = root / folders[there[0]]
-
-    image_file = partial(image_in, images)
-    if there[0] == "maps":
-        listing = partial(label_items, folder, range(1, len(PASCAL_CLASSES) + 1))
-        return FileSource(
-            image_file=image_file, mask_file=partial(map_in, folder), list_items=listing, titles=titles, has_labels=True
-        )
-    if there[0] == "merged":
-        mask_file, listing = partial(merged_in, folder), partial(merged_items, folder)
-    else:
-        mask_file, listing = partial(_in_parts, folder), partial(_binary_items, folder)
-    return FileSource(image_file=image_file, mask_file=mask_file, list_items=listing, titles=titles)
+    layouts = _LAYOUTS if masks == "auto" else (masks,)
+    layout = next((name for name in layouts if (root / _LAYOUTS[name][0]).is_dir()), None)
+    if layout is None:
+        known = ", ".join(name for name, _, _ in _LAYOUTS.values())
+        raise DatasetMissing(f"{root}: expected masks in {known}; the layout is {LAYOUT}")
+    name, mask_file, list_items = _LAYOUTS[layout]
+    return FileSource(
+        image_file=partial(image_in, find_folder(root, ("JPEGImages", "images"), "the images")),
+        mask_file=partial(mask_file, root / name),
+        list_items=partial(list_items, root / name, range(1, len(PASCAL_CLASSES) + 1)),
+        titles={str(number): name for number, name in enumerate(PASCAL_CLASSES, 1)},
+        has_labels=layout == "maps",
+    )
 
 
 def _in_parts(folder: Path, label: str, image: str) -> Path:
@@ -115,9 +109,17 @@ def _in_parts(folder: Path, label: str, image: str) -> Path:
     return next((file for file in files if file.is_file()), files[-1])
 
 
-def _binary_items(folder: Path) -> list[Item]:
+def _binary_items(folder: Path, classes: Iterable[int]) -> list[Item]:
     items: list[Item] = []
-    for label, part in product(map(str, range(1, len(PASCAL_CLASSES) + 1)), _PARTS):
+    for label, part in product(map(str, classes), _PARTS):
         if (folder / part / label).is_dir():
             items += [(label, stem) for stem in by_stem(folder / part / label, (".png",))]
     return items
+
+
+_LAYOUTS = {
+    "binary": ("Binary_map_aug", _in_parts, _binary_items),
+    "maps": ("SegmentationClassAug", map_in, label_items),
+    "merged": ("masks", merged_in, merged_items),
+}
+"""Where the masks of each layout are: the folder, the file of a mask, all of them; "auto" takes the first found."""

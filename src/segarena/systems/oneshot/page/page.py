@@ -15,17 +15,9 @@ from segarena.reports.reading import Run
 from segarena.reports.renderers import sheet_csv, sheet_terminal
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import count_text
+from segarena.systems.oneshot.page import runs as records
 from segarena.systems.oneshot.page.figures import toss_figures
 from segarena.systems.oneshot.page.pictures import toss_pictures
-from segarena.systems.oneshot.page.runs import (
-    PAIRS_ASKED,
-    asked_pairs,
-    base_entries,
-    failed_text,
-    images,
-    mode_text,
-    settings_of,
-)
 from segarena.systems.oneshot.page.tables import toss_sheets
 
 MOST_TINY = 12
@@ -55,14 +47,14 @@ class TossPage(Page):
 
     def whole(self, run: Run) -> Run:
         """Return the run without pairs whose right answer is nothing, or whose support was changed."""
-        return asked_pairs(run)
+        return records.asked_pairs(run)
 
     def sections(self) -> list[Section]:
         """Return scores, tiers, bias and pictures of pairs."""
-        base = base_entries(self.runs)
+        base = records.base_entries(self.runs)
         tiers = [name for name in self.sheets if name.startswith("parts-") and name not in self.folded]
-        notes = map(Note, [*self.problems, failed_text(base), passes_text(self.runs)])
-        made = toss_figures(base, settings_of(self.runs[0])) if base else []
+        notes = map(Note, [*self.problems, records.failed_text(base), passes_text(self.runs)])
+        made = toss_figures(base, records.settings_of(self.runs[0])) if base else []
         pictures, missing = toss_pictures(self.runs)
         return [
             Section("scores", "Scores", [*self.shown("scores", "miou", "folds"), *notes]),
@@ -73,7 +65,7 @@ class TossPage(Page):
 
     def files(self) -> dict[str, str]:
         """Return the same tables as files: one CSV each, whose first column is the mode, and all of them for LaTeX."""
-        mode = mode_text(self.runs)
+        mode = records.mode_text(self.runs)
         files = sheet_files("toss", list(self.sheets.values()), [mode])
         # A row of a CSV file is often read without the rest of the report.
         return files | {f"toss-{name}.csv": sheet_csv(_with_mode(sheet, mode)) for name, sheet in self.sheets.items()}
@@ -85,9 +77,9 @@ class TossPage(Page):
     def terminal(self) -> list[RenderableType]:
         """Return the scores, and what the summary below them is of."""
         sheet = self.sheets.get("scores") or self.sheets.get("miou")
-        texts = self.problems if sheet is None else [mode_text(self.runs), *self.problems]
+        texts = self.problems if sheet is None else [records.mode_text(self.runs), *self.problems]
         shown = [] if sheet is None else [sheet_terminal(without_counts(sheet))]
-        return [*(Text(text, style="dim") for text in texts), *shown, Text(PAIRS_ASKED, style="bold")]
+        return [*(Text(text, style="dim") for text in texts), *shown, Text(records.PAIRS_ASKED, style="bold")]
 
 
 def without_counts(sheet: Sheet) -> Sheet:
@@ -99,7 +91,7 @@ def without_counts(sheet: Sheet) -> Sheet:
 
 def passes_text(runs: Sequence[Run]) -> str:
     """Say how often images were encoded."""
-    queries, query_passes, supports, support_passes = images(runs)
+    queries, query_passes, supports, support_passes = records.images(runs)
     if not queries:
         return ""
     return (

@@ -39,12 +39,8 @@ TINY_NOTE = (
 def part_sheets(base: Sequence[Entry], settings: Settings) -> list[Sheet]:
     """Return a table for each tier that has parts: class mIoU, the mean over folds, a column per part."""
     tables = [level_table(entry.counts, settings) for entry in base]
-    sheets: list[Sheet] = []
-    for tier in tiers_of(base):
-        sheet = _part_sheet(base, [table.filter(tier.keep) for table in tables], tier.label)
-        if sheet is not None:
-            sheets.append(sheet)
-    return sheets
+    made = (_part_sheet(base, [table.filter(tier.keep) for table in tables], tier.label) for tier in tiers_of(base))
+    return [sheet for sheet in made if sheet is not None]
 
 
 def _part_sheet(base: Sequence[Entry], tables: Sequence[pl.DataFrame], label: str) -> Sheet | None:
@@ -142,14 +138,11 @@ def part_name(partition: object, level: object) -> str:
     return LEVEL_NAMES.get(str(level), str(level)) if level is not None else str(partition or "")
 
 
-def _place(tier: str) -> int:
-    return TIERS.index(tier) if tier in TIERS else len(TIERS)
-
-
 def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
     dataset, tier, partition, level, *rest = key
     part = level or partition
-    return dataset, _place(tier), PARTS.index(part) if part in PARTS else -1, *map(_text, rest)
+    place = TIERS.index(tier) if tier in TIERS else len(TIERS)
+    return dataset, place, PARTS.index(part) if part in PARTS else -1, *map(_text, rest)
 
 
 def _text(part: object) -> str:

@@ -41,9 +41,8 @@ def toss_pictures(runs: Sequence[Run]) -> tuple[str, list[str]]:
             notes[problem] = None
         chosen = chosen_pairs(own) if dataset is not None else []
         if len(chosen) > MOST_PAIRS:
-            notes[f"Only the first {MOST_PAIRS} of {len(chosen)} chosen pairs are shown, to keep this file small."] = (
-                None
-            )
+            limit = f"Only the first {MOST_PAIRS} of {len(chosen)} chosen pairs are shown, to keep this file small."
+            notes[limit] = None
         for key in chosen[:MOST_PAIRS]:
             try:
                 sample = dataset.load(key[0]) if dataset is not None else None

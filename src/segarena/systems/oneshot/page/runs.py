@@ -32,9 +32,6 @@ class Entry:
     """One segmenter with one user, over one or several runs.
 
     Attributes:
-        segmenter: what tables call it.
-        user: who showed the examples.
-        runs: the counts of each run.
         failed: pairs and samples that are in no score.
     """
 
@@ -58,7 +55,6 @@ class Tier:
     """A tier of a dataset.
 
     Attributes:
-        name: of the tier.
         dataset: where the pairs are from; empty where no other dataset has this tier.
     """
 
@@ -83,7 +79,11 @@ class Tier:
 
 def asked_pairs(run: Run) -> Run:
     """Return a run without pairs whose right answer is nothing, or whose support was changed."""
-    return replace(run, dialogues=tuple(d for d in run.dialogues if _is_asked(d.attributes)))
+
+    def is_asked(told: Mapping[str, Any]) -> bool:
+        return told.get("level") not in NEGATIVE and kind_of(str(told.get("list", ""))) in ("", "normal")
+
+    return replace(run, dialogues=tuple(d for d in run.dialogues if is_asked(d.attributes)))
 
 
 def settings_of(run: Run) -> Settings:
@@ -179,10 +179,6 @@ def kind_of(list_name: str) -> str:
     """Return what supports were changed to in a list called LIST/KIND, "normal" for nothing; empty in other lists."""
     last = list_name.rpartition("/")[2]
     return last if "/" in list_name and last in KINDS else ""
-
-
-def _is_asked(told: Mapping[str, Any]) -> bool:
-    return told.get("level") not in NEGATIVE and kind_of(str(told.get("list", ""))) in ("", "normal")
 
 
 def _supports(runs: Sequence[Run]) -> Iterator[tuple[Run, list[str]]]:

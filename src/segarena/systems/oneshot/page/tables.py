@@ -82,7 +82,8 @@ def _all_scores(found: Sequence[Entry], settings: Settings) -> tuple[list[ByScor
             parts = entry.only(tier.keep)
             scores, problem = score_tier(parts, settings)
             own |= {(tier, name, fold): one for (name, fold), one in scores.items()}
-            if tier.name == COGNIZANCE and settings.variant != "paper" and _tells_levels(parts):
+            if tier.name == COGNIZANCE and settings.variant != "paper":
+                # A list that does not tell L2 from L3 has no such score.
                 paper, _ = score_tier(parts, replace(settings, variant="paper"))
                 own |= {(tier, SCS_PAPER, fold): one for (_, fold), one in paper.items()}
             if problem:
@@ -92,20 +93,14 @@ def _all_scores(found: Sequence[Entry], settings: Settings) -> tuple[list[ByScor
     return every, list(problems)
 
 
-def _tells_levels(parts: Sequence[pl.DataFrame]) -> bool:
-    return all((part["level"] != "L2+L3").all() for part in parts)
-
-
 def _score_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | None:
     columns = _columns(base, scores)
-    if not columns:
-        return None
     rows: list[tuple[Cell, ...]] = []
-    for entry, own in zip(base, scores, strict=True):
+    for entry, own in zip(base, scores, strict=True) if columns else ():
         values = [_value(own.get((*key, None)), best) for key, best in columns.items()]
         rows.append((entry.segmenter, *values, entry.counts.height, entry.counts["query"].n_unique()))
     head = ("Segmenter", *(f"{tier.of(name)}, %" for tier, name in columns), "Pairs", "Query images")
-    return Sheet(name="scores", caption="Scores (TOSS, Table 4).", head=head, rows=tuple(rows), notes=(SCORES_NOTE,))
+    return _sheet("scores", "Scores (TOSS, Table 4).", head, rows, SCORES_NOTE)
 
 
 def _columns(base: Sequence[Entry], scores: Sequence[ByScore]) -> dict[tuple[Tier, str], float]:
@@ -121,7 +116,7 @@ def _columns(base: Sequence[Entry], scores: Sequence[ByScore]) -> dict[tuple[Tie
 
 def _value(found: RunsScore | None, best: float = math.nan) -> Value:
     if found is None:
-        return Value(mean=math.nan, is_share=True, decimals=2)
+        return _of_score(None)
     note = f"± {100 * found.spread:.2f}, {found.runs} runs" if found.runs > 1 else ""
     return replace(_of_score(found.score), note=note, mark="best" if found.score.value == best else "")
 
@@ -132,6 +127,14 @@ def _of_score(score: Score | None) -> Value:
     return Value(mean=score.value, low=score.low, high=score.high, is_share=True, decimals=2)
 
 
+def _sheet(
+    name: str, caption: str, head: tuple[str, ...], rows: Sequence[tuple[Cell, ...]], note: str = ""
+) -> Sheet | None:
+    """Return a table, or None when it has no row."""
+    notes = (note,) if note else ()
+    return Sheet(name=name, caption=caption, head=head, rows=tuple(rows), notes=notes) if rows else None
+
+
 def _fold_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | None:
     """Return the scores of each fold, class mIoU among them; None without folds."""
     keys = dict.fromkeys((tier, name) for own in scores for tier, name, fold in own if fold is not None)
@@ -140,7 +143,7 @@ def _fold_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | Non
         folds = sorted({fold for _, _, fold in own if fold is not None})
         rows += [(entry.segmenter, f"{fold}", *(_value(own.get((*key, fold))) for key in keys)) for fold in folds]
     head = ("Segmenter", "Fold", *(f"{tier.of(name)}, %" for tier, name in keys))
-    return Sheet(name="folds", caption="Scores of each fold.", head=head, rows=tuple(rows)) if rows else None
+    return _sheet("folds", "Scores of each fold.", head, rows)
 
 
 def _means_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | None:
@@ -156,8 +159,7 @@ def _means_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | No
                     (tier.label, entry.segmenter, *values, one.score.pairs, one.score.queries, one.score.classes)
                 )
     head = ("Tier", "Segmenter", "Class mIoU, %", "FB-IoU, %", "Pairs", "Query images", "Classes")
-    caption = "Class mIoU and FB-IoU, means over folds."
-    return Sheet(name="miou", caption=caption, head=head, rows=tuple(rows)) if rows else None
+    return _sheet("miou", "Class mIoU and FB-IoU, means over folds.", head, rows)
 
 
 def _salience_sheet(base: Sequence[Entry], settings: Settings) -> Sheet | None:
@@ -174,8 +176,7 @@ def _salience_sheet(base: Sequence[Entry], settings: Settings) -> Sheet | None:
             queries = [0 if score is None else score.queries for score in scores]
             rows.append((entry.segmenter, tier.label, *values, gap, *queries))
     head = ("Segmenter", "Tier", "Salient, %", "Not salient, %", "Difference", "Salient images", "Other images")
-    caption = f"Class mIoU by salience of the target, cut at {SALIENT:g} (TOSS, Table 2B)."
-    return Sheet(name="salience", caption=caption, head=head, rows=tuple(rows)) if rows else None
+    return _sheet("salience", f"Class mIoU by salience of the target, cut at {SALIENT:g} (TOSS, Table 2B).", head, rows)
 
 
 def _support_sheet(everyone: Sequence[Entry], settings: Settings) -> Sheet | None:
@@ -193,9 +194,7 @@ def _support_sheet(everyone: Sequence[Entry], settings: Settings) -> Sheet | Non
                 rows.append((tier.label, entry.segmenter, name, *values))
     head = ("Tier", "Segmenter", "Support", *(f"Fold {fold}, %" for fold in folds), "Mean, %")
     caption = "Class mIoU with supports other than those of the pairs (TOSS, Table 2A)."
-    return (
-        Sheet(name="supports", caption=caption, head=head, rows=tuple(rows), notes=(SUPPORTS_NOTE,)) if rows else None
-    )
+    return _sheet("supports", caption, head, rows, SUPPORTS_NOTE)
 
 
 def _shown_supports(everyone: Sequence[Entry]) -> list[tuple[Entry, str, pl.Expr]]:

@@ -43,10 +43,6 @@ class PairedImages(ListedDataset[ImageSample]):
         cross_class: "keep" pairs whose support shows another class by mistake, or "drop" them.
         fold: only pairs of this fold.
 
-    Attributes:
-        pairs: the rows that are used.
-        source: where images and masks are.
-
     Raises:
         DatasetError: no pair is left.
     """
@@ -68,7 +64,7 @@ class PairedImages(ListedDataset[ImageSample]):
         self.pairs = used
         self.source = source
         self._rows: dict[str, pl.DataFrame] = {
-            _sample_id(str(query), str(transform)): rows
+            (f"{query}@{transform}" if transform else str(query)): rows
             for (query, transform), rows in used.group_by(["query", "transform"], maintain_order=True)
         }
         digest = sha256(used.write_ndjson())
@@ -121,20 +117,15 @@ class PairedImages(ListedDataset[ImageSample]):
     def _mask(self, label: str, image: str, pixels: NDArray[np.uint8]) -> ClassMask:
         found = self.source.mask(label, image)
         if found.mask.shape != pixels.shape[:2]:
-            raise InvalidMask(
-                f"mask of {label} in {image}: expected the shape of the image, {pixels.shape[:2]}, "
-                f"got {found.mask.shape}"
-            )
+            raise InvalidMask(f"mask of {label} in {image}: expected the shape of the image, got {found.mask.shape}")
         if not found.mask.any():
             raise InvalidMask(f"image {image} does not show class {label}, as the list says; its mask is empty")
         return found
 
     def _load_support(self, label: str, image: str, kind: str) -> Support:
         pixels = self.source.image(image)
-        shape = pixels.shape[:2]
-        mask = (
-            self._mask(label, image, pixels).mask if kind in ("shown", "no-image") else np.zeros(shape, dtype=np.bool_)
-        )
+        has_mask = kind in ("shown", "no-image")
+        mask = self._mask(label, image, pixels).mask if has_mask else np.zeros(pixels.shape[:2], dtype=np.bool_)
         pixels = np.zeros_like(pixels) if kind in ("empty", "no-image") else pixels
         name = image if kind == "shown" else f"{image} ({kind})"
         return Support(sample=ImageSample(id=name, image=pixels), mask=mask)
@@ -144,13 +135,11 @@ class PairedImages(ListedDataset[ImageSample]):
         return tuple(dict.fromkeys(chain.from_iterable(self.source.files(label, image) for label, image in used)))
 
     def _oddities(self) -> Iterable[Finding]:
-        content = [name for name in self.pairs.columns if name not in KEY]
+        crossing = self.pairs.height - drop_cross_class(self.pairs).height
         counts = {
-            "show another class than they ask for (cross_class='drop' leaves them out)": (
-                self.pairs.height - drop_cross_class(self.pairs).height
-            ),
+            "show another class than they ask for (cross_class='drop' leaves them out)": crossing,
             "show the query image itself": int(self_pairs(self.pairs).sum()),
-            "are there more than once": self.pairs.height - self.pairs.select(content).n_unique(),
+            "are there more than once": self.pairs.height - self.pairs.select(pl.exclude(KEY)).n_unique(),
         }
         for what, count in counts.items():
             if count:
@@ -181,10 +170,6 @@ class _Shown(Mapping[str, tuple[Support, ...]]):
 
     def __len__(self) -> int:
         return len(self._pairs)
-
-
-def _sample_id(query: str, transform: str) -> str:
-    return f"{query}@{transform}" if transform else query
 
 
 def _moved(text: str, found: ClassMask) -> ClassMask:

@@ -169,7 +169,8 @@ def _table(stem: str, rows: Sequence[Sequence[str]], items: Mapping[str, Item], 
         "transform": [query.transform for query in queries],
         "supports": [support.image for support in supports],
         "support_classes": [support.label for support in supports],
-        "support_kind": [_kind(support) for support in supports],
+        # Null rows are told apart by their ending alone.
+        "support_kind": [("shown", "null-mask", "empty")[s.is_null + (s.is_null and s.has_jpg)] for s in supports],
     }
     if len(rows[0]) == 4:
         levels = [_level(row, items[row[0]], items[row[1]], number) for number, row in enumerate(rows, 1)]
@@ -180,10 +181,6 @@ def _table(stem: str, rows: Sequence[Sequence[str]], items: Mapping[str, Item], 
         pl.concat_list("support_classes"),
         *(pl.lit(value).alias(name) for name, value in facts.items()),
     )
-
-
-def _kind(support: Item) -> str:
-    return "shown" if not support.is_null else "empty" if support.has_jpg else "null-mask"
 
 
 def _of_list(stem: str, convention: Convention) -> dict[str, Any]:

@@ -30,12 +30,7 @@ _GREY = np.asarray((128.0, 128.0, 128.0))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassifiedImage:
-    """An image and its classes.
-
-    Attributes:
-        image: uint8 (H, W, 3), RGB.
-        masks: where each class is that is in it.
-    """
+    """An RGB image, uint8 (H, W, 3), and where each class is that is in it."""
 
     image: NDArray[np.uint8]
     masks: Mapping[str, Mask]
@@ -47,12 +42,6 @@ def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> C
     Easy: large, clean, one other object. Hard: small, noisy, three others, which share shape or texture with it where
     any does. Salient: its colour stands out from a grey ground. Not salient: the ground is of its colour, and what
     stands out is another object.
-
-    Args:
-        label: one of `CLASSES`.
-        number: from 0.
-        is_easy: see above.
-        is_salient: see above.
     """
     rng = np.random.default_rng([list(CLASSES).index(label), number, is_easy, is_salient])
     height, width = SHAPE_PX

@@ -164,8 +164,9 @@ def label_items(folder: Path, classes: Iterable[int]) -> Iterable[Item]:
                 yield str(value), image
 
 
-def merged_items(folder: Path) -> list[Item]:
-    """Return class and image of masks called CLASS_IMAGE.png."""
+def merged_items(folder: Path, classes: Iterable[int]) -> list[Item]:
+    """Return class and image of masks called CLASS_IMAGE.png, of whatever classes."""
+    del classes
     names = (stem.partition("_") for stem in by_stem(folder, (".png",)))
     return [(label, image) for label, _, image in names]
 

@@ -112,13 +112,9 @@ def read_statistics(path: str | Path) -> pl.DataFrame:
 
 
 def recover(statistics: pl.DataFrame, pairs: pl.DataFrame, *, neighbours: int = 3, seed: int = 0) -> Recovery:
-    """Return how well thresholds on the statistics give the partitions of `pairs`.
+    """Return how well thresholds on the statistics give the partitions of `pairs`, the lists of query complexity.
 
-    Args:
-        statistics: see `read_statistics`.
-        pairs: the lists of query complexity.
-        neighbours: of `segarena.systems.oneshot.published.information.mutual_information`.
-        seed: of its noise.
+    `neighbours` and `seed` are those of `mutual_information`.
 
     Raises:
         DatasetError: no query of the lists has statistics.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
-from segarena.systems.oneshot.scoring.settings import Settings
+from segarena.systems.oneshot.scoring.settings import DEFAULT, Settings
 from segarena.systems.oneshot.scoring.tally import tally
 
 TINY = 5
@@ -13,21 +15,18 @@ TINY = 5
 _CELL = ("dataset", "tier", "fold", "partition", "level")
 
 
-def class_table(counts: pl.DataFrame, settings: Settings | None = None, *, tiny: int = TINY) -> pl.DataFrame:
+def class_table(counts: pl.DataFrame, settings: Settings = DEFAULT, *, tiny: int = TINY) -> pl.DataFrame:
     """Return IoU of each class in each partition or level.
 
     Columns: dataset, tier, fold, partition, level, class, iou, pairs, queries (distinct images), is_tiny (at
     most `tiny` of them).
     """
-    settings = settings or Settings()
-    found = tally(
-        counts, [*_CELL, "class"], aggregate=settings.aggregate, empty_union=settings.empty_union, void=settings.void
-    )
+    found = tally(counts, [*_CELL, "class"], replace(settings, repeats=0))
     table = found.groups.with_columns(iou=found.iou[:, 0], is_tiny=pl.col("queries") <= tiny)
     return table.select(*_CELL, "class", "iou", "pairs", "queries", "is_tiny")
 
 
-def level_table(counts: pl.DataFrame, settings: Settings | None = None, *, tiny: int = TINY) -> pl.DataFrame:
+def level_table(counts: pl.DataFrame, settings: Settings = DEFAULT, *, tiny: int = TINY) -> pl.DataFrame:
     """Return class mIoU of each fold's partitions and levels; where there are folds, the mean over them has none.
 
     Columns: dataset, tier, fold, partition, level, miou, classes, pairs, queries (distinct images; added up over

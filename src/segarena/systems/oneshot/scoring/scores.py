@@ -17,8 +17,8 @@ from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import mean_of_defined, percentile_interval
 from segarena.systems.oneshot.pairs.folds import FOLDS
 from segarena.systems.oneshot.pairs.table import LEVELS, PARTITIONS, POOLED_LEVEL
-from segarena.systems.oneshot.scoring.settings import PUBLISHED_WEIGHTS, Score, Settings
-from segarena.systems.oneshot.scoring.tally import Tally, tally
+from segarena.systems.oneshot.scoring.settings import DEFAULT, PUBLISHED_WEIGHTS, Score, Settings
+from segarena.systems.oneshot.scoring.tally import tally
 
 Values: TypeAlias = NDArray[np.float64]
 """One value per draw of the bootstrap; the first is of the counts as they are."""
@@ -36,7 +36,7 @@ _LEVEL_WEIGHTS: dict[str, float] = dict(zip(LEVELS, (4.0, 2.0, 2.0, 1.0, 1.0, 1.
 _NEGATIVE = ("-1", "L4", "L5", "L6")
 
 
-def lca_hca(counts: pl.DataFrame, settings: Settings | None = None) -> list[Score]:
+def lca_hca(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score]:
     """Return LCA and HCA of query complexity, of each fold and then of all.
 
     In each fold and partition the IoU is the class mIoU; the partitions are averaged with weights.
@@ -44,7 +44,6 @@ def lca_hca(counts: pl.DataFrame, settings: Settings | None = None) -> list[Scor
     Raises:
         InvalidInput: no pairs of the tier, or a partition without pairs (unless `strict_published`).
     """
-    settings = settings or Settings()
     table = _tier(counts, "query-complexity")
     weights = partition_weights(table, settings)
     means = _class_means(table, ["fold", "partition"], settings)
@@ -56,13 +55,12 @@ def lca_hca(counts: pl.DataFrame, settings: Settings | None = None) -> list[Scor
     return scores
 
 
-def partition_weights(counts: pl.DataFrame, settings: Settings | None = None) -> dict[str, float]:
+def partition_weights(counts: pl.DataFrame, settings: Settings = DEFAULT) -> dict[str, float]:
     """Return the LCA weight of each partition; they add up to 5 unless given as numbers.
 
     Raises:
         InvalidInput: "simplicity" where salience or difficulty of a partition is unknown.
     """
-    settings = settings or Settings()
     order = PARTITIONS if settings.order == "paper" else _SCRIPT_ORDER
     if settings.weights != "simplicity":
         numbers = PUBLISHED_WEIGHTS if settings.weights == "published" else settings.weights
@@ -77,7 +75,7 @@ def partition_weights(counts: pl.DataFrame, settings: Settings | None = None) ->
     return {name: value * scale for name, value in known.items()}
 
 
-def scs(counts: pl.DataFrame, settings: Settings | None = None) -> list[Score]:
+def scs(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score]:
     """Return the Support Cognizance score of each fold and then of all.
 
     A class gets the weighted mean of its groups' IoU, 1 - IoU for groups that must not be found; a fold the mean of
@@ -88,11 +86,10 @@ def scs(counts: pl.DataFrame, settings: Settings | None = None) -> list[Score]:
         InvalidInput: no pairs of the tier; a class without pairs of a group (unless `strict_published`, where it has
             IoU 0); `variant="paper"` with a list that does not tell L2 from L3.
     """
-    settings = settings or Settings()
     table = _tier(counts, "support-cognizance")
     grouped = table.with_columns(group=_groups(table, settings))
     weights = _PUBLISHED_GROUP_WEIGHTS if settings.variant == "published" else _LEVEL_WEIGHTS
-    found = _tally(grouped, ["fold", "class", "group"], settings)
+    found = tally(grouped, ["fold", "class", "group"], settings)
     ious = {(row["fold"], row["class"], row["group"]): iou for row, iou in found.items()}
     values: ByFold = {}
     for fold in _folds(table):
@@ -101,21 +98,19 @@ def scs(counts: pl.DataFrame, settings: Settings | None = None) -> list[Score]:
     return _with_mean("SCS", table, values, settings)
 
 
-def gs(counts: pl.DataFrame, settings: Settings | None = None) -> Score:
+def gs(counts: pl.DataFrame, settings: Settings = DEFAULT) -> Score:
     """Return the Generalization score of one run: class mIoU. Rows of another class count for the query's class.
 
     Raises:
         InvalidInput: no pairs of the tier.
     """
-    settings = settings or Settings()
     table = _tier(counts, "generalization")
     (values,) = _class_means(table, ["tier"], settings).values()
     return _score("GS", table, None, values, settings)
 
 
-def class_miou(counts: pl.DataFrame, settings: Settings | None = None) -> list[Score]:
+def class_miou(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score]:
     """Return class mIoU of each tier and fold, and the mean over folds: IoU of each class, averaged over classes."""
-    settings = settings or Settings()
     scores: list[Score] = []
     for table in counts.partition_by("dataset", "tier", maintain_order=True):
         means = _class_means(table, ["fold"], settings)
@@ -124,29 +119,27 @@ def class_miou(counts: pl.DataFrame, settings: Settings | None = None) -> list[S
     return scores
 
 
-def fb_iou(counts: pl.DataFrame, settings: Settings | None = None) -> list[Score]:
+def fb_iou(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score]:
     """Return FB-IoU of each tier and fold: the mean of foreground and background IoU, whatever the classes.
 
     Raises:
         InvalidInput: the counts do not hold the size of the frames.
     """
-    settings = settings or Settings()
     scores: list[Score] = []
     for table in counts.partition_by("dataset", "tier", maintain_order=True):
-        front = _tally(table, ["fold"], settings)
-        back = _tally(table, ["fold"], settings, is_background=True)
+        front = tally(table, ["fold"], settings)
+        back = tally(table, ["fold"], settings, is_background=True)
         both = (front.iou + back.iou) / 2
         values: ByFold = dict(zip(front.groups["fold"].to_list(), both, strict=True))
         scores.extend(_with_mean("FB-IoU", table, values, settings))
     return scores
 
 
-def all_scores(counts: pl.DataFrame, settings: Settings | None = None) -> list[Score]:
+def all_scores(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score]:
     """Return every score that the tiers in `counts` have; class mIoU for all but support cognizance.
 
     FB-IoU is left out where the counts do not hold the size of the frames.
     """
-    settings = settings or Settings()
     tiers = set(counts["tier"].to_list())
     scores: list[Score] = []
     if "query-complexity" in tiers:
@@ -180,23 +173,10 @@ def _tier(counts: pl.DataFrame, tier: str) -> pl.DataFrame:
     return table
 
 
-def _tally(table: pl.DataFrame, by: Sequence[str], settings: Settings, *, is_background: bool = False) -> Tally:
-    return tally(
-        table,
-        by,
-        aggregate=settings.aggregate,
-        empty_union=settings.empty_union,
-        void=settings.void,
-        repeats=settings.repeats,
-        seed=settings.seed,
-        is_background=is_background,
-    )
-
-
 def _class_means(table: pl.DataFrame, by: Sequence[str], settings: Settings) -> dict[tuple[object, ...], Values]:
     """Return class mIoU of each group; in a draw, classes that were not drawn do not count."""
     ious: dict[tuple[object, ...], list[Values]] = {}
-    for row, iou in _tally(table, [*by, "class"], settings).items():
+    for row, iou in tally(table, [*by, "class"], settings).items():
         ious.setdefault(tuple(row[name] for name in by), []).append(iou)
     return {key: mean_of_defined(values) for key, values in ious.items()}
 
@@ -256,7 +236,7 @@ def _of_class(
 def _with_mean(
     name: str,
     table: pl.DataFrame,
-    values: dict[int | None, Values],
+    values: ByFold,
     settings: Settings,
     *,
     published_mean: bool = False,

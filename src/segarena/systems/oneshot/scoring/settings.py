@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from segarena.errors import InvalidInput
 from segarena.systems.oneshot.pairs.table import PARTITIONS
-from segarena.systems.oneshot.scoring.tally import Aggregate, EmptyUnion, Void
 
+Aggregate: TypeAlias = Literal["accumulate", "per_pair"]
+EmptyUnion: TypeAlias = Literal["clamp", "toss", "pfenet"]
+Void: TypeAlias = Literal["ignore", "background", "script"]
 Weights: TypeAlias = Literal["published", "simplicity"] | tuple[float, float, float, float]
 Variant: TypeAlias = Literal["published", "paper"]
+Order: TypeAlias = Literal["paper", "script"]
+_WORDS = {"aggregate": Aggregate, "empty_union": EmptyUnion, "void": Void, "variant": Variant, "order": Order}
 
 PUBLISHED_WEIGHTS = (3.0, 0.75, 0.75, 0.5)
 
@@ -41,17 +45,16 @@ class Settings:
     void: Void = "ignore"
     variant: Variant = "published"
     weights: Weights = "published"
-    order: Literal["paper", "script"] = "paper"
+    order: Order = "paper"
     strict_published: bool = False
     repeats: int = 1000
     level: float = 0.95
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.variant not in ("published", "paper") or self.order not in ("paper", "script"):
-            raise InvalidInput(
-                f"variant {self.variant!r}, order {self.order!r}: expected published or paper, paper or script"
-            )
+        for name, words in _WORDS.items():
+            if getattr(self, name) not in get_args(words):
+                raise InvalidInput(f"{name} {getattr(self, name)!r}: expected {' or '.join(get_args(words))}")
         numbers: tuple[float, ...] = self.weights if isinstance(self.weights, tuple) else PUBLISHED_WEIGHTS
         if isinstance(self.weights, str) and self.weights not in ("published", "simplicity"):
             raise InvalidInput(f"weights {self.weights!r}: expected published, simplicity or four numbers")
@@ -73,21 +76,19 @@ class Settings:
         return ", ".join([*parts, *(["strict_published"] if self.strict_published else [])])
 
 
+DEFAULT = Settings()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
     """A score with its interval.
 
     Attributes:
         name: "LCA", "HCA", "SCS", "GS", "mIoU", "FB-IoU".
-        dataset: of which pairs.
-        tier: of these.
-        fold: of which fold; None for the mean over them.
+        fold: None for the mean over folds.
         value: 0 to 1.
-        low: lower end of the interval; NaN without one.
-        high: upper end.
-        pairs: how many.
+        low, high: ends of the interval; NaN without one.
         queries: how many distinct query images.
-        classes: how many.
     """
 
     name: str

@@ -13,8 +13,8 @@ import polars as pl
 
 from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import mean_of_defined, percentile_interval
-from segarena.systems.oneshot.pairs.table import pairs_table
-from segarena.systems.oneshot.scoring.settings import Settings
+from segarena.systems.oneshot.pairs.table import COLUMNS, pairs_table
+from segarena.systems.oneshot.scoring.settings import DEFAULT, Settings
 from segarena.systems.oneshot.scoring.tally import tally
 
 KINDS = {
@@ -36,11 +36,6 @@ def spurious_pairs(pairs: pl.DataFrame, kinds: Sequence[str] = tuple(KINDS), *, 
     evenly from those that the table shows in the same data set and fold, then an example of it; query and class asked
     for stay.
 
-    Args:
-        pairs: a table of pairs.
-        kinds: of `KINDS`.
-        seed: of what is drawn.
-
     Raises:
         InvalidInput: an unknown kind, no pair that can be used, or no other class to show.
 
@@ -53,12 +48,8 @@ def spurious_pairs(pairs: pl.DataFrame, kinds: Sequence[str] = tuple(KINDS), *, 
     usual = pairs.filter(~pl.col("cross_class"), ~is_self, pl.col("support_kind") == "shown", pl.col("transform") == "")
     if not usual.height:
         raise InvalidInput("expected pairs that show the class as it is, got none")
-    plain = usual.with_columns(
-        tier=pl.lit("pairs"),
-        level=pl.lit(None, pl.String),
-        code=pl.lit(None, pl.Int64),
-        similarity=pl.lit(None, pl.Float64),
-    )
+    unknown_now = {name: pl.lit(None, COLUMNS[name]) for name in ("level", "code", "similarity")}
+    plain = usual.with_columns(tier=pl.lit("pairs"), **unknown_now)
     other = _of_other_classes(plain, seed) if any(kind.startswith("other") for kind in kinds) else plain
     tables = [
         (other if kind.startswith("other") else plain).with_columns(
@@ -69,7 +60,7 @@ def spurious_pairs(pairs: pl.DataFrame, kinds: Sequence[str] = tuple(KINDS), *, 
     return pairs_table(pl.concat(tables))
 
 
-def spurious_table(counts: pl.DataFrame, settings: Settings | None = None) -> pl.DataFrame:
+def spurious_table(counts: pl.DataFrame, settings: Settings = DEFAULT) -> pl.DataFrame:
     """Return class mIoU against the class asked for under each kind of support; the higher, the less supports count.
 
     Raises:
@@ -85,7 +76,7 @@ def spurious_table(counts: pl.DataFrame, settings: Settings | None = None) -> pl
 
 
 def salience_table(
-    counts: pl.DataFrame, settings: Settings | None = None, *, salient_from: float = SALIENT_FROM
+    counts: pl.DataFrame, settings: Settings = DEFAULT, *, salient_from: float = SALIENT_FROM
 ) -> pl.DataFrame:
     """Return class mIoU of targets that are salient and of those that are not, by the salience IoU of each.
 
@@ -101,33 +92,19 @@ def salience_table(
     return grouped_miou(known.with_columns(group=group), "group", settings).sort("group", descending=True)
 
 
-def grouped_miou(counts: pl.DataFrame, by: str, settings: Settings | None = None) -> pl.DataFrame:
+def grouped_miou(counts: pl.DataFrame, by: str, settings: Settings = DEFAULT) -> pl.DataFrame:
     """Return for each value of a column: mean over folds of class mIoU, its interval, and how much there is.
-
-    Args:
-        counts: see `segarena.systems.oneshot.scoring.counts`, with the column.
-        by: the column.
-        settings: how pixels are counted.
 
     Returns:
         Columns `by`, `miou`, `low`, `high`, `pairs`, `queries`, `classes`; 0 to 1, NaN without an interval.
     """
-    chosen = settings or Settings()
-    found = tally(
-        counts,
-        [by, "fold", "class"],
-        aggregate=chosen.aggregate,
-        empty_union=chosen.empty_union,
-        void=chosen.void,
-        repeats=chosen.repeats,
-        seed=chosen.seed,
-    )
+    found = tally(counts, [by, "fold", "class"], settings)
     groups = found.groups.with_row_index("place")
     rows: list[dict[str, object]] = []
     for (value,), part in groups.group_by([by], maintain_order=True):
         by_fold = part.group_by(["fold"], maintain_order=True)
         miou = mean_of_defined([mean_of_defined(found.iou[fold["place"].to_numpy()]) for _, fold in by_fold])
-        low, high = percentile_interval(miou[1:], chosen.level)
+        low, high = percentile_interval(miou[1:], settings.level)
         own = counts.filter(pl.col(by) == value)
         amounts = {"pairs": own.height, "queries": own["query"].n_unique(), "classes": own["class"].n_unique()}
         rows.append({by: value, "miou": float(miou[0]), "low": low, "high": high, **amounts})
@@ -138,10 +115,9 @@ def _of_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
     """Return the pairs with as many examples of one other class each."""
     rng = np.random.default_rng(seed)
     shown: dict[tuple[object, object], dict[str, list[str]]] = {}
-    for row in (
-        pairs.select("dataset", "fold", "class", "supports").explode("supports").unique(maintain_order=True).iter_rows()
-    ):
-        shown.setdefault((row[0], row[1]), {}).setdefault(row[2], []).append(row[3])
+    examples = pairs.select("dataset", "fold", "class", "supports").explode("supports").unique(maintain_order=True)
+    for dataset, fold, label, image in examples.iter_rows():
+        shown.setdefault((dataset, fold), {}).setdefault(label, []).append(image)
     supports: list[list[str]] = []
     classes: list[list[str]] = []
     for row in pairs.iter_rows(named=True):
@@ -152,10 +128,8 @@ def _of_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
                 f"class {row['class']} is the only one of its fold; another one is needed to show instead"
             )
         label, count = others[int(rng.integers(len(others)))], len(row["supports"])
-        supports.append(_draw(rng, there[label], count))
+        images = there[label]
+        places = rng.choice(len(images), count, replace=count > len(images)).tolist()
+        supports.append([images[place] for place in places])
         classes.append([label] * count)
     return pairs.with_columns(supports=pl.Series(supports), support_classes=pl.Series(classes))
-
-
-def _draw(rng: np.random.Generator, images: list[str], count: int) -> list[str]:
-    return [images[place] for place in rng.choice(len(images), count, replace=count > len(images)).tolist()]

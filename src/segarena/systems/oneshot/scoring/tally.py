@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,10 +16,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import times_drawn
-
-Aggregate: TypeAlias = Literal["accumulate", "per_pair"]
-EmptyUnion: TypeAlias = Literal["clamp", "toss", "pfenet"]
-Void: TypeAlias = Literal["ignore", "background", "script"]
+from segarena.systems.oneshot.scoring.settings import EmptyUnion, Settings, Void
 
 _ADDED = {"toss": 1e-7, "pfenet": 1e-10}
 
@@ -41,55 +38,34 @@ class Tally:
         return zip(self.groups.iter_rows(named=True), self.iou, strict=True)
 
 
-def tally(
-    counts: pl.DataFrame,
-    by: Sequence[str],
-    *,
-    aggregate: Aggregate = "accumulate",
-    empty_union: EmptyUnion = "clamp",
-    void: Void = "ignore",
-    repeats: int = 0,
-    seed: int = 0,
-    is_background: bool = False,
-) -> Tally:
-    """Return the IoU of each group of pairs; groups are sorted.
+def tally(counts: pl.DataFrame, by: Sequence[str], settings: Settings, *, is_background: bool = False) -> Tally:
+    """Return the IoU of each group of pairs, that is, of each combination of the columns `by`; groups are sorted.
 
-    Args:
-        counts: see `segarena.systems.oneshot.scoring.counts`.
-        by: columns that make a group.
-        aggregate: "accumulate" divides the group's sums, "per_pair" averages the IoU of its pairs.
-        empty_union: what a union of no pixel gives; see `segarena.systems.oneshot.scoring.scores.Settings`.
-        void: how void pixels count.
-        repeats: draws of query images.
-        seed: of the draws.
-        is_background: IoU of what is not the object.
+    `is_background` gives the IoU of what is not the object.
 
     Raises:
-        InvalidInput: an option has another value, or the counts lack what it needs.
+        InvalidInput: the counts lack what the settings need.
     """
-    if aggregate not in ("accumulate", "per_pair"):
-        raise InvalidInput(f"aggregate {aggregate!r}: expected accumulate or per_pair")
-    inter, union = _pixels(counts, void, is_background=is_background)
-    if aggregate == "per_pair":
-        inter, union = _divide(inter, union, empty_union), np.ones(counts.height)
+    inter, union = _pixels(counts, settings.void, is_background=is_background)
+    if settings.aggregate == "per_pair":
+        inter, union = _divide(inter, union, settings.empty_union), np.ones(counts.height)
     keyed = counts.select(*by, "query").with_columns(inter=inter, union=union)
     cells = keyed.group_by(*by, "query").agg(pl.col("inter", "union").sum(), pairs=pl.len())
     groups = cells.group_by(by).agg(pl.col("pairs").sum(), queries=pl.len()).sort(by)
     cells = cells.join(groups.select(by).with_row_index("place"), on=by, nulls_equal=True).sort("place", "query")
-    sums = _drawn(cells, groups.height, repeats, seed)
-    if aggregate == "per_pair":
+    sums = _drawn(cells, groups.height, settings.repeats, settings.seed)
+    if settings.aggregate == "per_pair":
         total, pairs = sums
         return Tally(groups, np.divide(total, pairs, out=np.full_like(total, np.nan), where=pairs > 0))
+    # A union of 0 is a draw without pairs only where the group has pixels at all; otherwise the rule for it applies.
     has_union = sums[1][:, 0] > 0
-    ratios = _divide(*sums, empty_union)
+    ratios = _divide(*sums, settings.empty_union)
     return Tally(groups, np.where((sums[1] == 0) & has_union[:, None], np.nan, ratios))
 
 
 def _pixels(
     counts: pl.DataFrame, void: Void, *, is_background: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if void not in ("ignore", "background", "script"):
-        raise InvalidInput(f"void {void!r}: expected ignore, background or script")
     inter, union = counts["intersection"].to_numpy(), counts["union"].to_numpy()
     if void != "ignore":
         union = union + _known(counts, "predicted_void_px" if void == "background" else "void_px", f"void {void}")
@@ -127,6 +103,4 @@ def _drawn(
 def _divide(inter: NDArray[np.float64], union: NDArray[np.float64], empty_union: EmptyUnion) -> NDArray[np.float64]:
     if empty_union == "clamp":
         return inter / np.maximum(union, 1)
-    if empty_union not in _ADDED:
-        raise InvalidInput(f"empty_union {empty_union!r}: expected clamp, toss or pfenet")
     return inter / (union + _ADDED[empty_union])

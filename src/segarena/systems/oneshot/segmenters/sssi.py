@@ -92,15 +92,14 @@ class BlurrableImage:
 class Sssi:
     """A one-shot segmenter that is shown the query with its salient region blurred, when the target is not salient.
 
-    Who knows that is the mode. "oracle" LOOKS AT THE TRUTH, as the paper does: the target is not salient when its IoU
-    with the salient region is below `salient_from`. "feedback": the user says so by asking once more (as
-    `support-again` does), so the first round sees the image and later ones the blurred one. "always" blurs every query.
-    Supports and answers to salient targets are untouched.
+    The mode decides what is known about that. "oracle" LOOKS AT THE TRUTH: the target is not salient when its IoU with
+    the salient region is below `salient_from`. With "feedback" the first round sees the image, later ones the blurred
+    one. Supports and answers to salient targets are untouched.
 
     Args:
-        segmenter: who answers supports: a plug-in as written, or an object.
-        mode: who knows that the target is not salient: "oracle" looks at the truth, as the paper does; "feedback":
-            the user says so by asking once more, as `support-again` does; "always" blurs every query.
+        segmenter: what answers supports: a plug-in as written, or an object.
+        mode: how it is known that the target is not salient: "oracle" looks at the truth, as the paper does;
+            "feedback": the user says so by asking once more, as `support-again` does; "always" blurs every query.
         saliency: "boundary-contrast", "spectral-residual", a folder of maps, or `file.py:function`.
         threshold: of the map, above 0 and up to 1; the region is where it is reached.
         sigma: of the Gaussian, as a share of the image's longer side.

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from segarena.errors import PluginInvalid
 from segarena.registry import user
 from segarena.roles import Turn
-from segarena.samples import Sample, Support, Target
+from segarena.samples import Support
 from segarena.systems.oneshot.users.support import SupportUser
 
 
 @user("support-again")
-class SupportAgainUser:
+class SupportAgainUser(SupportUser):
     """Shows the examples of the dataset's pair, and the same once more when the answer misses the target.
 
     The second time says "not what you found": a segmenter may take it as feedback (`sssi` in mode "feedback" does).
@@ -25,17 +25,10 @@ class SupportAgainUser:
         PluginInvalid: it is not in that range.
     """
 
-    prompt_kinds = frozenset({"support"})
-
     def __init__(self, *, iou_below: float = 0.5) -> None:
         if not 0 <= iou_below <= 1:
             raise PluginInvalid(f"iou_below={iou_below!r}: expected 0 to 1")
         self.iou_below = iou_below
-        self._once = SupportUser()
-
-    def repeats(self, sample: Sample, target: Target) -> int:
-        """Return 1: the same examples again would say nothing new."""
-        return self._once.repeats(sample, target)
 
     def next(self, turn: Turn) -> Sequence[Support] | None:
         """Return the examples in the first round; in the second again after a miss; then None.
@@ -44,7 +37,7 @@ class SupportAgainUser:
             InvalidInput, InvalidImage, InvalidMask: see the user `support`.
         """
         if turn.round == 1:
-            return self._once.next(turn)
+            return super().next(turn)
         both = turn.of_one
         if turn.round > 2 or both.intersection >= self.iou_below * max(both.union, 1):
             return None

@@ -167,9 +167,8 @@ class NiftiFolder(ListedDataset[VolumeSample]):
             groups = zip(volume.groups, volume.names, strict=True)
             found.extend(Labelled(labels, name, names) for labels, names in groups)
         if not any(labelled.labels.max() for labelled in found):
-            raise InvalidMask(
-                f"{case.labels[0][1]}: expected at least one labelled voxel, got none; leave the case out"
-            )
+            first = case.labels[0][1]
+            raise InvalidMask(f"{first}: expected at least one labelled voxel, got none; leave the case out")
         return found
 
     def _oddities(self) -> Iterable[Finding]:

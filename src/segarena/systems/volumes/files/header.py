@@ -85,10 +85,6 @@ def grid_of(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: str)
 def check_size(header: VolumeHeader, *, max_voxels: int = MAX_VOXELS) -> None:
     """Raise unless the volume may be decoded: few enough voxels, backed by the file, and room in memory.
 
-    Args:
-        header: of the file.
-        max_voxels: the most voxels, all groups together.
-
     Raises:
         InvalidImage: one of the three does not hold.
     """

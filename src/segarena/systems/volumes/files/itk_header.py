@@ -33,18 +33,15 @@ def check_itk_header(path: Path) -> Path:
     """Return the file that holds the numbers of a NRRD or MetaImage file, if its header can be given to ITK.
 
     Raises:
-        InvalidImage: the header makes no sense, or it names a data file that is
-            not in the folder of the header.
+        InvalidImage: the header makes no sense, or it names a data file that is not in the folder of the header.
     """
     try:
         with path.open("rb") as file:
             head = file.read(_HEADER_BYTES)
-        if path.suffix.lower() == ".nrrd":
-            return _nrrd(head, path)
-        return _metaimage(head, path)
+        return (_nrrd if path.suffix.lower() == ".nrrd" else _metaimage)(head, path)
+    except InvalidImage:
+        raise
     except (OSError, ValueError, OverflowError, DatasetError) as error:
-        if isinstance(error, InvalidImage):
-            raise
         raise InvalidImage(f"{path}: expected a sound header, got: {error}; copy or export it again") from error
 
 
@@ -65,7 +62,9 @@ def _metaimage(head: bytes, path: Path) -> Path:
     _number(fields.get("HeaderSize", "-1"), "HeaderSize", -1, path.stat().st_size)
     for name, power in _METAIMAGE_LISTS.items():
         if name in fields:
-            _decimals(fields[name], name, axes**power)
+            found = list(map(float, fields[name].split()))
+            if len(found) != axes**power:
+                raise ValueError(f"{name} of {len(found)} numbers where {axes**power} were expected")
     data = _data_file(fields.get("ElementDataFile", ""), path)
     _number(fields.get("CompressedDataSize", "0"), "CompressedDataSize", 0, data.stat().st_size)
     return data
@@ -134,8 +133,3 @@ def _numbers(text: str | None, name: str, count: int) -> list[int]:
     if len(found) != count:
         raise ValueError(f"{name} of {len(found)} numbers where {count} were expected")
     return [_number(one, name, 1, 2**31 - 1) for one in found]
-
-
-def _decimals(text: str, name: str, count: int) -> None:
-    if len([float(one) for one in text.split()]) != count:
-        raise ValueError(f"{name} of {len(text.split())} numbers where {count} were expected")

@@ -54,20 +54,9 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetRules:
-    """What becomes a target.
+    """What becomes a target; the attributes are the options of the dataset `nifti-folder`, where they are explained.
 
-    Attributes:
-        labels: "semantic": each class is one target; "instance": each number is one; "components": each connected
-            component of a class is one.
-        connectivity: of components: voxels are neighbours across faces (6), also edges (18), also corners (26).
-        dilation_voxels: of components: parts that meet when grown by a ball of this radius are one.
-        min_voxels: smaller targets are left out.
-        min_volume_mm3: smaller targets are left out.
-        classes: numbers of each class; a number in no class is a class of its own.
-        excluded_classes: classes that are no targets, by name.
-        kind: "organ" or "pathology" for all classes, or for each class by name.
-        ignore_value: number of voxels excluded from scoring.
-        modality: as in `VolumeSample`.
+    A number in no class of `classes` is a class of its own.
 
     Raises:
         PluginInvalid: an option has no such value.
@@ -100,10 +89,6 @@ class TargetRules:
         Masks cover the whole volume, but their memory is only taken where they hold something. Where several groups
         have targets of the same id, the second is called `id#2`. With `labels="components"`, the components of class
         `liver` are `liver/1`, `liver/2`, ... in the order of their first voxels, left out ones counted too.
-
-        Args:
-            case: its label arrays, all of one shape.
-            spacing_mm: of their voxels.
         """
         ignore = self._ignored(case)
         voxel_mm3 = math.prod(spacing_mm)
@@ -116,15 +101,12 @@ class TargetRules:
                     continue
                 seen[found.id] += 1
                 number = seen[found.id]
-                targets.append(
-                    Target(
-                        id=found.id if number == 1 else f"{found.id}#{number}",
-                        mask=_placed(found, labelled.labels.shape),
-                        ignore=ignore,
-                        label=found.label,
-                        attributes=self._attributes(found.label, voxels * voxel_mm3),
-                    )
-                )
+                # Pages of memory that nothing is written to stay unused, however large the volume.
+                mask = np.zeros(labelled.labels.shape, dtype=np.bool_)
+                mask[found.window] = found.mask
+                name = found.id if number == 1 else f"{found.id}#{number}"
+                attributes = self._attributes(found.label, voxels * voxel_mm3)
+                targets.append(Target(id=name, mask=mask, ignore=ignore, label=found.label, attributes=attributes))
         return tuple(targets)
 
     def _find(self, labelled: Labelled) -> Iterator[_Found]:
@@ -188,11 +170,7 @@ class TargetRules:
 
 
 def windows_of(labels: Integers) -> dict[int, Window]:
-    """Return the window of each number but 0 in a label array, by number, ascending.
-
-    Args:
-        labels: (plane, row, column), from 0 on.
-    """
+    """Return the window of each number but 0 in a label array (plane, row, column), by number, ascending."""
     from scipy import ndimage
 
     frame = bounding_window(cast("Mask", labels))  # it asks only what is not zero
@@ -205,13 +183,6 @@ def windows_of(labels: Integers) -> dict[int, Window]:
         crop = np.where(crop > 0, np.searchsorted(numbers, crop) + 1, 0)
     found = cast("list[Window | None]", ndimage.find_objects(crop))
     return {int(n): from_window(window, frame) for n, window in zip(numbers, found, strict=True) if window is not None}
-
-
-def _placed(found: _Found, shape: tuple[int, ...]) -> Mask:
-    """Return the mask in the whole volume; the pages of memory that it does not touch stay unused."""
-    mask = np.zeros(shape, dtype=np.bool_)
-    mask[found.window] = found.mask
-    return mask
 
 
 def _first_voxel(labels: Integers, window: Window, number: int) -> tuple[int, ...]:

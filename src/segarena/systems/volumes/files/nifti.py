@@ -34,8 +34,12 @@ def read_nifti_header(path: Path, slice_axis: str) -> VolumeHeader:
     """
     with _header_faults(path):
         raw = _raw_header(path)
-        if not raw["sform_code"] > 0:
-            _check_spacing(raw["pixdim"][1:4], path)
+        spacing = raw["pixdim"][1:4]
+        # An sform replaces the spacing; only without one must it make sense.
+        if not raw["sform_code"] > 0 and not (np.isfinite(spacing).all() and (spacing > 0).all()):
+            raise InvalidImage(
+                f"{path}: expected positive spacing along each axis, got {spacing.tolist()}; repair the header"
+            )
         grid = grid_of(path, tuple(map(int, raw.get_data_shape())), _affine(raw), slice_axis)
         return VolumeHeader(
             path=path,
@@ -147,13 +151,6 @@ def _affine(raw: Any) -> Affine:
     affine = np.array(raw.get_best_affine(), dtype=np.float64)
     affine[:3] *= _MILLIMETRES.get(raw.get_xyzt_units()[0], 1.0)
     return affine
-
-
-def _check_spacing(spacing: NDArray[Any], path: Path) -> None:
-    if not (np.isfinite(spacing).all() and (spacing > 0).all()):
-        raise InvalidImage(
-            f"{path}: expected positive spacing along each axis, got {spacing.tolist()}; repair the header"
-        )
 
 
 def _wrong_length(path: Path, expected: int, found: int) -> InvalidImage:

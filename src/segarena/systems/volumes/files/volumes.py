@@ -56,11 +56,7 @@ def check_readers(paths: Iterable[Path]) -> None:
 
 
 def read_header(path: Path, *, slice_axis: str = "axial") -> VolumeHeader:
-    """Read shape, type and place of a volume without decoding it.
-
-    Args:
-        path: the file.
-        slice_axis: see `Grid`.
+    """Read shape, type and place of a volume without decoding it; for `slice_axis` see `Grid`.
 
     Raises:
         InvalidImage: missing, unreadable, not one volume, an impossible spacing or affine, or no real numbers.
@@ -78,11 +74,7 @@ def read_volume(
 ) -> tuple[NDArray[Any], Grid]:
     """Read an image: (plane, row, column), contiguous, in the type it is stored in; float32 where NIfTI scales it.
 
-    Args:
-        path: the file.
-        slice_axis: see `Grid`.
-        replace_nonfinite: what to put in place of NaN and infinity; None makes them an error.
-        max_voxels: the most that is decoded.
+    `replace_nonfinite` is put in place of NaN and infinity; None makes them an error.
 
     Raises:
         InvalidImage: as in `read_header`; more voxels than allowed, than the file can hold, or than fit in memory;
@@ -103,12 +95,6 @@ def read_labels(
 ) -> LabelVolume:
     """Read a label file; whole numbers stored as floats become the smallest integers that hold them.
 
-    Args:
-        path: the file.
-        slice_axis: see `Grid`.
-        may_be_empty: whether a file without any label is taken.
-        max_voxels: the most that is decoded.
-
     Raises:
         InvalidImage: as in `read_volume`.
         InvalidMask: a label is negative or not a whole number, or there is none at all.
@@ -125,12 +111,9 @@ def read_labels(
 
 
 def write_volume(path: Path, canonical: NDArray[Any], grid: Grid) -> None:
-    """Write a canonical array in the order and place of `grid`, the grid of the file it belongs to.
+    """Write a canonical array in the order and place of `grid`, as `read_volume` gave it; bool is written as 0 and 1.
 
-    Args:
-        path: the ending says the format; an `.mhd` writes a `.zraw` beside it.
-        canonical: bool (written as 0 and 1), or any integers or floats.
-        grid: as `read_volume` gave it.
+    The ending says the format; an `.mhd` writes a `.zraw` beside it.
 
     Raises:
         InvalidInput: the array has not the grid's canonical shape.
@@ -184,10 +167,8 @@ def _whole(values: NDArray[Any], path: Path) -> NDArray[np.integer[Any]]:
             # Also false of NaN, of infinity and of numbers too large to be exact.
             is_whole = (plane == np.rint(plane)) & (np.abs(plane) < 2.0**53)
             if not is_whole.all():
-                came = plane[~is_whole][0]
-                raise InvalidMask(
-                    f"{path}: expected whole numbers as labels, got {came}; save it without interpolation"
-                )
+                odd = plane[~is_whole][0]
+                raise InvalidMask(f"{path}: expected whole numbers as labels, got {odd}; save it without interpolation")
         lowest, highest = int(values.min()), int(values.max())
         values = values.astype(np.promote_types(np.min_scalar_type(lowest), np.min_scalar_type(highest)))
     if values.dtype.kind == "i" and values.min() < 0:

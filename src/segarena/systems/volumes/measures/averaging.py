@@ -67,11 +67,7 @@ def hold_rounds(records: pl.DataFrame, rounds: int, *, dialogue: Sequence[str] =
     """Return records in which every dialogue goes on to round `rounds`: one that ended early repeats its last line.
 
     One that failed does not, and rounds beyond `rounds` are left out. Repeated lines come last and have no prompts.
-
-    Args:
-        records: one line per round.
-        rounds: of every dialogue, at least 1.
-        dialogue: columns that tell dialogues apart; with several runs in one frame, also what tells those apart.
+    `dialogue` are the columns that tell dialogues apart; with several runs in one frame, also what tells those apart.
 
     Raises:
         InvalidInput: `rounds` below 1.

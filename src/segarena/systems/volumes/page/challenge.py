@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from operator import attrgetter, itemgetter
 
 import numpy as np
 import polars as pl
@@ -38,23 +37,18 @@ def scores_of_cases(run: Run) -> dict[str, CaseScores]:
     A class that failed has 0 from the failed step on, a case that could not be used 0 throughout; a class that was
     solved holds its value. Without a box, step 0 is 0.
     """
-    groups: defaultdict[str, list[DialogueRecord]] = defaultdict(list)
+    groups: defaultdict[tuple[str, int], list[DialogueRecord]] = defaultdict(list)
     for dialogue in run.dialogues:
-        groups[dialogue.sample].append(dialogue)
-    return {sample: _case(run, dialogues) for sample, dialogues in groups.items()}
-
-
-def _case(run: Run, dialogues: Sequence[DialogueRecord]) -> CaseScores:
+        groups[dialogue.sample, dialogue.key[3]].append(dialogue)
     steps = int(run.config.benchmark.options["steps"])
-    of_repeats: defaultdict[int, list[DialogueRecord]] = defaultdict(list)
-    for dialogue in dialogues:
-        of_repeats[dialogue.key[3]].append(dialogue)
-    found: list[CaseScores] = []
-    for group in of_repeats.values():
-        dice = [_steps(dialogue, "dice", run.rounds, steps) for dialogue in group]
-        nsd = [_steps(dialogue, "nsd", run.rounds, steps) for dialogue in group]
-        found.append(case_scores(dice, nsd))
-    return CaseScores(np.mean([one.dsc for one in found], axis=0), np.mean([one.nsd for one in found], axis=0))
+    found: defaultdict[str, list[CaseScores]] = defaultdict(list)
+    for (sample, _), group in groups.items():
+        dice, nsd = ([_steps(d, metric, run.rounds, steps) for d in group] for metric in ("dice", "nsd"))
+        found[sample].append(case_scores(dice, nsd))
+    return {
+        sample: CaseScores(np.mean([one.dsc for one in of], axis=0), np.mean([one.nsd for one in of], axis=0))
+        for sample, of in found.items()
+    }
 
 
 def _steps(dialogue: DialogueRecord, metric: str, rounds: int, steps: int) -> NDArray[np.float64]:
@@ -67,7 +61,7 @@ def _steps(dialogue: DialogueRecord, metric: str, rounds: int, steps: int) -> ND
 def _final_sheet(scores: Sequence[tuple[Run, list[CaseScores]]]) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for run, cases in scores:
-        values = (_mean(list(map(attrgetter(name), cases))) for name in MEASURES)
+        values = (_mean([getattr(case, name) for case in cases]) for name in MEASURES)
         rows.append((run.label, len(cases), *values, slow_classes(run)))
     notes = (
         "Computed as in the challenge's script: the mean over the classes of a case, then over cases. NSD is 0 in "
@@ -90,8 +84,8 @@ def _step_sheets(scores: Sequence[tuple[Run, list[CaseScores]]]) -> list[Sheet]:
     for name, title in (("dsc", "DSC"), ("nsd", "NSD")):
         rows: list[tuple[Cell, ...]] = []
         for run, cases in scores:
-            of_cases = list(map(attrgetter(name), cases))
-            rows.append((run.label, *(_mean(list(map(itemgetter(step), of_cases))) for step in range(steps))))
+            of_steps = zip(*(getattr(case, name) for case in cases), strict=True)
+            rows.append((run.label, *map(_mean, of_steps)))
         head = ("Segmenter", "Box", *(f"Click {step}" for step in range(1, steps)))
         made.append(Sheet(name=f"cvpr2025-{name}", caption=f"{title} after each step.", head=head, rows=tuple(rows)))
     return made

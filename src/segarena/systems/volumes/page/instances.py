@@ -67,10 +67,9 @@ def _rows(run: Run, groups: dict[tuple[str, str], list[str]], dataset: Dataset) 
         for user in run.users:
             for (of, _), targets in groups.items():
                 predictions = [_last_mask(run, sample, target, user) for target in targets] if of == sample else []
-                if predictions and all(mask is not None for mask in predictions):
-                    values[user].append(
-                        _three_ways([m for m in predictions if m is not None], [masks[t] for t in targets])
-                    )
+                kept = [mask for mask in predictions if mask is not None]
+                if kept and len(kept) == len(targets):
+                    values[user].append(_three_ways(kept, [masks[target] for target in targets]))
     return [(user, run.segmenter, len(found), *_means(found)) for user, found in values.items()]
 
 

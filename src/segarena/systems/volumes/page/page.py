@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from segarena.abilities import abilities_of_segmenter, abilities_of_user
 from segarena.dialogue import Lift
@@ -91,9 +90,9 @@ def _segmenter_text(run: Run) -> str:
         adapter = segmenter
     elif adapter is None or _takes_volumes(segmenter.name, trust=run.trust):
         return f"{run.segmenter} takes volumes and is given prompts as they are."
-    options = adapter.options
-    intensity = str(options.get("intensity"))
-    window = _range(options.get("percentiles")) if intensity == "auto" or "percentiles" in intensity else ""
+    intensity, ends = str(adapter.options.get("intensity")), adapter.options.get("percentiles")
+    uses_ends = intensity == "auto" or "percentiles" in intensity
+    window = f" with percentiles {ends[0]:g} to {ends[1]:g}" if ends and uses_ends else ""
     return f"{run.segmenter} takes images: {adapter.name} asks it slice by slice, intensity={intensity!r}{window}."
 
 
@@ -117,7 +116,3 @@ def _takes_volumes(name: str, *, trust: bool) -> bool:
             return "volume" in abilities_of_segmenter(find("segmenter", name)).sample_kinds
     except Exception:  # as above
         return False
-
-
-def _range(percentiles: Any) -> str:
-    return f" with percentiles {percentiles[0]:g} to {percentiles[1]:g}" if percentiles else ""

@@ -40,9 +40,7 @@ class Slice:
     """Which slice is shown, which part of it, and how large.
 
     Attributes:
-        axis: the one that the slice is perpendicular to.
-        index: along it.
-        window: what is shown of the volume.
+        axis: the one that the slice is perpendicular to, at `index`.
         zoom: SVG units per voxel along the slice's rows and columns.
     """
 

@@ -73,7 +73,8 @@ def mean_at(averages: Averages, level: str = "all", **where: Any) -> Value:
     if not found.height:
         return Value(mean=math.nan)
     row = found.row(0, named=True)
-    return Value(mean=_number(row["mean"]), low=_number(row["low"]), high=_number(row["high"]))
+    mean, low, high = (math.nan if row[name] is None else float(row[name]) for name in ("mean", "low", "high"))
+    return Value(mean=mean, low=low, high=high)
 
 
 def who_took_part(runs: Sequence[Run]) -> list[tuple[str, str]]:
@@ -100,11 +101,13 @@ def coverage_text(averages: Averages) -> str:
 
 def _lines(run: Run, dialogue: DialogueRecord) -> list[tuple[Any, ...]]:
     about = _about(run, dialogue)
-    efforts = _padded(dialogue.efforts if dialogue.failure is None else (), run.rounds)
+    spent = dialogue.efforts if dialogue.failure is None else ()
+    efforts = [spent[min(k, len(spent) - 1)] if spent else None for k in range(run.rounds)]
     columns = [_held(dialogue, metric, run.rounds) for metric in _metrics([run])]
     lines: list[tuple[Any, ...]] = []
     for number, (effort, *values) in enumerate(zip(efforts, *columns, strict=True), 1):
-        lines.append((*about.values(), number, effort, *map(_none, values)))
+        known = [float(value) if math.isfinite(value) else None for value in values]
+        lines.append((*about.values(), number, effort, *known))
     return lines
 
 
@@ -131,19 +134,7 @@ def _held(dialogue: DialogueRecord, metric: str, rounds: int) -> Any:
     return hold_last([values], rounds)[0]
 
 
-def _padded(values: Sequence[float], rounds: int) -> list[float | None]:
-    return [values[min(k, len(values) - 1)] if values else None for k in range(rounds)]
-
-
 def _metrics(runs: Sequence[Run]) -> list[str]:
     dialogues = chain.from_iterable(run.dialogues for run in runs)
     known = set(chain.from_iterable(dialogue.values for dialogue in dialogues))
     return [metric for metric in METRICS if metric in known]
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _none(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,19 @@ def volume_sheets(runs: Sequence[Run]) -> list[Sheet]:
     return [sheet for sheet in made if sheet is not None]
 
 
+def _sheet_of_users(
+    name: str,
+    caption: str,
+    columns: Sequence[str],
+    who: Sequence[tuple[str, str]],
+    cells: Callable[..., Iterable[Cell]],
+    *notes: str,
+) -> Sheet:
+    """Return a table with a row per user and segmenter; `cells` gives the rest of a row, by `user` and `segmenter`."""
+    rows = tuple((user, segmenter, *cells(user=user, segmenter=segmenter)) for user, segmenter in who)
+    return Sheet(name=name, caption=caption, head=("Prompts", "Segmenter", *columns), rows=rows, notes=notes)
+
+
 def prompts_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
     """Return what each scheme costs and gives after the first prompts (Tables 2 to 4)."""
     first = at_round(values, 1)
@@ -44,19 +57,16 @@ def prompts_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
     averages = {metric: means(first, metric) for metric in metrics}
     datasets = sorted(set(first["dataset"]))
     per_dataset = datasets if len(datasets) > 1 else []
-    rows: list[tuple[Cell, ...]] = []
-    for user, segmenter in who_took_part(runs):
-        who = {"user": user, "segmenter": segmenter}
-        cells = [mean_at(averages["dice"], "dataset", dataset=dataset, **who) for dataset in per_dataset]
-        cells += [mean_at(averages[metric], **who) for metric in metrics]
-        rows.append((user, segmenter, effort_of(first, **who), *cells))
-    return Sheet(
-        name="prompts",
-        caption="Quality after the first prompts, and what they cost.",
-        head=("Prompts", "Segmenter", "Interactions", *per_dataset, *map(metric_name, metrics)),
-        rows=tuple(rows),
-        notes=(coverage_text(averages["dice"]), EFFORT),
-    )
+
+    def cells(**who: str) -> Iterator[Cell]:
+        yield effort_of(first, **who)
+        yield from (mean_at(averages["dice"], "dataset", dataset=dataset, **who) for dataset in per_dataset)
+        yield from (mean_at(averages[metric], **who) for metric in metrics)
+
+    caption = "Quality after the first prompts, and what they cost."
+    columns = ("Interactions", *per_dataset, *map(metric_name, metrics))
+    notes = (coverage_text(averages["dice"]), EFFORT)
+    return _sheet_of_users("prompts", caption, columns, who_took_part(runs), cells, *notes)
 
 
 def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
@@ -66,18 +76,14 @@ def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
         return None
     rounds = range(1, runs[0].rounds + 1)
     averages = [means(values.filter(round=number), "dice") for number in rounds]
-    rows: list[tuple[Cell, ...]] = []
-    for user, segmenter in who:
-        names = {"user": user, "segmenter": segmenter}
-        efforts = [effort_of(values.filter(round=number), **names) for number in (1, runs[0].rounds)]
-        rows.append((user, segmenter, *efforts, *(mean_at(a, **names) for a in averages)))
-    return Sheet(
-        name="refinement",
-        caption="Dice after the first prompts (round 1) and after each correction.",
-        head=("Prompts", "Segmenter", "Interactions first", "at last", *(f"Round {number}" for number in rounds)),
-        rows=tuple(rows),
-        notes=(coverage_text(averages[0]), EFFORT),
-    )
+
+    def cells(**who: str) -> Iterator[Cell]:
+        yield from (effort_of(values.filter(round=number), **who) for number in (1, runs[0].rounds))
+        yield from (mean_at(average, **who) for average in averages)
+
+    caption = "Dice after the first prompts (round 1) and after each correction."
+    columns = ("Interactions first", "at last", *(f"Round {number}" for number in rounds))
+    return _sheet_of_users("refinement", caption, columns, who, cells, coverage_text(averages[0]), EFFORT)
 
 
 def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
@@ -90,19 +96,19 @@ def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
         return None
     averages = {name: means(last.filter(pl.col(name) != ""), "dice", split=(name,)) for name, _ in parts}
     overall = means(last, "dice")
-    rows: list[tuple[Cell, ...]] = []
-    for user, segmenter in who_took_part(runs):
-        who = {"user": user, "segmenter": segmenter}
-        cells = [mean_at(averages[name], **who, **{name: part}) for name, part in parts]
-        rows.append((user, segmenter, mean_at(overall, **who), *cells))
-    counts = [f"{_targets(averages[name], name, part)} {part}" for name, part in parts]
-    return Sheet(
-        name="splits",
-        caption="Dice after the last round by kind of target and by modality.",
-        head=("Prompts", "Segmenter", "All", *(part for _, part in parts)),
-        rows=tuple(rows),
-        notes=(f"Targets: {', '.join(counts)}. Columns hold different targets: compare within a column.",),
-    )
+
+    def cells(**who: str) -> Iterator[Cell]:
+        yield mean_at(overall, **who)
+        yield from (mean_at(averages[name], **who, **{name: part}) for name, part in parts)
+
+    counts: list[str] = []
+    for name, part in parts:
+        lines = averages[name].table.filter(pl.col("level") == "all", pl.col(name) == part)
+        counts.append(f"{max(lines['targets'].to_list())} {part}")
+    caption = "Dice after the last round by kind of target and by modality."
+    note = f"Targets: {', '.join(counts)}. Columns hold different targets: compare within a column."
+    columns = ("All", *(part for _, part in parts))
+    return _sheet_of_users("splits", caption, columns, who_took_part(runs), cells, note)
 
 
 def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
@@ -113,23 +119,18 @@ def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
     last = at_round(values, runs[0].rounds)
     averages = means(last, "dice")
     noises = sorted(set(chain(*families.values())) - {0})
-    rows: list[tuple[Cell, ...]] = []
-    for exact, members in families.items():
-        for segmenter in dict.fromkeys(run.segmenter for run in runs):
-            cells: list[Cell] = [mean_at(averages, user=exact, segmenter=segmenter)]
-            for noise in noises:
-                user = members.get(noise, "")
-                loss = _difference(last.filter(segmenter=segmenter), user, exact)
-                cells += [mean_at(averages, user=user, segmenter=segmenter), loss]
-            rows.append((exact, segmenter, *cells))
-    titles = chain.from_iterable((f"±{noise} px", "difference") for noise in noises)
-    return Sheet(
-        name="noise",
-        caption="Dice when each edge of the first boxes is moved at random, by at most the number of pixels given.",
-        head=("Prompts", "Segmenter", "Exact", *titles),
-        rows=tuple(rows),
-        notes=("Differences are computed target by target.",),
-    )
+
+    def cells(user: str, segmenter: str) -> Iterator[Cell]:
+        yield mean_at(averages, user=user, segmenter=segmenter)
+        for noise in noises:
+            noisy = families[user].get(noise, "")
+            yield mean_at(averages, user=noisy, segmenter=segmenter)
+            yield _difference(last.filter(segmenter=segmenter), noisy, user)
+
+    who = list(product(families, dict.fromkeys(run.segmenter for run in runs)))
+    caption = "Dice when each edge of the first boxes is moved at random, by at most the number of pixels given."
+    columns = ("Exact", *chain.from_iterable((f"±{noise} px", "difference") for noise in noises))
+    return _sheet_of_users("noise", caption, columns, who, cells, "Differences are computed target by target.")
 
 
 def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
@@ -137,30 +138,22 @@ def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
     rounds = runs[0].rounds
     if rounds == 1:
         return None
-    statistics = [
-        Statistic(name="AuC", kind="auc", metric="dice"),
-        Statistic(name="sum", kind="auc_all", metric="dice"),
-    ]
-    if rounds >= 5:
-        statistics.append(Statistic(name="last five", kind="auc_last_five", metric="dice"))
+    areas = {"AuC": "auc", "sum": "auc_all", **({"last five": "auc_last_five"} if rounds >= 5 else {})}
+    statistics = [Statistic(name=name, kind=kind, metric="dice") for name, kind in areas.items()]
     statistics += [Statistic(name=f"NoC@{100 * t:g}", kind="noc", metric="dice", threshold=t) for t in NOC_AT]
     averages = [means(statistic_frame(runs, statistic), "value") for statistic in statistics]
-    rows: list[tuple[Cell, ...]] = []
-    for user, segmenter in who_took_part(runs):
-        found = [mean_at(a, user=user, segmenter=segmenter) for a in averages]
-        rows.append((user, segmenter, *found))
-    notes = (
+    note = (
         f"Areas are trapezoid sums of Dice: AuC over all {rounds} rounds divided by {rounds - 1} (at most 1), "
         f"sum as in autoPET (at most {rounds - 1}), last five as in CVPR 2025 (at most 4). NoC: rounds until Dice is "
-        f"that high, {rounds} where it never is.",
+        f"that high, {rounds} where it never is."
     )
-    return Sheet(
-        name="areas",
-        caption="Areas under the curve of Dice over rounds, and rounds needed.",
-        head=("Prompts", "Segmenter", *(statistic.name for statistic in statistics)),
-        rows=tuple(rows),
-        notes=notes,
-    )
+    caption = "Areas under the curve of Dice over rounds, and rounds needed."
+    columns = [statistic.name for statistic in statistics]
+
+    def cells(**who: str) -> list[Value]:
+        return [mean_at(average, **who) for average in averages]
+
+    return _sheet_of_users("areas", caption, columns, who_took_part(runs), cells, note)
 
 
 def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
@@ -177,34 +170,25 @@ def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
         cells = [mean_at(averages, "class", user=user, segmenter=segmenter, **where) for user, segmenter in who]
         rows.append((dataset, name, *counts, *cells))
     titles = [user if is_one else f"{user} · {segmenter}" for user, segmenter in who]
-    return Sheet(
-        name="classes",
-        caption="Dice of each class after the last round.",
-        head=("Dataset", "Class", "Cases", "Targets", *titles),
-        rows=tuple(rows),
-    )
+    head = ("Dataset", "Class", "Cases", "Targets", *titles)
+    return Sheet(name="classes", caption="Dice of each class after the last round.", head=head, rows=tuple(rows))
 
 
 def seconds_sheet(runs: Sequence[Run]) -> Sheet:
     """Return the median seconds of the first and of later rounds, and of encoder passes."""
-    rows: list[tuple[Cell, ...]] = []
-    for user, segmenter in who_took_part(runs):
-        frames = [run.timings for run in runs if run.segmenter == segmenter]
-        timed = pl.concat(frames)
+
+    def cells(user: str, segmenter: str) -> Iterator[Cell]:
+        timed = pl.concat([run.timings for run in runs if run.segmenter == segmenter])
         own = timed.filter(pl.col("user") == user)
         parts = [own.filter(round=1), own.filter(pl.col("round") > 1), timed.filter(round=0)]
-        per_target = own.group_by("sample", "target", "repeat").agg(pl.col("predict_s").sum())
-        cells = [Value(mean=_median(part), decimals=4) for part in (*parts, per_target)]
-        rows.append((user, segmenter, *cells))
-    return Sheet(
-        name="seconds",
-        caption="Median seconds in the segmenter.",
-        head=("Prompts", "Segmenter", "First round", "Later rounds", "Encoder pass", "All rounds of a target"),
-        rows=tuple(rows),
-        notes=(
-            "Of what is predicted together each dialogue has its share. An encoder pass is that of a slice or volume.",
-        ),
-    )
+        parts.append(own.group_by("sample", "target", "repeat").agg(pl.col("predict_s").sum()))
+        for part in parts:
+            seconds = part["predict_s"].to_numpy()
+            yield Value(mean=float(np.median(seconds)) if len(seconds) else math.nan, decimals=4)
+
+    columns = ("First round", "Later rounds", "Encoder pass", "All rounds of a target")
+    note = "Of what is predicted together each dialogue has its share. An encoder pass is that of a slice or volume."
+    return _sheet_of_users("seconds", "Median seconds in the segmenter.", columns, who_took_part(runs), cells, note)
 
 
 EFFORT = (
@@ -248,11 +232,3 @@ def _difference(values: pl.DataFrame, user: str, exact: str) -> Value:
         return Value(mean=math.nan)
     mean = mean_at(means(both, "difference"))
     return Value(mean=mean.mean, low=mean.low, high=mean.high, is_signed=True)
-
-
-def _targets(averages: Any, name: str, part: str) -> int:
-    return max(averages.table.filter(pl.col("level") == "all", pl.col(name) == part)["targets"].to_list())
-
-
-def _median(frame: pl.DataFrame) -> float:
-    return float(np.median(frame["predict_s"].to_numpy())) if frame.height else math.nan

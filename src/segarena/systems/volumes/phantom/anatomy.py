@@ -21,10 +21,8 @@ class Part:
     """Something that may be segmented.
 
     Attributes:
-        id: of the target.
         label: what it is, in human words; what several instances share.
         kind: "organ" or "pathology".
-        tissue: what fills it.
         distance: signed distance to its surface.
     """
 
@@ -42,12 +40,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Anatomy:
-    """One patient.
-
-    Attributes:
-        background: tissues and where they are, later ones over earlier ones.
-        parts: the targets, later ones over earlier ones.
-    """
+    """One patient: tissues of the background and where they are, and the targets; later ones lie over earlier ones."""
 
     background: tuple[tuple[str, Field], ...]
     parts: tuple[Part, ...]

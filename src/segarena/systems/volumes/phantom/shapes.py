@@ -126,14 +126,9 @@ def branching_tube(
 ) -> list[Ball]:
     """Return a curved tube that divides in two after each stretch, as balls half a millimetre apart.
 
-    Args:
-        rng: of its bends.
-        start: where it begins.
-        heading: which way, any length.
-        length_mm: of the first stretch; each next one has 4/5 of it.
-        radii_mm: of the first stretch, of the two that it divides into, and so on.
-        space: the grid of `inside`.
-        inside: a distance field; less than 2 mm below its surface the tube bends back to its start. None lets it go.
+    The first stretch has `length_mm`, each next one 4/5 of it; `radii_mm` are those of the first stretch, of the two
+    that it divides into, and so on. Less than 2 mm below the surface of `inside`, a distance field on `space`, the tube
+    bends back to its start; None lets it go.
     """
     position, home = np.array(start), np.array(start)
     direction = np.array(heading) / np.linalg.norm(heading)

@@ -17,21 +17,8 @@ from segarena.systems.volumes.preparation.rules.pengwin import PENGWIN
 from segarena.systems.volumes.preparation.rules.rider_lung import RIDER_LUNG
 from segarena.systems.volumes.preparation.rules.segrap import SEGRAP
 
-SETS: dict[str, PublishedSet] = {
-    one.name: one
-    for one in (
-        MS_FLAIR,
-        HANSEG,
-        HNTSMRG,
-        RIDER_LUNG,
-        LNQ,
-        COLORECTAL,
-        ADRENAL,
-        HCC_TACE,
-        PENGWIN,
-        SEGRAP,
-    )
-}
+_ALL = (MS_FLAIR, HANSEG, HNTSMRG, RIDER_LUNG, LNQ, COLORECTAL, ADRENAL, HCC_TACE, PENGWIN, SEGRAP)
+SETS: dict[str, PublishedSet] = {one.name: one for one in _ALL}
 """In the order of the paper, D1 to D10."""
 
 

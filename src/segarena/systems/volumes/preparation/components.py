@@ -21,12 +21,9 @@ def instances(
 ) -> LabelArray:
     """Return the connected components of a mask, numbered 1..N in the order of their first voxels, grown ones included.
 
-    Args:
-        mask: bool (plane, row, column).
-        connectivity: voxels are neighbours across faces (6), edges too (18), corners too (26).
-        dilation: parts that touch after the mask has been grown by a ball of this radius in voxels are one component;
-            only the voxels of the mask itself are labelled.
-        least_voxels: smaller components are removed; counted in the mask itself.
+    Parts that touch after the mask has been grown by a ball of `dilation` voxels are one component; only the voxels of
+    the mask itself, bool (plane, row, column), are labelled and counted. Components of fewer than `least_voxels` are
+    removed.
 
     Returns:
         Labels of the smallest unsigned type; all 0 for an empty mask.
@@ -38,9 +35,7 @@ def instances(
 def renumbered(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) -> LabelArray:
     """Return labels with ids 1..N without gaps, in the order of the old ids; 0 stays background.
 
-    Args:
-        labels: integers of at least 0.
-        least_voxels: ids of fewer become background.
+    Ids of fewer than `least_voxels` voxels become background.
     """
     # Plane by plane, so that no array of wide integers is as large as the volume.
     sizes = np.zeros(int(labels.max(initial=0)) + 1, dtype=np.int64)

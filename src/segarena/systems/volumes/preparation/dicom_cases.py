@@ -68,14 +68,10 @@ def convert_lesions(
     wanted: Wanted | None = None,
     same_shape_or: str | None = None,
 ) -> Converted | Skipped:
-    """Return a CT with the instances of the union of its segments.
+    """Return a CT with the instances that `label` makes of the union of its segments.
 
-    Args:
-        ct: the scan.
-        seg: the segmentation.
-        label: makes instances of the union.
-        wanted: which segments; None takes all.
-        same_shape_or: leave the case of this name out when the SEG's own shape is not the CT's.
+    `wanted` says which segments, None takes all. The case called `same_shape_or` is left out when the SEG's own shape
+    is not the CT's.
 
     Raises:
         SampleInvalid: as `read_pair`.

@@ -54,11 +54,7 @@ def read_segmentation(
 
     Each CT slice takes the nearest frame, no farther than half a slice of either; ties take the lower one. Each pixel
     takes the nearest pixel of that frame. Fractional segments are cut at half of their maximum.
-
-    Args:
-        path: the file.
-        grid: the CT.
-        wanted: given the names of all segments, the places of those to read; None reads all.
+    `wanted` is given the names of all segments and returns the places of those to read; None reads all.
 
     Raises:
         SampleInvalid: no SEG, an unknown kind of it, without places, not parallel to the CT, or damaged.
@@ -71,24 +67,16 @@ def read_segmentation(
         heights = np.array([frame.origin @ grid.normal for frame in frames])
         step = _own_step(seg, heights, grid)
     numbers = [int(segments[at].SegmentNumber) for at in (range(len(names)) if wanted is None else wanted(names))]
-    _check_parallel(frames, grid, path)
+    if any(abs(np.cross(one.along_row, one.along_column) @ grid.normal) < 1 - _PARALLEL for one in frames):
+        raise SampleInvalid(f"{path.name}: its frames are not parallel to the slices of the CT")
     reach = max(step, grid.plane_spacing) / 2 + _SLACK_MM
-    lost = np.abs(heights[:, None] - grid.heights).min(axis=1) > reach
+    outside = zip((np.abs(heights[:, None] - grid.heights).min(axis=1) > reach).tolist(), frames, strict=True)
     return Segmentation(
         names=names,
         masks=tuple(_mask([frame for frame in frames if frame.number == number], grid, reach) for number in numbers),
         own_shape=(round(float(np.ptp(heights)) / step) + 1, int(seg.Rows), int(seg.Columns)),
-        frames_outside=sum(
-            bool(far and frame.number in numbers and frame.pixels.any())
-            for far, frame in zip(lost, frames, strict=True)
-        ),
+        frames_outside=sum(far and one.number in numbers and bool(one.pixels.any()) for far, one in outside),
     )
-
-
-def _check_parallel(frames: list[_Frame], grid: SliceGrid, path: Path) -> None:
-    for frame in frames:
-        if abs(np.cross(frame.along_row, frame.along_column) @ grid.normal) < 1 - _PARALLEL:
-            raise SampleInvalid(f"{path.name}: its frames are not parallel to the slices of the CT")
 
 
 def _mask(frames: list[_Frame], grid: SliceGrid, reach: float) -> NDArray[np.bool_]:

@@ -27,14 +27,9 @@ def fetch(
     workers: int = 0,
     on_progress: OnProgress = say_nothing,
 ) -> int:
-    """Return how many files are in `folder` now; those that were there already are not fetched again.
+    """Return how many files are in `folder` now; those that are there under their own names are not fetched again.
 
-    Args:
-        source: what is to be fetched.
-        folder: where to; a file that is there under its own name is whole.
-        web: how.
-        workers: processes; 0 fetches in this one, and only then `on_progress` is told within files too.
-        on_progress: told when it starts and after every file; `counts["MB"]` is what has arrived.
+    With no `workers`, `on_progress` is told within files too; `counts["MB"]` is what has arrived.
 
     Raises:
         DatasetMissing: something has to be put into `folder` by hand first.
@@ -50,13 +45,8 @@ def fetch(
     files = source.files(folder, web)
     arriving = _Arriving(on_progress)
     job = Calling(partial(_fetch_one, folder=folder, web=web.telling(arriving.take_bytes)))
-    failures = work_through(
-        job,
-        {file.path: file for file in files},
-        Ledger(None, {}),
-        executor_of(workers),
-        on_progress=arriving.take_files,
-    )
+    units = {file.path: file for file in files}
+    failures = work_through(job, units, Ledger(None, {}), executor_of(workers), on_progress=arriving.take_files)
     if failures:
         raise DatasetError(
             f"{len(failures)} of {len(files)} files could not be fetched, the others are in {folder}; "

@@ -10,11 +10,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from segarena.errors import DatasetMissing, SampleInvalid
 from segarena.files.whole import cannot_write, clear_leftovers
 from segarena.systems.volumes.files.nifti import import_nibabel
 from segarena.systems.volumes.preparation.fetching import fetch
-from segarena.systems.volumes.preparation.published import Converted, LabelArray, Output, PublishedSet, RawCase, Skipped
+from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.records import CaseRecord, Journal, input_files, write_dataset, write_summary
 from segarena.systems.volumes.preparation.transfer import Web
 from segarena.systems.volumes.preparation.unpacking import unpack
@@ -27,14 +29,9 @@ from segarena.work.resuming import work_through
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What a preparation came to.
+    """What a preparation came to: cases that are there, left out by the published rule or failed, both with the reason.
 
-    Attributes:
-        stated: cases that Table 1 of the paper states.
-        cases: those that are there now.
-        left_out: those that the published rule leaves out, with the reason.
-        failed: those that could not be used, with the reason.
-        is_partial: a limit kept further cases from being prepared.
+    `stated` is how many cases Table 1 of the paper states; with `is_partial` a limit kept others from being prepared.
     """
 
     name: str
@@ -81,7 +78,9 @@ def prepare(
         StoreError: the disk is full, or `out` cannot be written or is in use.
         MissingExtra: SimpleITK, nibabel or pydicom is not installed.
     """
-    _check_packages()
+    # A missing package is told before hours of unpacking, and not after.
+    import_module("segarena.systems.volumes.preparation.radiology")
+    import_nibabel()
     if not download.is_dir():
         raise DatasetMissing(
             f"{download}: expected a folder with {published.title}, found none; {how_to_get(published)}"
@@ -93,12 +92,6 @@ def prepare(
         except OSError as error:
             raise cannot_write(Path(error.filename or download), error) from error
         return _convert_all(published, download, journal, limit, executor, on_progress)
-
-
-def _check_packages() -> None:
-    """Raise MissingExtra before hours of unpacking, and not after."""
-    import_module("segarena.systems.volumes.preparation.radiology")  # says which package is missing
-    import_nibabel()
 
 
 def fetch_set(
@@ -114,11 +107,10 @@ def fetch_set(
 
 
 def how_to_get(published: PublishedSet) -> str:
-    """Return in one line how the files of a set are had."""
-    source = published.source
-    if source.needs:
-        return f"save {source.needs} there"
-    return f"fetch it with --fetch ({published.size_gb:g} GB from {source.page})"
+    """Return in one line how to obtain the files of a set."""
+    if published.source.needs:
+        return f"save {published.source.needs} there"
+    return f"fetch it with --fetch ({published.size_gb:g} GB from {published.source.page})"
 
 
 def unpack_archives(published: PublishedSet, download: Path, *, password: str | None = None) -> list[Path]:
@@ -214,16 +206,10 @@ def _finish(
 
 def _count(case: str, converted: Converted, folder: str) -> int:
     labels = converted.labels[folder]
-    count = len(labels) if isinstance(labels, Mapping) else _ids(labels)
+    count = len(labels) if isinstance(labels, Mapping) else int(np.count_nonzero(np.unique(labels)))
     if not count:
         raise SampleInvalid(f"{case}: expected something labelled{f' for {folder}' if folder else ''}, found nothing")
     return count
-
-
-def _ids(labels: LabelArray) -> int:
-    import numpy as np
-
-    return int(np.count_nonzero(np.unique(labels)))
 
 
 def _distinct(cases: Iterable[RawCase | Skipped]) -> Iterator[RawCase | Skipped]:

@@ -40,11 +40,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """A case that does not take part, and why.
-
-    Attributes:
-        by_rule: the published rule leaves it out; otherwise it should be there and cannot be used.
-    """
+    """A case that does not take part: the published rule leaves it out, or it should be there and cannot be used."""
 
     id: str
     reason: str
@@ -89,10 +85,8 @@ class PublishedSet:
     Attributes:
         name: how the command calls it.
         paper: "D1" to "D10".
-        modality: "CT" or "MR".
         sequence: of an MR, such as "T1".
         cases: how many Table 1 states.
-        size_gb: what the download takes.
         licence: where its terms stand; they are the user's to accept.
         archives: patterns of the archives in the download folder that are unpacked.
         find: every case in a download folder, in the order of their names; no pixel is read.

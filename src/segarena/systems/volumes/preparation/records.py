@@ -33,11 +33,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRecord:
-    """A case that is there.
-
-    Attributes:
-        objects: how many instances, or classes, by folder of the output.
-    """
+    """A case that is there; `objects` counts its instances, or classes, by folder of the output."""
 
     id: str
     inputs: tuple[InputFile, ...]
@@ -103,10 +99,11 @@ class Journal:
 
     def others(self, known: Iterable[str], outputs: tuple[Output, ...]) -> list[str]:
         """Return the cases whose images lie in the folders, of an earlier run, without those that are known."""
-        images = (
-            path for output in outputs for path in (self.out / output.folder / "imagesTr").glob(f"*_0000{ENDING}")
-        )
-        return sorted({path.name.removesuffix(f"_0000{ENDING}") for path in images} - set(known))
+        found: set[str] = set()
+        for output in outputs:
+            images = (self.out / output.folder / "imagesTr").glob(f"*_0000{ENDING}")
+            found.update(path.name.removesuffix(f"_0000{ENDING}") for path in images)
+        return sorted(found - set(known))
 
     def close(self) -> None:
         """Forget the ledger, once prepared.json holds everything."""

@@ -48,19 +48,6 @@ class DownloadSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UrlList:
-    """Plain addresses."""
-
-    page: str
-    urls: tuple[RemoteFile, ...]
-    needs: str = ""
-
-    def files(self, folder: Path, web: Web) -> list[RemoteFile]:
-        """Return the list."""
-        return list(self.urls)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ZenodoRecord:
     """A record of Zenodo; sizes and md5 come from its REST API."""
 

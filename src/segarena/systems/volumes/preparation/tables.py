@@ -36,10 +36,8 @@ def read_table(path: Path) -> list[list[str]]:
 def column(table: list[list[str]], name: str, *, group: str | None = None) -> list[str]:
     """Return a column below its name, in a table whose rows start below the row with "ID".
 
-    Args:
-        table: rows of cells.
-        name: in the row that contains "ID"; compared without case and spaces.
-        group: in the row above, where one name stands over several columns; None takes the first column of that name.
+    Names are compared without case and spaces. `group` stands in the row above, over several columns; None takes the
+    first column of that name.
 
     Raises:
         DatasetError: there is no such column.

@@ -65,7 +65,8 @@ def label_array(image: sitk.Image, name: str) -> LabelArray:
     if array.dtype.kind == "f":
         whole = np.rint(array)
         if not np.array_equal(whole, array):
-            raise SampleInvalid(f"{name}: expected whole numbers as labels, got others, such as {_odd(array, whole)}")
+            odd = float(array[array != whole].flat[0])
+            raise SampleInvalid(f"{name}: expected whole numbers as labels, got others, such as {odd}")
         array = whole.astype(np.int32)
     if array.size and array.min() < 0:
         raise SampleInvalid(f"{name}: expected labels of at least 0, got {array.min()}")
@@ -146,6 +147,13 @@ def write_labels(labels: LabelArray | Mapping[str, LabelArray], image: sitk.Imag
             write_volume(_in_grid(mask, image), part / f"{name}{ENDING}")
 
 
+def read_labelled(image_path: Path, label_path: Path) -> tuple[sitk.Image, LabelArray, tuple[str, ...]]:
+    """Return an image, its labels, and notes about them; raises as `read_volume`, `check_same_size`, `label_array`."""
+    image, label = read_volume(image_path), read_volume(label_path)
+    notes = check_same_size(label, image, label_path.name)
+    return image, label_array(label, label_path.name), notes
+
+
 def moved_labels(labels: sitk.Image, grid: sitk.Image, transform: sitk.Transform) -> sitk.Image:
     """Return labels on the grid of another volume, by nearest neighbours; 0 outside."""
     from segarena.systems.volumes.preparation.radiology import sitk
@@ -159,7 +167,3 @@ def _in_grid(labels: LabelArray, image: sitk.Image) -> sitk.Image:
     written = sitk.GetImageFromArray(smallest_type(labels))
     written.CopyInformation(image)
     return written
-
-
-def _odd(array: NDArray[Any], whole: NDArray[Any]) -> float:
-    return float(array[array != whole].flat[0])

@@ -31,12 +31,8 @@ def wrong_pixel_per_slice(
 ) -> tuple[Click, ...]:
     """Return one random wrong pixel of each of `slices` that has any, called by the sign it should have; "1PPS Refine".
 
-    Args:
-        comparison: the last prediction against the target.
-        slices: those that were prompted first, in ascending order.
-        rng: a number is drawn for every slice with errors.
-        one_fraction: draw one number for all: the pixel at the same share of each slice's wrong pixels, in raster
-            order. Published code seeds its generator again for every slice.
+    A number is drawn for every slice with errors; with `one_fraction` a single one for all, and the pixel is the one at
+    that share of each slice's wrong pixels, in raster order. Published code seeds its generator again for every slice.
     """
     fraction = rng.random() if one_fraction else None
     clicks: list[Click] = []
@@ -128,8 +124,10 @@ def lasso_around_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
     plane, top, left = window_start(from_window(component.window, comparison.window))
     height, width = component.mask.shape[1:]
     target = comparison.target[plane + number, top : top + height, left : left + width]
-    outline = _outline(_without_holes(component.mask[number], target != is_missing))
-    return (Lasso(tuple((plane + number, row + top, column + left) for row, column in outline), is_missing),)
+    piece = _without_holes(component.mask[number], target != is_missing)
+    contours, _ = cv2.findContours(piece.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    outline = contours[0][:, 0].tolist()  # OpenCV gives (x, y)
+    return (Lasso(tuple((plane + number, row + top, column + left) for column, row in outline), is_missing),)
 
 
 def _without_holes(mask: Mask, wrong: Mask) -> Mask:
@@ -152,11 +150,6 @@ def _largest_piece(mask: Mask) -> Mask:
     if found is not None:
         piece[found.window] = found.mask
     return piece
-
-
-def _outline(piece: Mask) -> list[tuple[int, int]]:
-    contours, _ = cv2.findContours(piece.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    return [(row, column) for column, row in contours[0][:, 0].tolist()]
 
 
 def prompted_slices(dialogue: Dialogue) -> Sequence[int]:

@@ -62,18 +62,9 @@ def path_along_outline(
     """Return the pixels that a stroke around `target` passes, each once, in drawing order.
 
     The outline is that of the dilated target at half its height; its vertices lie between two pixels and are rounded
-    half to even. The stroke has its middle at a random vertex whose pixel is surplus.
-
-    Args:
-        surplus: bool, a crop of a plane.
-        target: the same crop; not empty.
-        start: where the crop's first pixel lies in the plane, which decides the rounding.
-        spacing_mm: of a pixel.
-        rng: one number is drawn.
-        stroke: how it is drawn.
-
-    Returns:
-        Pixels of the crop; none where nothing surplus lies on the outline.
+    half to even. The stroke has its middle at a random vertex whose pixel is surplus; none where there is no such
+    vertex. `surplus` and `target` (not empty) are bool and the same crop of a plane; pixels are those of the crop.
+    `start` is where its first pixel lies in the plane, which decides the rounding; `spacing_mm` is that of a pixel.
     """
     outlines = _outlines(_dilated(target, spacing_mm, stroke), start, joins=stroke.joins_contours)
     pixels = [np.rint(vertices).astype(np.int64) - start for vertices, _ in outlines]

@@ -117,12 +117,9 @@ def centres_in_volume(
 ) -> tuple[Click, ...]:
     """Return `count` points at equal steps along the line through the centres of 5 slices; "N center PPV".
 
-    Args:
-        target: may be empty: no clicks then.
-        count: how many, neither end of the line among them; fewer where the line is short.
-        centre: which centre of a slice.
-        order: "plane" steps from slice to slice. Published code depends on the model: "sam-med3d" first drops
-            points further than 96 mm from the mean point along any axis, "segvol" steps along columns.
+    Neither end of the line is among them; a short line gives fewer, an empty target none. The order "plane" steps from
+    slice to slice. Published code depends on the model: "sam-med3d" first drops points further than 96 mm from the mean
+    point along any axis, "segvol" steps along columns.
     """
     keys = key_points(target, _CENTRE_LINE_KEYS, centre=centre)
     between = interpolate_points(key.position for key in keys)

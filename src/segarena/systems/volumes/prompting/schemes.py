@@ -28,7 +28,7 @@ class Manner:
 _Give: TypeAlias = Callable[[SlicedTarget, np.random.Generator, int, Manner], Sequence[Prompt]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Scheme:
     """A way to start a dialogue.
 
@@ -37,92 +37,61 @@ class Scheme:
         table_name: what RadioActive's tables call it.
         kinds: the kinds of prompts given.
         spread: how they are meant for the other slices.
+        give: the prompts of a target, given the number in the name and the manner; none for an empty target.
         is_random: the same target may get other prompts.
-        give: the prompts of a target; none for an empty one.
     """
 
     form: str
     table_name: str
     kinds: frozenset[str]
     spread: Spread
-    is_random: bool
     give: _Give
+    is_random: bool = False
 
 
-def _scheme(form: str, table_name: str, kinds: str, spread: Spread, give: _Give, *, is_random: bool = False) -> Scheme:
-    return Scheme(
-        form=form,
-        table_name=table_name,
-        kinds=frozenset(kinds.split()),
-        spread=spread,
-        is_random=is_random,
-        give=give,
-    )
+def _scheme(form: str, table_name: str, kinds: str, spread: Spread, give: _Give) -> Scheme:
+    return Scheme(form, table_name, frozenset(kinds.split()), spread, give)
 
 
-def _repeats(manner: Manner) -> bool:
-    return "repeated-points" in manner.quirks
+def _random(form: str, table_name: str, kinds: str, spread: Spread, give: _Give) -> Scheme:
+    return Scheme(form, table_name, frozenset(kinds.split()), spread, give, is_random=True)
+
+
+def _points_per_slice(target: SlicedTarget, rng: np.random.Generator, count: int, manner: Manner) -> Sequence[Prompt]:
+    return points.points_per_slice(target, rng, count, repeats_points="repeated-points" in manner.quirks)
+
+
+def _key_points(target: SlicedTarget, _: np.random.Generator, count: int, manner: Manner) -> Sequence[Prompt]:
+    repeats_points = "repeated-points" in manner.quirks
+    return points.key_points(target, count, centre=manner.centre, repeats_points=repeats_points)
+
+
+def _centres(target: SlicedTarget, _: np.random.Generator, count: int, manner: Manner) -> Sequence[Prompt]:
+    return points.centres_in_volume(target, count, centre=manner.centre, order=manner.centre_order)
+
+
+def _centre(target: SlicedTarget, _: np.random.Generator, __: int, manner: Manner) -> Sequence[Prompt]:
+    return points.centre_to_propagate(target, centre=manner.centre)
+
+
+def _box(target: SlicedTarget, _: np.random.Generator, __: int, manner: Manner) -> Sequence[Prompt]:
+    return boxes.box_of_volume(target, is_inclusive="inclusive-box" in manner.quirks)
 
 
 SCHEMES: tuple[Scheme, ...] = (
-    _scheme(
-        "N-pps",
-        "N PPS",
-        "click",
-        "stay",
-        lambda t, rng, n, m: points.points_per_slice(t, rng, n, repeats_points=_repeats(m)),
-        is_random=True,
-    ),
-    _scheme(
-        "N±pps",
-        "N±PPS",
-        "click",
-        "stay",
-        lambda t, rng, n, m: points.points_per_slice_of_both_signs(t, rng, n),
-        is_random=True,
-    ),
+    _random("N-pps", "N PPS", "click", "stay", _points_per_slice),
+    _random("N±pps", "N±PPS", "click", "stay", lambda t, rng, n, m: points.points_per_slice_of_both_signs(t, rng, n)),
     _scheme("center-pps", "1 Center P", "click", "stay", lambda t, rng, n, m: points.centre_per_slice(t)),
     _scheme("box-ps", "Box PS", "box", "stay", lambda t, rng, n, m: boxes.box_per_slice(t)),
-    _scheme(
-        "Np-inter",
-        "NP Inter",
-        "click",
-        "interpolate",
-        lambda t, rng, n, m: points.key_points(t, n, centre=m.centre, repeats_points=_repeats(m)),
-    ),
+    _scheme("Np-inter", "NP Inter", "click", "interpolate", _key_points),
     _scheme("Nb-inter", "NB Inter", "box", "interpolate", lambda t, rng, n, m: boxes.key_boxes(t, n)),
-    _scheme(
-        "p-prop",
-        "5P Prop",
-        "click limits",
-        "propagate",
-        lambda t, rng, n, m: points.points_to_propagate(t, rng),
-        is_random=True,
-    ),
-    _scheme(
-        "center-prop",
-        "P Prop, as in the text",
-        "click limits",
-        "propagate",
-        lambda t, rng, n, m: points.centre_to_propagate(t, centre=m.centre),
-    ),
+    _random("p-prop", "5P Prop", "click limits", "propagate", lambda t, rng, n, m: points.points_to_propagate(t, rng)),
+    _scheme("center-prop", "P Prop, as in the text", "click limits", "propagate", _centre),
     _scheme("b-prop", "B Prop", "box limits", "propagate", lambda t, rng, n, m: boxes.box_to_propagate(t)),
     _scheme("3d-box-slices", "from 3D Box", "box", "extrude", lambda t, rng, n, m: boxes.box_of_volume(t)),
-    _scheme("N-ppv", "N PPV", "click", "stay", lambda t, rng, n, m: points.points_in_volume(t, rng, n), is_random=True),
-    _scheme(
-        "N-center-ppv",
-        "N center PPV",
-        "click",
-        "stay",
-        lambda t, rng, n, m: points.centres_in_volume(t, n, centre=m.centre, order=m.centre_order),
-    ),
-    _scheme(
-        "3d-box",
-        "3D Box",
-        "box",
-        "stay",
-        lambda t, rng, n, m: boxes.box_of_volume(t, is_inclusive="inclusive-box" in m.quirks),
-    ),
+    _random("N-ppv", "N PPV", "click", "stay", lambda t, rng, n, m: points.points_in_volume(t, rng, n)),
+    _scheme("N-center-ppv", "N center PPV", "click", "stay", _centres),
+    _scheme("3d-box", "3D Box", "box", "stay", _box),
     _scheme("centroid", "", "click", "stay", lambda t, rng, n, m: points.centroid(t)),
 )
 

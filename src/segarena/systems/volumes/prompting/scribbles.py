@@ -46,17 +46,11 @@ def line_through_missing(comparison: Comparison, *, runs_sideways: bool = False)
 
 
 def middle_line(errors: Mask, window: Window) -> tuple[Position, ...]:
-    """Return the middle of the largest component of `errors` in each of its slices, in ascending order.
+    """Return the middle of the largest component of `errors` in each of its slices, in ascending order; empty if none.
 
-    The component is 26-connected, the last in raster order of equals; its middle in a slice is the mean pixel of
-    its largest 8-connected piece there, snapped to the piece.
-
-    Args:
-        errors: bool, the part of a volume that lies in `window`.
-        window: where that is; positions are those of the whole volume.
-
-    Returns:
-        Empty where `errors` is.
+    The component is 26-connected, the last in raster order of equals; its middle in a slice is the mean pixel of its
+    largest 8-connected piece there, snapped to the piece. `errors` is bool, the part of a volume that lies in `window`;
+    positions are those of the whole volume.
     """
     component = largest_component(errors)
     if component is None:
@@ -73,10 +67,7 @@ def line_through_surplus(comparison: Comparison, rng: np.random.Generator, strok
     followed to both sides of it. Of the pixels passed, the longest stretch that is surplus throughout is kept; if the
     stroke may break, what is surplus of their largest 8-connected piece. Where the plane holds nothing of the object:
     the column of the plane with the most surplus pixels. Of equal planes, columns, stretches and pieces the first is
-    taken, coronal before sagittal.
-
-    Returns:
-        Positions in drawing order; none where nothing surplus lies on the outline.
+    taken, coronal before sagittal. Positions come in drawing order, none where nothing surplus lies on the outline.
 
     Source: RadioActive, section 2.2, and its published code, which only draws in coronal planes.
     """

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Protocol
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.balls import disk
-from segarena.arrays.boxes import Window, bounding_window, grow_window
+from segarena.arrays.boxes import Window, bounding_window, from_window, grow_window
 from segarena.arrays.slices import Pixel, snapped_centre, snapped_mean
 from segarena.comparison import Comparison, Memory, Reference
 from segarena.errors import InvalidInput
 from segarena.prompts import Box, Position
 from segarena.roles import Turn
 from segarena.samples import Mask, Shape
-
-
-class _Snap(Protocol):
-    def __call__(self, mask: Mask, *, origin: Pixel) -> Pixel | None: ...
-
 
 _RING_START_PX, _RING_WIDTH_PX = 2, 3
 
@@ -78,19 +73,15 @@ class SlicedTarget:
         """Return the pixels, (n, 2), of slice `index` that lie about 3 to 5 pixels outside the foreground."""
         return self._memory.remember(("around", index), lambda: self._around(index))
 
-    def _position(self, index: int, snap: _Snap) -> Position:
+    def _position(self, index: int, snap: Callable[..., Pixel | None]) -> Position:
         found = snap(self.plane(index), origin=(self.window[1].start, self.window[2].start))
         if found is None:
             raise InvalidInput(f"slice {index} has no foreground; ask for one of {self.slices}")
         return (index, *found)
 
     def _box(self, index: int) -> Box:
-        rows, columns = bounding_window(self.plane(index))
-        top, left = self.window[1].start, self.window[2].start
-        return Box(
-            (index, rows.start + top, columns.start + left),
-            (index + 1, rows.stop + top, columns.stop + left),
-        )
+        rows, columns = from_window(bounding_window(self.plane(index)), self.window[1:])
+        return Box((index, rows.start, columns.start), (index + 1, rows.stop, columns.stop))
 
     def _around(self, index: int) -> NDArray[np.int64]:
         box = self.box(index)

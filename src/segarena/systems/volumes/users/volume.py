@@ -15,16 +15,8 @@ from segarena.prompts import Box, Prompt
 from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import Sample, Shape, Target
+from segarena.systems.volumes.prompting import corrections
 from segarena.systems.volumes.prompting.boxes import shifted, with_edge_noise
-from segarena.systems.volumes.prompting.corrections import (
-    centre_of_largest_error,
-    is_solved,
-    lasso_around_largest_error,
-    prompted_slices,
-    within_patch,
-    wrong_pixel_per_slice,
-    wrong_voxel,
-)
 from segarena.systems.volumes.prompting.outlines import Plane, Stroke
 from segarena.systems.volumes.prompting.points import Centre, CentreOrder
 from segarena.systems.volumes.prompting.quirks import resolve_quirks
@@ -36,13 +28,10 @@ Refine = Literal["none", "1pps", "1ppv", "scribble", "scribble-point", "lasso", 
 
 _REFINE_KINDS: dict[Refine, frozenset[str]] = {
     "none": frozenset(),
-    "1pps": frozenset({"click"}),
-    "1ppv": frozenset({"click"}),
-    "scribble": frozenset({"scribble", "click"}),
-    "scribble-point": frozenset({"click"}),
+    "scribble": frozenset({"scribble", "click"}),  # clicks where no scribble can be drawn
     "lasso": frozenset({"lasso"}),
-    "largest-error": frozenset({"click"}),
 }
+"""Prompts of each kind of correction; of the others clicks alone."""
 
 
 @user("volume")
@@ -112,7 +101,7 @@ class VolumeUser:
             calls_fallback_positive="positive-fallback" in self._quirks,
             runs_sideways=refine == "scribble-point" and "sideways-line" in self._quirks,
         )
-        self.prompt_kinds = scheme.kinds | _REFINE_KINDS[refine]
+        self.prompt_kinds = scheme.kinds | _REFINE_KINDS.get(refine, frozenset({"click"}))
         self.lift = Lift(spread=scheme.spread, keeps_prompts=keeps_prompts, protocol=protocol)
         if not (scheme.is_random or any(self._noise)) and refine in ("none", "lasso"):
             self.repeats = _once
@@ -122,18 +111,18 @@ class VolumeUser:
         comparison = comparison_in_volume(turn)
         if turn.round == 1:
             return self._first(turn, SlicedTarget.of(comparison)) or None
-        if self._refine == "none" or is_solved(comparison):
+        if self._refine == "none" or corrections.is_solved(comparison):
             return None
         return self._correct(turn, comparison) or None
 
     def _first(self, turn: Turn, target: SlicedTarget) -> Sequence[Prompt]:
         scheme, count = find_scheme(self._prompts)
         prompts = scheme.give(target, turn.rng, count, self._manner)
-        return [
-            self._perturbed(prompt, target.shape, turn.rng) if isinstance(prompt, Box) else prompt for prompt in prompts
-        ]
+        return [self._perturbed(prompt, target.shape, turn.rng) for prompt in prompts]
 
-    def _perturbed(self, box: Box, shape: Shape, rng: np.random.Generator) -> Box:
+    def _perturbed(self, box: Prompt, shape: Shape, rng: np.random.Generator) -> Prompt:
+        if not isinstance(box, Box):
+            return box
         edge_noise_px, shift_px = self._noise
         if edge_noise_px:
             box = with_edge_noise(box, shape, rng, edge_noise_px, is_clipped="clipped-noise" in self._quirks)
@@ -142,17 +131,19 @@ class VolumeUser:
     def _correct(self, turn: Turn, comparison: Comparison) -> Sequence[Prompt]:
         rng = turn.rng
         if self._refine in ("1ppv", "scribble-point") and "first-click-patch" in self._quirks and turn.dialogue.clicks:
-            comparison = within_patch(comparison, turn.dialogue.clicks[0].position)
+            comparison = corrections.within_patch(comparison, turn.dialogue.clicks[0].position)
         match self._refine:
             case "1pps":
-                slices = prompted_slices(turn.dialogue)
-                return wrong_pixel_per_slice(comparison, slices, rng, one_fraction="one-fraction" in self._quirks)
+                slices = corrections.prompted_slices(turn.dialogue)
+                return corrections.wrong_pixel_per_slice(
+                    comparison, slices, rng, one_fraction="one-fraction" in self._quirks
+                )
             case "1ppv":
-                return wrong_voxel(comparison, rng)
+                return corrections.wrong_voxel(comparison, rng)
             case "lasso":
-                return lasso_around_largest_error(comparison)
+                return corrections.lasso_around_largest_error(comparison)
             case "largest-error":
-                return centre_of_largest_error(comparison, rng)
+                return corrections.centre_of_largest_error(comparison, rng)
             case "scribble":
                 return scribble(comparison, rng, self._stroke)
             case _:

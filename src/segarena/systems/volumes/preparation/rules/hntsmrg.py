@@ -10,7 +10,7 @@ import numpy as np
 
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import ZenodoRecord
-from segarena.systems.volumes.preparation.volumes import check_same_size, label_array, read_volume
+from segarena.systems.volumes.preparation.volumes import read_labelled
 
 
 def find(folder: Path) -> Iterator[RawCase | Skipped]:
@@ -25,9 +25,8 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 
 
 def _convert(case: str, image_path: Path, label_path: Path) -> Converted | Skipped:
-    image, label = read_volume(image_path), read_volume(label_path)
-    notes = check_same_size(label, image, label_path.name)
-    tumour = label_array(label, label_path.name) == 1
+    image, labels, notes = read_labelled(image_path, label_path)
+    tumour = labels == 1
     if not tumour.any():
         return Skipped(id=case, reason="no primary tumour", by_rule=True)
     return Converted(image=image, labels={"": tumour.astype(np.uint8)}, notes=notes)

@@ -12,7 +12,7 @@ from segarena.systems.volumes.preparation.components import instances
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import ByHand
 from segarena.systems.volumes.preparation.tables import column, read_table
-from segarena.systems.volumes.preparation.volumes import check_same_size, label_array, read_volume
+from segarena.systems.volumes.preparation.volumes import read_labelled
 
 
 def find(folder: Path) -> Iterator[RawCase | Skipped]:
@@ -32,24 +32,20 @@ _PATIENT = re.compile(r"(\d+)-Flair\.nii(?:\.gz)?")
 
 
 def _convert(number: int, image_path: Path, label_path: Path, spacing_mm: str | None) -> Converted:
-    image, label = read_volume(image_path), read_volume(label_path)
-    notes = check_same_size(label, image, label_path.name)
+    image, labels, notes = read_labelled(image_path, label_path)
     try:
         through_plane_mm = float(str(spacing_mm))
         image.SetSpacing((*image.GetSpacing()[:2], through_plane_mm))
     except (ValueError, RuntimeError) as error:
-        raise SampleInvalid(
-            f"patient {number}: expected a positive spacing between slices in the sheet, got {spacing_mm!r}"
-        ) from error
-    return Converted(image=image, labels={"": instances(label_array(label, label_path.name) == 1)}, notes=notes)
+        expected = "expected a positive spacing between slices in the sheet"
+        raise SampleInvalid(f"patient {number}: {expected}, got {spacing_mm!r}") from error
+    return Converted(image=image, labels={"": instances(labels == 1)}, notes=notes)
 
 
 def _spacings(folder: Path) -> dict[int, str]:
-    sheets = sorted(
-        path
-        for path in folder.rglob("*Table 2*")
-        if path.suffix.lower() in (".xlsx", ".csv") and path.name[0] not in "~."
-    )
+    # Open workbooks leave files that begin with "~", and macOS those that begin with ".".
+    tables = (path for path in folder.rglob("*Table 2*") if path.name[0] not in "~.")
+    sheets = sorted(path for path in tables if path.suffix.lower() in (".xlsx", ".csv"))
     if not sheets:
         raise DatasetMissing(
             f"{folder}: expected the sheet 'Supplementary Table 2 for  sequence parameters .xlsx' (or .csv) with the "

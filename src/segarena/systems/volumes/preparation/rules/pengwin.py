@@ -9,7 +9,7 @@ from pathlib import Path
 from segarena.systems.volumes.preparation.components import renumbered
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import ZenodoRecord
-from segarena.systems.volumes.preparation.volumes import check_same_size, label_array, read_volume
+from segarena.systems.volumes.preparation.volumes import read_labelled
 
 
 def find(folder: Path) -> Iterator[RawCase | Skipped]:
@@ -26,9 +26,8 @@ def find(folder: Path) -> Iterator[RawCase | Skipped]:
 
 
 def _convert(image_path: Path, label_path: Path) -> Converted:
-    image, label = read_volume(image_path), read_volume(label_path)
-    notes = check_same_size(label, image, label_path.name)
-    return Converted(image=image, labels={"": renumbered(label_array(label, label_path.name))}, notes=notes)
+    image, labels, notes = read_labelled(image_path, label_path)
+    return Converted(image=image, labels={"": renumbered(labels)}, notes=notes)
 
 
 PENGWIN = PublishedSet(

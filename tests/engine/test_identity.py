@@ -16,6 +16,7 @@ from segarena.files import contents
 from segarena.files.contents import hashes_of_files
 from segarena.files.hashes import sha256_of_file
 from segarena.files.sources import imported_beside
+from segarena.records.fingerprints import files_changed
 from segarena.registry import find
 
 MODEL = """
@@ -83,7 +84,9 @@ def test_replaced_weights_are_refused_by_name(small_run, model, weights, tmp_pat
     small_run(written)
     small_run(written)
     replace(weights, b"b" * 100)
-    with pytest.raises(RunConflict, match=r"weights .*changed since this run: sam\.pth; another --out keeps both"):
+    with pytest.raises(
+        RunConflict, match=r"weights .*changed since this run: sam\.pth; --overwrite starts anew, another"
+    ):
         small_run(written)
     assert small_run(written, out=tmp_path / "other").is_complete
 
@@ -102,7 +105,7 @@ def test_sources_that_changed_are_refused_by_name(small_run, model, name):
     small_run(f"{model}:Model")
     changed = model.parent / name
     changed.write_text(changed.read_text() + "\n# other\n")
-    with pytest.raises(RunConflict, match=rf"{changed.name} changed since this run"):
+    with pytest.raises(RunConflict, match=rf"your file {changed.name} changed since this run; --overwrite starts anew"):
         small_run(f"{model}:Model")
 
 
@@ -125,10 +128,33 @@ def test_masks_of_equal_size_are_another_truth(small_run, photographs):
     mask = photographs / "masks" / "a.png"
     whole = mask.read_bytes()
     replace(mask, whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(RunConflict, match="content of the dataset's files changed since this run"):
+    with pytest.raises(RunConflict, match=r"files changed since this run \(1 of 4: masks/a\.png\); --overwrite"):
         small_run("sample-disc", dataset=data)
     replace(mask, whole)
     assert small_run("sample-disc", dataset=data).path == run.path
+
+
+def test_files_that_changed_are_counted_and_the_first_are_named(small_run, photographs):
+    data = f"folder(path={str(photographs)!r})"
+    run = small_run("sample-disc", dataset=data)
+    for file in (photographs / "images").iterdir():
+        cv2.imwrite(str(file), np.full((20, 30, 3), 120, np.uint8))
+    (photographs / "masks" / "b.png").unlink()
+    (photographs / "images" / "b.png").unlink()
+    with pytest.raises(RunConflict, match=r"dataset\.samples = 2 entries, this one has 1 entries"):
+        small_run("sample-disc", dataset=data)
+    with pytest.raises(RunConflict, match=r"dataset\.samples = 2 entries, this one has 1 entries"):
+        small_run("sample-disc", dataset=data, limit=1)
+    assert small_run("sample-disc", dataset=data, overwrite=True).path == run.path
+
+
+def test_which_files_changed():
+    before = [(f"masks/{name}.png", name) for name in "abcdef"]
+    assert files_changed(before, [(name, f"{digest}!") for name, digest in before]) == (
+        "6 of 6: masks/a.png, masks/b.png, masks/c.png, ..."
+    )
+    assert files_changed(before, [*before[1:], ("masks/g.png", "g")]) == "1 new: masks/g.png; 1 gone: masks/a.png"
+    assert files_changed([], before) == ""
 
 
 def test_by_names_the_content_is_not_read_and_the_run_says_so(small_run, photographs, monkeypatch):
@@ -150,6 +176,11 @@ def test_versions_that_changed_are_told_and_not_refused(small_run, monkeypatch):
     monkeypatch.setattr(identity_module, "version", lambda name: "9.9")
     (note,) = small_run("sample-disc").notes
     assert note == "versions changed since the run began: segarena-sample-plugin 0.0.1, now 9.9"
+
+
+def test_versions_behind_options_and_imports_are_told_too(small_run, model):
+    run = small_run(f"{model}:Model(inner='sample-disc')", users=("centre",), dataset="demo", limit=1, rounds=1)
+    assert set(run.config.identity.packages) == {"segarena-sample-plugin", "numpy"}
 
 
 def test_old_folders_without_fingerprints_go_on_and_say_so_once(small_run):

@@ -18,6 +18,13 @@ def run(
     retry_damaged: Annotated[
         bool, typer.Option("--retry-damaged", help="Repeat samples whose files are damaged; see `segarena check`.")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Start anew if the folder holds a run; nothing else in it is deleted.")
+    ] = False,
+    verify: Annotated[
+        int,
+        typer.Option(help="After the run, ask so many answers again in another process, and say what differs."),
+    ] = 0,
 ) -> None:
     """Evaluate a segmenter on a benchmark, and keep every round as a record.
 
@@ -33,8 +40,9 @@ def run(
 
     Every benchmark has options of its own: `segarena run rclicks --help` shows them below these.
 
-    Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid);
-    2: refused, with one line why; 130: interrupted.
+    Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid), or an
+    answer asked again by --verify came out otherwise; 2: refused, with one line why; 130: interrupted.
     """
-    if run_and_show(retry_failed=retry_failed, retry_damaged=retry_damaged, **asked):
+    counts = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "overwrite": overwrite, "verify": verify}
+    if run_and_show(**counts, **asked):
         raise typer.Exit(FAILURES)

@@ -17,6 +17,8 @@ from segarena.engine.identity import identity_of
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
+from segarena.engine.verifying import check_verifiable
+from segarena.engine.verifying import verify as ask_some_again
 from segarena.records.configuration import Counts, RunConfiguration
 from segarena.roles import Benchmark, Dataset, Segmenter
 from segarena.specs import Plugin
@@ -40,6 +42,8 @@ def evaluate(
     workers: int = 0,
     retry_failed: bool = False,
     retry_damaged: bool = False,
+    overwrite: bool = False,
+    verify: int = 0,
     on_progress: OnProgress = say_nothing,
     **options: Any,
 ) -> RunFolder:
@@ -56,6 +60,9 @@ def evaluate(
         workers: processes; 0 works in this one. Objects travel to processes by pickling.
         retry_failed: do samples again in which something failed.
         retry_damaged: do samples again whose files are damaged or whose values contradict one another.
+        overwrite: start anew where `out` holds a run, whatever it was; nothing but that run is deleted.
+        verify: so many answers are asked again when the run is over (`segarena.engine.verifying`), and what came of it
+            stands in `config.verified`.
         on_progress: called with the state of the run.
         options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb, check_plugins: see
             `segarena.engine.plan.Plan`; and the benchmark's own, like `protocol="published"`.
@@ -69,9 +76,10 @@ def evaluate(
     plan = make_plan(
         benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=segmenter, **options
     )
+    check_verifiable(plan, verify)
     cast = plan.cast()  # a plug-in may change the working directory: paths are meant from where we were
     sees_truth = abilities_of_segmenter(cast.segmenter).sees_truth
-    folder = open_folder(plan, cast.dataset, out, home=home, sees_truth=sees_truth)
+    folder = open_folder(plan, cast.dataset, out, home=home, sees_truth=sees_truth, overwrite=overwrite)
     if not executor.is_here:
         os.chdir(home)
     with stoppable(), folder.lock(retry_damaged=retry_damaged):
@@ -90,20 +98,31 @@ def evaluate(
                 on_progress(progress)
         if pending or folder.config.counts is None:
             finish(folder)
+        if verify:
+            del job  # and with it the plug-ins that worked here
+            os.chdir(home)
+            verified = ask_some_again(plan, folder, verify, executor_of(max(1, workers)))
+            folder.write_config(replace(folder.config, verified=verified))
     return folder
 
 
 def open_folder(
-    plan: Plan, dataset: Dataset, out: str | Path | None, *, home: Path = Path(), sees_truth: bool = False
+    plan: Plan,
+    dataset: Dataset,
+    out: str | Path | None,
+    *,
+    home: Path = Path(),
+    sees_truth: bool = False,
+    overwrite: bool = False,
 ) -> RunFolder:
-    """Start or continue the run folder of `plan`."""
+    """Start or continue the run folder of `plan`; see `RunFolder.create`."""
     config = plan.describe(dataset)
     path = home / (Path(out) if out is not None else _default_path(config))
     config = replace(config, segmenter=replace(config.segmenter, sees_truth=sees_truth))
-    identity = identity_of(config, dataset, by=plan.fingerprint)
+    identity, data = identity_of(config, dataset, by=plan.fingerprint)
     now, command = _now(), " ".join(sys.argv)
     config = replace(config, created=now, environment=environment(), command=command, identity=identity)
-    return RunFolder.create(path, config)
+    return RunFolder.create(path, config, data=data, overwrite=overwrite)
 
 
 def finish(folder: RunFolder) -> None:
@@ -120,7 +139,7 @@ def finish(folder: RunFolder) -> None:
         failures=records.filter(records["failure"].is_not_null()).height,
         targets_without=_targets_without(records, [user.written for user in folder.config.users]),
     )
-    folder.write_config(replace(folder.config, finished=_now(), counts=counts))
+    folder.write_config(replace(folder.config, finished=_now(), counts=counts, verified=None))
 
 
 def _targets_without(records: pl.DataFrame, users: Sequence[str]) -> dict[str, int]:

@@ -63,13 +63,17 @@ class HoldSamples:
     def open(self) -> Callable[[int], Held]:
         """Build the cast."""
         cast = self.cast or self.plan.cast()
-        seconds = self.plan.time_limit_s
-        # Whoever sets a limit below a few seconds does not want to wait many more for a process that hangs.
-        limit = TimeLimit(seconds, this_deadline(), grace_s=min(_GRACE_S, max(1.0, seconds)))
-        return partial(_hold, cast, RunFolder.open(self.path), limit)
+        return partial(_hold, cast, RunFolder.open(self.path), limit_of(self.plan))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"plan": self.plan, "path": self.path, "cast": None}
+
+
+def limit_of(plan: Plan) -> TimeLimit:
+    """Return the limit of each call in this process, which a parent may watch."""
+    seconds = plan.time_limit_s
+    # Whoever sets a limit below a few seconds does not want to wait many more for a process that hangs.
+    return TimeLimit(seconds, this_deadline(), grace_s=min(_GRACE_S, max(1.0, seconds)))
 
 
 def hold_samples(
@@ -86,12 +90,17 @@ def hold_samples(
             if not isinstance(outcome, Failed):
                 yield outcome.result
                 continue
-            why = str(outcome.error)
-            if isinstance(outcome.error, UnitHung):
-                during = f" ({outcome.during})" if outcome.during else ""
-                why = f"a plug-in hung below Python{during}: no answer within {job.plan.time_limit_s:g} s per call"
+            why = why_failed(outcome, job.plan)
             record = failed_sample(rules.benchmark, rules.dataset, folder.samples[outcome.unit], why)
             yield _keep(folder, outcome.unit, Rows([record]), outcome.seconds)
+
+
+def why_failed(failed: Failed[Any], plan: Plan) -> str:
+    """Return why a unit of a plan's work came to nothing, in a line."""
+    if not isinstance(failed.error, UnitHung):
+        return str(failed.error)
+    during = f" ({failed.during})" if failed.during else ""
+    return f"a plug-in hung below Python{during}: no answer within {plan.time_limit_s:g} s per call"
 
 
 def _hold(cast: Cast, folder: RunFolder, limit: TimeLimit, index: int) -> Held:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ from segarena.abilities import KnowsFiles
 from segarena.errors import PluginError
 from segarena.files.contents import files_below, hashes_of_files
 from segarena.files.hashes import sha256_of_all
-from segarena.files.sources import imported_beside
+from segarena.files.sources import imported_beside, imported_names
 from segarena.records.configuration import DatasetUsed, PluginUsed, RunConfiguration
+from segarena.records.fingerprints import Fingerprints
 from segarena.records.identity import FingerprintBy, Identity
-from segarena.registry import find
+from segarena.registry import KINDS, names
 from segarena.roles import Dataset
 from segarena.specs import PluginSpec
 
@@ -29,8 +32,10 @@ class _Found:
     packages: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def identity_of(config: RunConfiguration, dataset: Dataset, *, by: FingerprintBy = "content") -> Identity:
-    """Return the fingerprints of a run that is about to begin or to go on.
+def identity_of(
+    config: RunConfiguration, dataset: Dataset, *, by: FingerprintBy = "content"
+) -> tuple[Identity, Fingerprints]:
+    """Return the fingerprints of a run that is about to begin or to go on, and those of each file of its data.
 
     Args:
         config: which plug-ins, with all their options, and which samples.
@@ -43,32 +48,30 @@ def identity_of(config: RunConfiguration, dataset: Dataset, *, by: FingerprintBy
         _look(used, found)
     weights = dict(zip(found.weights, hashes_of_files(list(found.weights.values())), strict=True))
     sources = dict(zip(found.sources, hashes_of_files(list(found.sources.values())), strict=True))
-    return Identity(
-        weights=weights,
-        sources=sources,
-        packages=found.packages,
-        data=_content(dataset, config.dataset.samples) if by == "content" else "",
-        data_by=by,
-    )
+    data, files = _content(dataset, config.dataset.samples) if by == "content" else ("", ())
+    return Identity(weights=weights, sources=sources, packages=found.packages, data=data, data_by=by), files
 
 
-def _content(dataset: Dataset, samples: Sequence[str]) -> str:
-    """Return a hash of all files of these samples, in order; empty when the dataset does not say which they are."""
+def _content(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerprints]:
+    """Return a hash of all files of these samples, in order, and that of each; nothing where they are not known."""
     if not isinstance(dataset, KnowsFiles):
-        return ""
+        return "", ()
     files = [(sample, file) for sample in samples for path in dataset.files_of(sample) for file in files_below(path)]
     hashes = hashes_of_files([file for _, file in files])
     lines = (f"{sample}\n{file.name}\n{each}\n" for (sample, file), each in zip(files, hashes, strict=True))
-    return sha256_of_all(lines)
+    each_file = {file: digest for (_, file), digest in zip(files, hashes, strict=True)}
+    return sha256_of_all(lines), [("/".join(file.parts[-2:]), digest) for file, digest in each_file.items()]
 
 
 def _look(used: PluginUsed, found: _Found) -> None:
     """Note the files and packages behind a plug-in and behind those that its options name."""
     if ".py:" in used.name:
         file = Path(used.name.rpartition(":")[0])
-        found.sources |= {str(one): one for one in imported_beside(file) if one.is_file()}
+        sources = [one for one in imported_beside(file) if one.is_file()]
+        found.sources |= {str(one): one for one in sources}
+        _note_packages(chain.from_iterable(map(imported_names, sources)), found)
     else:
-        found.packages |= _package(used)
+        _note_packages(_modules_of(used), found)
     is_dataset = isinstance(used, DatasetUsed)
     for name, text in _texts(used.options):
         nested = _nested(text)
@@ -76,6 +79,14 @@ def _look(used: PluginUsed, found: _Found) -> None:
             _look(nested, found)
         elif not is_dataset or Path(text).expanduser().is_file():  # its folders hold the samples
             found.weights |= {str(file): file for file in _files(name, text)}
+
+
+def _modules_of(used: PluginUsed) -> Iterator[str]:
+    """Yield where plug-ins of this name are defined; which kind an option means is not known here."""
+    for kind in (used.kind,) if used.kind else KINDS:
+        known = names(kind).get(used.name)
+        if known is not None:
+            yield known.__module__
 
 
 def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, str]]:
@@ -90,14 +101,13 @@ def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, st
 
 
 def _nested(text: str) -> PluginUsed | None:
-    """Return the plug-in that an option names, if it is one from a file or with options of its own."""
-    if ".py:" not in text and not text.endswith(")"):
-        return None
+    """Return the plug-in that an option names, if it is one: from a file, with options of its own, or registered."""
     try:
         spec = PluginSpec.parse(text)
     except PluginError:
         return None
-    return PluginUsed(name=spec.reference, options=spec.options)
+    is_known = ".py:" in text or text.endswith(")") or any(text in names(kind) for kind in KINDS)
+    return PluginUsed(name=spec.reference, options=spec.options) if is_known else None
 
 
 def _files(name: str, text: str) -> list[Path]:
@@ -118,16 +128,14 @@ def _from_hub(name: str) -> list[Path]:
     return files_below(Path(config).parent) if isinstance(config, str) else []
 
 
+def _note_packages(names_of_modules: Iterable[str], found: _Found) -> None:
+    """Note the versions of the packages that modules are from, unless that is ours or Python itself."""
+    tops = {name.partition(".")[0] for name in names_of_modules} - {"segarena"} - sys.stdlib_module_names
+    for name in chain.from_iterable(_distributions().get(top, ()) for top in sorted(tops)):
+        with suppress(PackageNotFoundError):
+            found.packages[name] = version(name)
+
+
 @cache  # reads the list of files of every installed package: a fifth of a second, more than a small run takes
 def _distributions() -> Mapping[str, list[str]]:
     return packages_distributions()
-
-
-def _package(used: PluginUsed) -> dict[str, str]:
-    """Return the version of the package that a plug-in is from, unless it is ours."""
-    try:
-        top = find(used.kind, used.name).__module__.partition(".")[0] if used.kind else "segarena"
-        names = [] if top == "segarena" else _distributions().get(top, [])
-        return {name: version(name) for name in names}
-    except (PluginError, PackageNotFoundError):
-        return {}

@@ -16,6 +16,7 @@ from typing import Any
 from segarena.abilities import TimesPasses, UserAbilities, abilities_of_user
 from segarena.borders import read_only_sample
 from segarena.dialogue import Dialogue, Prediction
+from segarena.engine.batches import Batches, batches_of
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.guard import TimeLimit
 from segarena.engine.rows import Rows, encoder_row, failed_sample
@@ -62,19 +63,33 @@ class Cast:
         object.__setattr__(self, "user_abilities", found)
 
 
-def run_sample(cast: Cast, sample_id: str, limit: TimeLimit) -> Rows:
+def run_sample(
+    cast: Cast,
+    sample_id: str,
+    limit: TimeLimit,
+    *,
+    opening: Callable[[Cast, Sample], list[Session]] | None = None,
+    batches: Batches = "together",
+) -> Rows:
     """Hold every dialogue about one sample; never raises for what a plug-in or the data does wrong.
 
     What was said of a sample into which a plug-in wrote cannot be trusted: it is one failure.
+
+    Args:
+        cast: who takes part.
+        sample_id: which sample.
+        limit: for each call.
+        opening: what gives the sessions; by default `open_sessions`, all of them.
+        batches: in which the segmenter is asked.
     """
     try:
         with limit.watch(f"loading {sample_id}", times=SLOW_CALLS, who=f"dataset {cast.rules.dataset}"):
             sample = load_sample(cast.dataset, sample_id)
-            sessions = open_sessions(cast, sample)
+            sessions = (opening or open_sessions)(cast, sample)
     except Exception as error:
         return _failed(cast, sample_id, _describe("loading", error))
     try:
-        return _run_loaded(cast, sample, sessions, limit)
+        return _run_loaded(cast, sample, sessions, limit, batches)
     except SharedChanged as error:
         return _failed(cast, sample_id, str(error))
 
@@ -83,7 +98,7 @@ def _failed(cast: Cast, sample_id: str, why: str) -> Rows:
     return Rows([failed_sample(cast.rules.benchmark, cast.rules.dataset, sample_id, why)])
 
 
-def _run_loaded(cast: Cast, sample: Sample, sessions: list[Session], limit: TimeLimit) -> Rows:
+def _run_loaded(cast: Cast, sample: Sample, sessions: list[Session], limit: TimeLimit, batches: Batches) -> Rows:
     rows = Rows()
     if not sessions:  # nothing in it is a target: nothing to encode for
         return rows
@@ -99,7 +114,7 @@ def _run_loaded(cast: Cast, sample: Sample, sessions: list[Session], limit: Time
         for session in sessions:
             session.fail(_describe("encode", error))
     else:
-        answers = _Answers(cast, encoding.value, limit, sample)
+        answers = _Answers(cast, encoding.value, limit, sample, batches)
         for session in sessions:
             session.spend(encoding.seconds)
         _hold_dialogues(answers, sessions, limit)
@@ -199,8 +214,9 @@ def _recorded(session: Session, where: str, limit: TimeLimit, what: str) -> Gene
 class _Answers:
     """Asks the segmenter about one encoded sample; knows what was encoded on the way."""
 
-    def __init__(self, cast: Cast, encoded: Any, limit: TimeLimit, sample: Sample) -> None:
+    def __init__(self, cast: Cast, encoded: Any, limit: TimeLimit, sample: Sample, batches: Batches) -> None:
         self._cast = cast
+        self._batches: Batches = batches
         self._encoded = encoded
         self._limit = limit
         self._sample = sample
@@ -208,6 +224,12 @@ class _Answers:
 
     def to(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
         """Return (answer or exception, seconds) for each dialogue."""
+        found: dict[int, tuple[Any, float]] = {}
+        for places in batches_of(len(dialogues), self._batches):
+            found.update(zip(places, self._of_batch([dialogues[place] for place in places]), strict=True))
+        return [found[place] for place in range(len(dialogues))]
+
+    def _of_batch(self, dialogues: Sequence[Dialogue]) -> list[tuple[Any, float]]:
         if not dialogues:
             return []
         started, encoding_s = time.perf_counter(), self._encoding_s()
@@ -226,7 +248,7 @@ class _Answers:
         except Exception as error:
             if len(dialogues) == 1:
                 return [(error, time.perf_counter() - started)]
-            return [self.to([dialogue])[0] for dialogue in dialogues]
+            return [self._of_batch([dialogue])[0] for dialogue in dialogues]
         seconds = time.perf_counter() - started - (self._encoding_s() - encoding_s)
         return [(answer, seconds / len(dialogues)) for answer in answers]
 

@@ -21,6 +21,7 @@ def sessions(
     *,
     name: str,
     out: str | Path | None = None,
+    overwrite: bool = False,
     **options: Any,
 ) -> Iterator[Session]:
     """Yield the sessions of a run one by one; your script answers them with its own model.
@@ -37,11 +38,12 @@ def sessions(
         benchmark: as in `segarena.evaluate`.
         name: what your model is called in tables.
         out: folder of the run.
+        overwrite: start anew where `out` holds a run.
         options: whatever else `segarena.evaluate` takes of a run.
     """
     plan = make_plan(benchmark, segmenter=None, name=name, **options)
     cast = plan.cast()
-    folder = open_folder(plan, cast.dataset, out)
+    folder = open_folder(plan, cast.dataset, out, overwrite=overwrite)
     with folder.lock():
         for index in folder.pending():
             rows = Rows()

@@ -7,6 +7,7 @@
       masks/         predictions after chosen rounds, as run lengths
       parts/         what metrics say of each object and frame; only where they do
       pieces.jsonl   which files hold which samples; see `segarena.records.pieces`
+      data.parquet   SHA-256 of each file of the data; only where the dataset says which these are
 
 A sample is done when its records are there, whatever happened to the process. Seconds live apart from the records, so
 equal runs have equal record files, byte for byte.
@@ -14,7 +15,7 @@ equal runs have equal record files, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,10 +33,14 @@ from segarena.records.configuration import (
     plain_configuration,
     read_configuration,
 )
-from segarena.records.identity import changes, versions_changed
+from segarena.records.fingerprints import FILE as FINGERPRINTS
+from segarena.records.fingerprints import Fingerprints, files_changed, read_fingerprints, write_fingerprints
+from segarena.records.identity import changes, has_other_data, versions_changed
 from segarena.records.pieces import LEDGER, Pieces
 from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
-from segarena.work.ledger import Ledger, first_difference
+from segarena.work.ledger import Ledger, first_difference, open_alone
+
+_ANEW = "--overwrite starts anew, another --out keeps both"
 
 
 class RunFolder:
@@ -71,19 +76,36 @@ class RunFolder:
         return cls(Path(path), config, damage=damage, is_sealed=is_sealed)
 
     @classmethod
-    def create(cls, path: str | Path, config: RunConfiguration) -> RunFolder:
+    def create(
+        cls,
+        path: str | Path,
+        config: RunConfiguration,
+        *,
+        data: Fingerprints = (),
+        overwrite: bool = False,
+    ) -> RunFolder:
         """Start the run `config` in `path`, or continue it if it was started there.
+
+        Args:
+            path: the folder.
+            config: what run.json will say, or must agree with.
+            data: of each file of the data, kept beside run.json to name those that change.
+            overwrite: start anew in a folder that holds any run; files that are none of a run's stay.
 
         Raises:
             RunConflict: the folder holds another run (the first difference is named) or other files.
-            StoreError: the folder cannot be written.
+            StoreError: the folder cannot be written; or is to be overwritten, and its run.json is not one of ours.
         """
         folder = Path(path)
         if (folder / "run.json").is_file():
             existing = cls.open(folder)
-            _refuse_changed(folder, existing.config, config)  # first: it names what was edited, not two hashes
-            _refuse_other(folder, existing.config, config)
-            existing._told_since(config)
+            if overwrite:
+                existing._start_anew(config, data)
+            else:
+                _refuse_other(folder, existing.config, config, data)
+                existing._told_since(config)
+                if not (folder / FINGERPRINTS).is_file():  # an earlier version began it
+                    write_fingerprints(folder, data)
             return existing
         if folder.is_dir() and not all(map(_is_of_a_start, folder.iterdir())):
             raise RunConflict(f"{folder} holds other files and no run.json; choose an empty or new folder with --out")
@@ -95,7 +117,24 @@ class RunFolder:
         except OSError as error:
             raise StoreError(f"{folder} cannot be written: {error.strerror}; choose another --out") from error
         run.write_config(config)
+        write_fingerprints(folder, data)
         return run
+
+    def _start_anew(self, config: RunConfiguration, data: Fingerprints) -> None:
+        """Remove all that the run wrote, and be the run `config`.
+
+        Records go first, so that a process killed meanwhile leaves samples that are not done.
+        """
+        with open_alone(self.path / LEDGER) as ledger:
+            ledger.truncate(0)
+            for table in reversed(TABLES):
+                for file in (self.path / table).glob("*.parquet"):
+                    file.unlink()
+            (self.path / FINGERPRINTS).unlink(missing_ok=True)
+            self._pieces = Pieces(self.path, config.dataset.samples)
+            self.notes = ()
+            self.write_config(config)
+            write_fingerprints(self.path, data)
 
     def _told_since(self, asked: RunConfiguration) -> None:
         """Note what may differ from the beginning of the run, and take fingerprints where none were taken."""
@@ -209,21 +248,26 @@ class RunFolder:
         """Return what metrics said of each object and frame, in the order of the samples."""
         return self.read("parts")
 
-    def read(self, table: str, columns: Sequence[str] | None = None, *, without: Sequence[str] = ()) -> pl.DataFrame:
+    def read(
+        self,
+        table: str,
+        columns: Sequence[str] | None = None,
+        *,
+        without: Sequence[str] = (),
+        only: Collection[int] | None = None,
+    ) -> pl.DataFrame:
         """Return "records", "timings", "masks" or "parts", or only those of `columns` that it has, less some.
+
+        Args:
+            table: its name.
+            columns: None for all.
+            without: columns that are left out.
+            only: places of the samples that are wanted; None for all.
 
         Raises:
             StoreError: a file is damaged; it is named.
         """
-        return self._pieces.read(table, columns, without=without)
-
-
-def _refuse_changed(folder: Path, existing: RunConfiguration, asked: RunConfiguration) -> None:
-    """Raise RunConflict when a file that made the run's numbers is another one now, naming it."""
-    if existing.identity is not None and asked.identity is not None:
-        changed = changes(existing.identity, asked.identity)
-        if changed:
-            raise RunConflict(f"{folder}: {'; '.join(changed)}; another --out keeps both")
+        return self._pieces.read(table, columns, without=without, only=only)
 
 
 def _is_of_a_start(path: Path) -> bool:
@@ -231,14 +275,25 @@ def _is_of_a_start(path: Path) -> bool:
     return is_leftover(path) or (path.name in TABLES and path.is_dir() and not any(path.iterdir()))
 
 
-def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration) -> None:
+def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration, data: Fingerprints) -> None:
+    """Raise RunConflict unless `asked` goes on with what is there; what was edited is named before any option."""
+    before, now = existing.identity, asked.identity
+    edited = changes(before, now) if before and now else []
+    if edited:
+        raise RunConflict(f"{folder}: {'; '.join(edited)}; {_ANEW}")
     old, new = plain_configuration(existing), plain_configuration(asked)
+    is_other_data = has_other_data(before, now)
     for told in (old, new):
         del told["segmenter"]["sees_truth"]  # a run of a control begun before this was recorded goes on
+        if is_other_data:
+            del told["dataset"]["fingerprint"]  # the files are named below
     for key, value in new.items():
         if key not in CIRCUMSTANCES and old[key] != value:
             where, has, wants = first_difference(key, old[key], value)
             raise RunConflict(
                 f"{folder} holds a run with {where} = {has}, this one has {wants}; "
-                "choose another --out, or repeat the options of that run"
+                "choose another --out, or repeat the options of that run; --overwrite starts anew"
             )
+    if is_other_data:
+        which = files_changed(read_fingerprints(folder), data) or "which ones was not recorded"
+        raise RunConflict(f"{folder}: the dataset's files changed since this run ({which}); {_ANEW}")

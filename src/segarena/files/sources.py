@@ -22,21 +22,25 @@ def imported_beside(file: Path) -> list[Path]:
     return sorted(found)
 
 
-def _imports(file: Path, folder: Path) -> Iterator[Path]:
+def imported_names(file: Path) -> list[str]:
+    """Return the dotted names that a Python file imports, relative ones without their dots; none if it is no Python."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return
+        return []
+    names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = f"{node.module}." if node.module else ""
-            names = [f"{start}{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            yield from _files_of(name.split("."), folder)
+            names += [f"{start}{alias.name}" for alias in node.names]
+    return names
+
+
+def _imports(file: Path, folder: Path) -> Iterator[Path]:
+    for name in imported_names(file):
+        yield from _files_of(name.split("."), folder)
 
 
 def _files_of(parts: list[str], folder: Path) -> Iterator[Path]:

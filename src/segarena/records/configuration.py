@@ -94,6 +94,24 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """What came of answers that were asked again.
+
+    Attributes:
+        asked: how many.
+        differed: of these, how many came out otherwise, or not at all.
+        worst_iou: the lowest between an answer and the one given again, of several objects that of the worst; 1 when
+            all are equal, 0 for one that was not given again.
+        worst: which one that was, and why none was given; empty when all are equal.
+    """
+
+    asked: int
+    differed: int = 0
+    worst_iou: float = 1.0
+    worst: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfiguration:
     """run.json.
 
@@ -105,6 +123,7 @@ class RunConfiguration:
         command: as typed.
         identity: what made its numbers beyond that; None in folders of versions that did not take it.
         counts: None until the run is finished.
+        verified: what came of asking some of its answers again (`segarena.engine.verifying`); None: nobody did.
     """
 
     format: int = FORMAT
@@ -125,11 +144,22 @@ class RunConfiguration:
     identity: Identity | None = None
     finished: str = ""
     counts: Counts | None = None
+    verified: Agreement | None = None
 
 
 _SEAL = re.compile(rb',\s*"sha256": "([0-9a-f]{64})"\s*\}\s*\Z')
 
-CIRCUMSTANCES = ("format", "created", "finished", "environment", "command", "counts", "time_limit_s", "identity")
+CIRCUMSTANCES = (
+    "format",
+    "created",
+    "finished",
+    "environment",
+    "command",
+    "counts",
+    "verified",
+    "time_limit_s",
+    "identity",
+)
 """What may differ when a run is continued; of the identity see `segarena.records.identity.changes`."""
 
 

@@ -17,7 +17,7 @@ class Identity:
     Attributes:
         weights: SHA-256 of each file that an option of a plug-in names.
         sources: the same of plug-ins given by path, and of what they import from beside them.
-        packages: version of each other package whose plug-ins took part.
+        packages: version of each other package whose plug-ins took part, or that a plug-in given by path imports.
         data: hash of the content of the samples' files; empty when the dataset does not say which these are.
         data_by: "content", or "names" where names and sizes were thought enough.
         is_from_start: False when the run was begun by a version that took none, and continued since.
@@ -32,14 +32,17 @@ class Identity:
 
 
 def changes(before: Identity, now: Identity) -> list[str]:
-    """Return a line for each thing that would make other numbers: what changed, by name."""
+    """Return a line for weights and one for sources that would make other numbers: what changed, by name."""
     weights = _changed(before.weights, now.weights)
     sources = _changed(before.sources, now.sources)
     lines = [f"weights or other files of options changed since this run: {', '.join(weights)}"] if weights else []
-    lines += [f"{', '.join(sources)} changed since this run"] if sources else []
-    if before.data and now.data and before.data != now.data:
-        lines.append("the content of the dataset's files changed since this run, their names did not")
-    return lines
+    word = "file" if len(sources) == 1 else "files"
+    return lines + ([f"your {word} {', '.join(sources)} changed since this run"] if sources else [])
+
+
+def has_other_data(before: Identity | None, now: Identity | None) -> bool:
+    """Tell whether the content of the data is known of both, and is not the same."""
+    return bool(before and now and before.data and now.data and before.data != now.data)
 
 
 def versions_changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import groupby
@@ -107,8 +107,21 @@ class Pieces:
                 files[table] = sha256(data)
         self._note(name, Piece(first=first, stop=stop, files=files, replaces=tuple(replaces)))
 
-    def read(self, table: str, columns: Sequence[str] | None = None, *, without: Sequence[str] = ()) -> pl.DataFrame:
+    def read(
+        self,
+        table: str,
+        columns: Sequence[str] | None = None,
+        *,
+        without: Sequence[str] = (),
+        only: Collection[int] | None = None,
+    ) -> pl.DataFrame:
         """Return a table in the order of the samples: all columns or those of `columns` that it has, less some.
+
+        Args:
+            table: its name.
+            columns: None for all.
+            without: columns that are left out.
+            only: places of the samples that are wanted; files without any of them are not opened.
 
         Raises:
             StoreError: a file is damaged, or one that the ledger names is missing.
@@ -117,7 +130,7 @@ class Pieces:
         def is_read(name: str) -> bool:  # the sample tells where a row belongs
             return name == "sample" or ((columns is None or name in columns) and name not in without)
 
-        rows = self._rows_found(table, is_read)
+        rows = self._rows_found(table, is_read, only)
         there = rows.columns if columns is None else [name for name in columns if name in rows.columns]
         return rows.select(name for name in there if name not in without)
 
@@ -230,13 +243,17 @@ class Pieces:
                 self._piece_file(table, old).unlink(missing_ok=True)
         self._remove_loose(loose)
 
-    def _rows_found(self, table: str, is_read: IsRead, tries: int = 3) -> pl.DataFrame:
+    def _rows_found(self, table: str, is_read: IsRead, only: Collection[int] | None, tries: int = 3) -> pl.DataFrame:
         """Return all rows; another process may gather a file that was just found, so it is looked for again."""
         try:
-            return self._rows(table, self._standing(), self._loose(), is_read)
+            if only is None:
+                return self._rows(table, self._standing(), self._loose(), is_read)
+            pieces = {n: p for n, p in self._standing().items() if any(p.first <= index < p.stop for index in only)}
+            rows = self._rows(table, pieces, [index for index in self._loose() if index in only], is_read)
+            return rows.filter(pl.col("sample").is_in([self.samples[index] for index in only]))
         except FileNotFoundError as error:
             if tries > 1:
-                return self._rows_found(table, is_read, tries - 1)
+                return self._rows_found(table, is_read, only, tries - 1)
             lost = error.filename or self.folder / table
             raise StoreError(f"{lost} is missing; the same command makes its samples again") from error
 

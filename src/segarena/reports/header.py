@@ -11,7 +11,7 @@ from segarena.reports.naming import short_name
 from segarena.reports.pages import Page, broken_pages
 from segarena.reports.reading import Run
 from segarena.reports.tables import user_names
-from segarena.reports.wording import count_text, empty_text, partial_text
+from segarena.reports.wording import count_text, empty_text, partial_text, verified_text
 from segarena.specs import PluginSpec
 
 Facts: TypeAlias = "list[tuple[str, str]]"
@@ -64,6 +64,7 @@ def run_facts(run: Run) -> Facts:
         ("Made", f"{config.created} with segarena {config.version}"),
         ("Environment", ", ".join(f"{key} {value}" for key, value in config.environment.items())),
         ("Counts", "" if config.counts is None else _counts_text(config.counts)),
+        ("Verified", verified_text(run)),
     ]
 
 

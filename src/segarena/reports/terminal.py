@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from segarena.reports.reading import Run, read_runs
 from segarena.reports.renderers import sheet_terminal
 from segarena.reports.sections import paired_sheet, summary_sheet
 from segarena.reports.tables import paired_rows
-from segarena.reports.wording import empty_text, pairing_text, partial_text, protocol_text
+from segarena.reports.wording import empty_text, pairing_text, partial_text, protocol_text, verified_text
 
 
 def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = ()) -> RenderableType:
@@ -47,8 +47,17 @@ def _table(own: Page) -> Group:
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read)] if text]
         parts += [_paired(read)] if paired_rows(read) else []
+    parts += [Text(text, style=style) for text, style in _verified(read)]
     parts.append(Text("[low, high]: 95 % interval over targets, images resampled", style="dim"))
     return Group(*parts)
+
+
+def _verified(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
+    """Yield what is known of each run's answers, once where it is the same of all, and how it is printed."""
+    told = {run.label: verified_text(run) for run in runs}
+    for label, text in told.items() if len(set(told.values())) > 1 else [("", verified_text(runs[0]))]:
+        differs = any(run.config.verified is not None and run.config.verified.differed for run in runs)
+        yield f"{label}{label and ': '}{text}", "bold yellow" if differs else "dim"
 
 
 def _summary(runs: Sequence[Run]) -> Group:

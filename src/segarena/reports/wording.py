@@ -110,6 +110,17 @@ def empty_text(run: Run) -> str:
     return f"{run.label}: no dialogue was finished{failed}."
 
 
+def verified_text(run: Run) -> str:
+    """Say whether answers of a run were asked again, and what came of it."""
+    found = run.config.verified
+    if found is None:
+        return "not verified"
+    asked = f"{count_text(found.asked, 'answer')} asked again in another process"
+    if not found.differed:
+        return f"{asked}: all equal"
+    return f"{asked}: {found.differed} came out otherwise, worst IoU {found.worst_iou:.3f} ({found.worst})"
+
+
 def pairing_text(runs: Sequence[Run]) -> str:
     """Say what keeps runs from being compared target by target; empty when nothing does."""
     for run in runs:

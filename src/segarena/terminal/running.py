@@ -13,7 +13,7 @@ from segarena.specs import Plugin, PluginSpec
 
 
 def run_and_show(benchmark: Plugin, **options: Any) -> int:
-    """Run with a progress bar and print where it lies; return the number of failures."""
+    """Run with a progress bar and print where it lies; return how many answers failed or differed when asked again."""
     from segarena.engine.evaluate import evaluate
     from segarena.reports import terminal_table
     from segarena.terminal.progress import ProgressBar
@@ -34,4 +34,5 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
         console.print(f"[yellow]failures among the records: {counts.failures}; `segarena report` lists them[/yellow]")
     place = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
     console.print(f"run: {place}   report: segarena report {place}")
-    return counts.failures
+    verified = folder.config.verified
+    return counts.failures + (verified.differed if options.get("verify") and verified else 0)

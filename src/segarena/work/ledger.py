@@ -57,7 +57,7 @@ class Ledger:
         self._synced = time.monotonic()
         self._file: BinaryIO | None = None
         if path is not None:
-            self._file = _open_alone(path)
+            self._file = open_alone(path)
             try:
                 self._load(path, self._file, _plain(identity))
             except BaseException:
@@ -199,7 +199,13 @@ def first_difference(where: str, has: Any, wants: Any) -> tuple[str, str, str]:
     return where, json.dumps(has)[:80], json.dumps(wants)[:80]
 
 
-def _open_alone(path: Path) -> BinaryIO:
+def open_alone(path: Path) -> BinaryIO:
+    """Return a file, made when it is not there, that no other process can open so until it is closed.
+
+    Raises:
+        RunConflict: another process has it.
+        StoreError: it cannot be made or read.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b", buffering=0)

@@ -220,6 +220,18 @@ def test_train_leaves_a_network_that_judge_and_rclicks_take(segarena, clicks, tm
     assert run.exit_code == 0, run.output
 
 
+def test_train_makes_a_network_for_each_of_several_sigmas(segarena, clicks, tmp_path):
+    torch = pytest.importorskip("torch")
+    answer = segarena(
+        *("clicks", "train", clicks, "-d", DATA, "--previous-masks", "masks", "-o", "net", "--size", "tiny"),
+        *("--epochs", "1", "--device", "cpu", "--sigma", "20", "--sigma", "0.5"),
+    )
+    assert answer.exit_code == 0, answer.output
+    assert sorted(path.name for path in (tmp_path / "net").iterdir()) == ["sigma_0.5", "sigma_20"]
+    wide, narrow = (torch.load(tmp_path / "net" / f"sigma_{n}" / "last.pt")["state_dict"] for n in ("20", "0.5"))
+    assert any((wide[name] != narrow[name]).any() for name in wide)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

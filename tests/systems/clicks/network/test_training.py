@@ -17,7 +17,7 @@ from segarena.systems.clicks.network.checkpoint import load_checkpoint, save_che
 from segarena.systems.clicks.network.letterbox import Letterbox, view_window  # noqa: E402
 from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize  # noqa: E402
 from segarena.systems.clicks.network.prediction import ClickabilityModel  # noqa: E402
-from segarena.systems.clicks.network.training import sigma_ablation, train  # noqa: E402
+from segarena.systems.clicks.network.training import train  # noqa: E402
 from segarena.systems.clicks.network.training_data import TrainingSet, batches  # noqa: E402
 from segarena.systems.clicks.network.training_options import PUBLISHED, TrainingOptions  # noqa: E402
 
@@ -194,15 +194,6 @@ def test_impossible_options_are_refused(data, tmp_path):
 def test_the_published_options_are_those_of_the_script():
     assert (PUBLISHED.epochs, PUBLISHED.batch_size, PUBLISHED.rate, PUBLISHED.sigma) == (20, 16, 0.01, 5.0)
     assert (PUBLISHED.is_published_schedule, PUBLISHED.radius, PUBLISHED.backbone_share) == (True, "published", 1.0)
-
-
-def test_sigma_ablation_trains_one_network_per_sigma(data, tmp_path):
-    results = sigma_ablation(
-        *data, tmp_path, sigmas=(20.0, 0.5), options=replace(QUICK, epochs=1), size=SMALL, device="cpu"
-    )
-    assert list(results) == [20.0, 0.5]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["sigma_0.5", "sigma_20"]
-    assert not is_equal(weights_of(results[20.0].last), weights_of(results[0.5].last))
 
 
 def test_prepared_planes_are_image_target_error_and_click_map():

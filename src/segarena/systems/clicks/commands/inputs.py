@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from segarena.roles import Dataset
     from segarena.systems.clicks.crowd.from_dataset import Matched
-    from segarena.systems.clicks.crowd.instances import Instance
+    from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance
 
 T = TypeVar("T")
 
@@ -36,13 +38,24 @@ def open_dataset(text: str) -> Dataset:
 
 
 def match_and_tell(table: pl.DataFrame, dataset: Dataset, rows_of: str | None) -> Matched:
-    """Return the rows on images of the dataset, and say how many are not."""
+    """Return the rows on images of the dataset, and say how many are on others."""
     from segarena.systems.clicks.crowd.from_dataset import match_dataset
 
     matched = match_dataset(table, dataset, rows_of=rows_of)
     if matched.elsewhere or matched.without:
         typer.echo(str(matched), err=True)
     return matched
+
+
+def read_instances(
+    table: Path, dataset: Dataset, rows_of: str | None, previous_masks: Path | None
+) -> tuple[pl.DataFrame, ClickedInstances]:
+    """Return the rows of a clicks table on images of the dataset, and their instances."""
+    from segarena.systems.clicks.crowd.from_dataset import clicked_instances
+    from segarena.systems.clicks.crowd.table import read_clicks
+
+    matched = match_and_tell(read_clicks(table), dataset, rows_of)
+    return matched.table, clicked_instances(matched.table, dataset, previous_masks=previous_masks)
 
 
 def track(items: Iterable[T], total: int, what: str) -> Iterator[T]:
@@ -55,12 +68,6 @@ def first_rounds(dataset: Dataset, limit: int | None = None) -> Iterator[Instanc
     """Yield every target of a dataset as an instance without clicks, under a progress bar on stderr."""
     from segarena.systems.clicks.crowd import from_dataset
 
-    images = len(list(dataset.sample_ids)[:limit])
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("reading images", total=images)
-        seen = ""
-        for instance in from_dataset.first_rounds(dataset, limit=limit):
-            if instance.image_stem != seen:
-                progress.advance(task)
-                seen = instance.image_stem
-            yield instance
+    by_image = groupby(from_dataset.first_rounds(dataset, limit=limit), attrgetter("image_stem"))
+    for _, instances in track(by_image, len(list(dataset.sample_ids)[:limit]), "reading images"):
+        yield from instances

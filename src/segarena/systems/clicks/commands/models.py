@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -19,9 +20,13 @@ from segarena.systems.clicks.commands.inputs import (
     TableOption,
     match_and_tell,
     open_dataset,
+    read_instances,
     track,
 )
 from segarena.terminal.exits import one_line_errors
+
+if TYPE_CHECKING:
+    from segarena.systems.clicks.crowd.instances import ClickedInstances
 
 QUALITY_FORMATS = {"pl1": ".3f", "wd": ".3f", "ks": ".2f", "nss": ".2f", "pde": ".2e"}
 DIFFERENCE_FORMATS = {"pl1": "+.3f", "wd": "+.3f", "ks": "+.2f", "nss": "+.2f", "pde": "+.2e"}
@@ -64,8 +69,6 @@ def judge(
     from segarena.registry import build
     from segarena.specs import PluginSpec
     from segarena.systems.clicks.commands.means import show_means
-    from segarena.systems.clicks.crowd.from_dataset import clicked_instances
-    from segarena.systems.clicks.crowd.table import read_clicks
     from segarena.systems.clicks.page.click_quality import difference_rows, judge_click_models, quality_rows
     from segarena.terminal.tables import check_table_path
 
@@ -79,21 +82,19 @@ def judge(
             raise InvalidInput(f"each model may be named once, got {', '.join(model)}")
         models = {name: build("click-model", spec) for name, spec in named.items()}
         images = open_dataset(dataset)
-        matched = match_and_tell(read_clicks(table), images, rows_of)
-        instances = clicked_instances(matched.table, images, previous_masks=previous_masks)
+        _, instances = read_instances(table, images, rows_of, previous_masks)
         chosen = instances if limit is None else instances[:limit]
         skipped, skip = _skips()
-        judged = judge_click_models(
-            track(chosen, len(chosen), "judging"), models,
-            draws=draws, seed=seed, protocol=rules, on_skip=skip,
-        )  # fmt: skip
+        shown = track(chosen, len(chosen), "judging")
+        judged = judge_click_models(shown, models, draws=draws, seed=seed, protocol=rules, on_skip=skip)
         _tell_skipped(skipped)
         title = f"Click models on {images.name} ({rules} protocol, {draws} draws)"
         names = ["dataset", "round", "model"]
         show_means(title, names, quality_rows(judged), QUALITY_FORMATS, out)
         if against is not None:
             differences = difference_rows(judged, against)
-            show_means(f"Their values less those of {against}", names, differences, DIFFERENCE_FORMATS, _beside(out))
+            beside = out and out.with_stem(f"{out.stem}-differences")
+            show_means(f"Their values less those of {against}", names, differences, DIFFERENCE_FORMATS, beside)
         if instances_out is not None:
             import polars as pl
 
@@ -198,49 +199,46 @@ def train(
     from segarena.systems.clicks.crowd.table import read_clicks
 
     with one_line_errors("stopped; finished epochs are kept, and the same command goes on after them"):
-        from segarena.systems.clicks.network import training
+        import polars as pl
 
+        from segarena.systems.clicks.network.training import TrainingResult
+        from segarena.systems.clicks.network.training import train as train_network
+        from segarena.systems.clicks.network.training_options import PUBLISHED, TINY, TrainingOptions
+        from segarena.systems.clicks.page.training_curves import training_svg
+
+        base = PUBLISHED if published else TINY if size == "tiny" else TrainingOptions()
         given = {"epochs": epochs, "batch_size": batch_size, "rate": rate, "seed": seed}
-        options = _training_options(size, published=published, **{k: v for k, v in given.items() if v is not None})
+        options = replace(base, **{name: value for name, value in given.items() if value is not None})
         images = open_dataset(dataset)
-        matched = match_and_tell(read_clicks(table), images, rows_of)
-        training_stems, validation_stems = _split(matched.table["image_stem"].to_list(), validation_share, seed)
-        parts = [
-            clicked_instances(
-                matched.table.filter(matched.table["image_stem"].is_in(stems)), images, previous_masks=previous_masks
-            )
-            for stems in (training_stems, validation_stems)
-        ]
+        rows = match_and_tell(read_clicks(table), images, rows_of).table
+        parts: list[ClickedInstances] = []
+        for stems in _split(rows["image_stem"].to_list(), validation_share, seed):
+            chosen = rows.filter(rows["image_stem"].is_in(stems))
+            parts.append(clicked_instances(chosen, images, previous_masks=previous_masks))
         typer.echo(f"training on {len(parts[0])} instances, {len(parts[1])} choose the best epoch", err=True)
-        more: dict[str, Any] = {
-            "size": size, "initial": initial, "device": device, "workers": workers, "progress": _say_epoch,
-            "is_cached": cached
-        }  # fmt: skip
-        if sigma is None or len(sigma) < 2:
-            options = _with_sigma(options, sigma)
-            results = {out: training.train(parts[0], parts[1], out, options=options, **more)}
-        else:
-            found = training.sigma_ablation(parts[0], parts[1], out, sigmas=sigma, options=options, **more)
-            results = {out / f"sigma_{value:g}": result for value, result in found.items()}
+        # One sigma trains in the folder itself, several in a folder each.
+        sigmas = sigma or [options.sigma]
+        folders = [out] if len(sigmas) == 1 else [out / f"sigma_{value:g}" for value in sigmas]
+        results: dict[Path, TrainingResult] = {}
+        for folder, value in zip(folders, sigmas, strict=True):
+            results[folder] = train_network(
+                parts[0],
+                parts[1],
+                folder,
+                size=size,
+                options=replace(options, sigma=value),
+                initial=initial,
+                device=device,
+                workers=workers,
+                is_cached=cached,
+                progress=_say_epoch,
+            )
         for folder, result in results.items():
-            _write_history(folder, result.history)
-            typer.echo(f"best epoch: {result.best}   curves: {folder / 'curves.svg'}\ncompare it with clicks on other "
-                       f"images: segarena clicks judge ... -m \"network(path='{result.best}')\"")  # fmt: skip
-
-
-def _training_options(size: str, *, published: bool, **given: Any) -> Any:
-    from dataclasses import replace
-
-    from segarena.systems.clicks.network.training_options import PUBLISHED, TINY, TrainingOptions
-
-    base = PUBLISHED if published else TINY if size == "tiny" else TrainingOptions()
-    return replace(base, **given)
-
-
-def _with_sigma(options: Any, sigma: Sequence[float] | None) -> Any:
-    from dataclasses import replace
-
-    return replace(options, sigma=sigma[0]) if sigma else options
+            write_whole(folder / "history.csv", pl.DataFrame(list(result.history)).write_csv())
+            write_whole(folder / "curves.svg", training_svg(result.history))
+            typer.echo(f"best epoch: {result.best}   curves: {folder / 'curves.svg'}")
+            model = f"network(path='{result.best}')"
+            typer.echo(f'compare it with clicks on other images: segarena clicks judge ... -m "{model}"')
 
 
 def _split(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
@@ -260,20 +258,6 @@ def _split(stems: Sequence[str], share: float, seed: int) -> tuple[list[str], li
 def _say_epoch(row: dict[str, float]) -> None:
     text = ", ".join(f"{name} {value:.4g}" for name, value in row.items() if name != "epoch")
     typer.echo(f"epoch {row['epoch']:g}: {text}", err=True)
-
-
-def _write_history(folder: Path, history: Sequence[dict[str, float]]) -> None:
-    import polars as pl
-
-    from segarena.systems.clicks.page.training_curves import training_svg
-
-    write_whole(folder / "history.csv", pl.DataFrame(list(history)).write_csv())
-    write_whole(folder / "curves.svg", training_svg(history))
-
-
-def _beside(out: Path | None) -> Path | None:
-    """Return where the differences go: quality.csv has quality-differences.csv beside it."""
-    return out and out.with_stem(f"{out.stem}-differences")
 
 
 def _skips() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]:

@@ -21,6 +21,7 @@ from segarena.systems.clicks.commands.inputs import (
     first_rounds,
     match_and_tell,
     open_dataset,
+    read_instances,
     track,
 )
 from segarena.terminal.exits import FAILURES, one_line_errors
@@ -54,16 +55,17 @@ def check(
             expected = [instance.full_stem for instance in first_rounds(images)]
         report = check_clicks(clicks, expected=expected)
         typer.echo(f"{report.rows} clicks on {report.instances} instances")
+        is_wrong = any(finding.is_error for finding in report.findings)
         for finding in report.findings:
             mark = "error: " if finding.is_error else ""
             typer.secho(mark + finding.message, fg="red" if finding.is_error else None)
-        if dataset is not None and not any(finding.is_error for finding in report.findings):
+        if dataset is not None and not is_wrong:
             matched = match_and_tell(clicks, open_dataset(dataset), rows_of)
             wrong = _other_sizes(matched.table, open_dataset(dataset))
             typer.secho(
                 f"{wrong} instances are on images of another size or name no object", fg="red" if wrong else None
             )
-    if any(finding.is_error for finding in report.findings):
+    if is_wrong:
         raise typer.Exit(FAILURES)
 
 
@@ -101,23 +103,21 @@ def filter_(
     """
     import numpy as np
 
-    from segarena.systems.clicks.crowd.from_dataset import clicked_instances
-    from segarena.systems.clicks.crowd.table import read_clicks, write_clicks
+    from segarena.systems.clicks.crowd.table import write_clicks
     from segarena.systems.clicks.crowd.validity import filter_valid
 
     with one_line_errors():
         images = open_dataset(dataset)
-        matched = match_and_tell(read_clicks(raw), images, rows_of)
-        instances = clicked_instances(matched.table, images, previous_masks=previous_masks)
+        table, instances = read_instances(raw, images, rows_of, previous_masks)
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task("filtering", total=len(instances))
-            stems = {stem: index for index, stem in enumerate(matched.table["full_stem"].unique(maintain_order=True))}
+            stems = {stem: index for index, stem in enumerate(table["full_stem"].unique(maintain_order=True))}
 
             def mask_of(full_stem: str) -> Any:
                 progress.advance(task)
                 return np.asarray(instances[stems[full_stem]].error >= 0.5)
 
-            valid = filter_valid(matched.table, mask_of, required_share=required_share, radius_share=radius_share)
+            valid = filter_valid(table, mask_of, required_share=required_share, radius_share=radius_share)
         write_clicks(valid.kept, out)
         if dropped is not None:
             write_clicks(valid.dropped, dropped)
@@ -153,8 +153,6 @@ def maps(
     from segarena.registry import build
     from segarena.specs import PluginSpec
     from segarena.systems.clicks.commands.pictures import save_click_picture
-    from segarena.systems.clicks.crowd.from_dataset import clicked_instances
-    from segarena.systems.clicks.crowd.table import read_clicks
     from segarena.systems.clicks.models.maps import click_map
 
     with one_line_errors("stopped; the maps made so far are there"):
@@ -162,8 +160,7 @@ def maps(
             raise InvalidInput(f"--radius {radius}: expected paper or published")
         models = {spec.name: build("click-model", spec) for spec in map(PluginSpec.parse_named, model or ())}
         images = open_dataset(dataset)
-        matched = match_and_tell(read_clicks(table), images, rows_of)
-        instances = clicked_instances(matched.table, images, previous_masks=previous_masks)
+        _, instances = read_instances(table, images, rows_of, previous_masks)
         wanted = instances if limit is None else instances[:limit]
         for instance in track(wanted, len(wanted), "maps"):
             values = click_map(instance.positions, instance.error, sigma=sigma, radius=radius)

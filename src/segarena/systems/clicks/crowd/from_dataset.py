@@ -53,12 +53,7 @@ class Matched:
 
 
 def match_dataset(table: pl.DataFrame, dataset: Dataset, *, rows_of: str | None = None) -> Matched:
-    """Return the rows of a table that are about images of a dataset.
-
-    Args:
-        table: the clicks.
-        dataset: the images.
-        rows_of: only rows with this value in their column `dataset`.
+    """Return the rows of a table that are about images of a dataset; with `rows_of` only those of this `dataset`.
 
     Raises:
         InvalidInput: no row is left, or rows of several datasets are.
@@ -82,12 +77,9 @@ def match_dataset(table: pl.DataFrame, dataset: Dataset, *, rows_of: str | None 
 def clicked_instances(
     table: pl.DataFrame, dataset: Dataset, *, previous_masks: Path | str | None = None
 ) -> ClickedInstances:
-    """Return the instances of a table, which must be about images of `dataset`.
+    """Return the instances of a table, which must be about images of `dataset`; see `match_dataset`.
 
-    Args:
-        table: see `match_dataset`.
-        dataset: the images.
-        previous_masks: the folder of previous masks; None when there are only first rounds.
+    `previous_masks` is the folder of previous masks; None when there are only first rounds.
     """
     names = table["dataset"].unique().to_list()
     folders: Mapping[str, Path] = {} if previous_masks is None else dict.fromkeys(names, Path(previous_masks))
@@ -113,12 +105,7 @@ def target_loader(dataset: Dataset) -> LoadTarget:
 
 
 def first_rounds(dataset: Dataset, *, limit: int | None = None) -> Iterator[Instance]:
-    """Yield every target of a dataset as an instance without clicks, sample by sample.
-
-    Args:
-        dataset: the images.
-        limit: only the first so many samples.
-    """
+    """Yield every target of the first `limit` samples as an instance without clicks, sample by sample."""
     for sample_id in list(dataset.sample_ids)[:limit]:
         sample = _image(dataset.load(sample_id))
         for target in sample.targets:

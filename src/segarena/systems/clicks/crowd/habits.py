@@ -75,14 +75,12 @@ def habit_maps(image: NDArray[np.uint8], error: NDArray[Any]) -> tuple[Window, d
     """Return where people of each habit click: the window looked at, and maps on it that each sum to 1.
 
     Errors in several parts draw clicks to the large ones: a part's share of the clicks grows with its area to the
-    power of 1.5. Large windows are looked at in a reduced size, of at most 256 pixels a side.
+    power of 1.5. Large windows are looked at in a reduced size, of at most 256 pixels a side. Without an error the
+    window is empty and there are no maps.
 
     Args:
         image: uint8 (H, W, 3).
         error: bool or float in [0, 1] (H, W); counts from 0.5 on.
-
-    Returns:
-        An empty window and no maps when there is no error.
     """
     inside = np.asarray(error) >= 0.5
     box = bounding_window(inside)

@@ -159,11 +159,7 @@ def place_clicks(table: pl.DataFrame, *, max_side_px: Mapping[str, int] = MAX_SI
 
 
 def group_clicks(placed: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per instance, in order of first appearance, with lists `row` and `column`.
-
-    Args:
-        placed: what `place_clicks` gives.
-    """
+    """Return one row per instance of what `place_clicks` gives, in order of first appearance: lists `row`, `column`."""
     import polars as pl
 
     same = ("image_stem", "object_stem", "model_type", "click_type", "height", "width")

@@ -77,14 +77,14 @@ def collect_clicks(
     careless_share: float = 0.04,
     slip_share: float = 0.02,
 ) -> pl.DataFrame:
-    """Return what the crowd clicks: a clicks table with `batch` and `person`, unfiltered.
+    """Return what the crowd clicks: a clicks table with `batch` and `person`, unfiltered, in order of the instances.
 
-    Equal arguments give equal tables. Rows are in order of the instances.
+    Equal arguments give equal tables.
 
     Args:
         instances: what is shown; their own positions are not looked at. Instances of one dataset and image_stem (full
             stem when that is empty) are one image.
-        clicks: clicks per instance.
+        clicks: per instance.
         seed: of all randomness.
         mobile_share: share of people with a mobile device.
         careless_share: share of people who click anywhere in the image.
@@ -131,11 +131,7 @@ def crowd_map(image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> ND
 def later_rounds(instance: Instance, *, seed: int = 0) -> tuple[Instance, ...]:
     """Return the fn and the fp instance of a made-up wrong mask: a part is missing, another is too much.
 
-    An instance without pixels missing or surplus is left out.
-
-    Args:
-        instance: a first round.
-        seed: of the mistakes, together with the instance's name.
+    An instance without pixels missing or surplus is left out. The mistakes depend on `seed` and the instance's name.
     """
     rng = np.random.default_rng([seed, 3, zlib.crc32(instance.full_stem.encode())])
     target = instance.target

@@ -147,11 +147,7 @@ def read_display_modes(path: Path | str) -> dict[str, pl.DataFrame]:
 
 
 def check_clicks(table: pl.DataFrame, *, expected: Iterable[str] = ()) -> ClicksReport:
-    """Return what is in a clicks table; nothing is changed or refused.
-
-    Args:
-        table: the clicks.
-        expected: full stems that should have clicks.
+    """Return what is in a clicks table; nothing is changed or refused. Full stems in `expected` should have clicks.
 
     Raises:
         InvalidInput: columns are missing, or coordinates are missing in some rows.

@@ -118,11 +118,8 @@ def mean_quality(
 ) -> dict[str, Interval]:
     """Return the plain mean of each metric over instances, with its bootstrap interval; empty without rows.
 
-    Every instance weighs the same, however many clicks it has and whichever round they belong to.
-
-    Args:
-        rows: one per instance, all of one kind.
-        clusters: image of each instance, see `bootstrap_mean`.
+    Every instance weighs the same, however many clicks it has and whichever round they belong to. `clusters` are the
+    images of the instances, see `bootstrap_mean`.
     """
     names = [field.name for field in fields(rows[0]) if field.name in _AVERAGED] if rows else []
     means: dict[str, Interval] = {}

@@ -180,9 +180,6 @@ def compare_devices(
         protocol: "published" repeats the published PL1 and WD, which take the column of the PC clicks for their row
             too; KS is not touched by that.
 
-    Raises:
-        InvalidInput: as `wasserstein`.
-
     Source: RClicks, Table 8.
     """
     if min(len(np.asarray(pc)), len(np.asarray(mobile))) < max(1, least_clicks):

@@ -78,12 +78,7 @@ def first_click_statistics(
 def hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
     """Return how hard each instance is for people: NSR of deviation and mean averaged over segmenters first.
 
-    Args:
-        stds: (segmenters, instances), deviation of the IoU over first clicks.
-        means: same shape, its mean.
-
-    Raises:
-        InvalidInput: as `noise_to_signal`.
+    Both are (segmenters, instances), of the IoU over first clicks.
 
     Source: RClicks, Figure 8; its legend gives the mean over instances.
     """

@@ -62,12 +62,7 @@ def group_stds(values: ArrayLike) -> Values:
 
 
 def average_over_baseline(values: ArrayLike, base: ArrayLike, *, change: Change = "ratio") -> Values:
-    """Return ASB of each instance: the change from the baseline user's value to the mean over groups.
-
-    Args:
-        values: (instances, groups).
-        base: (instances,), the baseline user's.
-        change: "ratio" or "difference".
+    """Return ASB of each instance: the change from the baseline user's value, (instances,), to the mean over groups.
 
     Raises:
         InvalidInput: as `group_means`; other lengths; a ratio to a value that is not above 0.
@@ -79,11 +74,7 @@ def average_over_baseline(values: ArrayLike, base: ArrayLike, *, change: Change 
 
 
 def least_over_most_likely(values: ArrayLike, *, change: Change = "ratio") -> Values:
-    """Return AGR of each instance: the change from the last group (G10) to the first (G1).
-
-    Raises:
-        InvalidInput: as `average_over_baseline`.
-    """
+    """Return AGR of each instance: the change from the last group (G10) to the first (G1)."""
     groups = _groups(values)
     return _change(groups[:, 0], groups[:, -1], change)
 
@@ -92,13 +83,8 @@ def lower_over_upper_half(values: ArrayLike, *, change: Change = "ratio", protoc
     """Return AHH of each instance: the change from the more likely half of the groups to the less likely half.
 
     A half stands for 50 % of the probability; its value is the mean of its groups. That is not the user who draws from
-    the whole half again at each click, which only another run could tell.
-
-    Args:
-        values: (instances, groups), an even number of groups.
-        change: "ratio" or "difference", for which both protocols give the same.
-        protocol: "published" takes the change group by group (G1 from G6, .., G5 from G10) and averages those,
-            instead of merging the halves as the paper says.
+    the whole half again at each click, which only another run could tell. The published protocol takes the change group
+    by group (G1 from G6, .., G5 from G10) and averages those, instead of merging the halves as the paper says.
 
     Raises:
         InvalidInput: as `average_over_baseline`; an odd number of groups.
@@ -129,9 +115,6 @@ def group_statistics(
         clusters: image of each instance, see `bootstrap_mean`.
         change: how values are compared.
         protocol: of AHH, see `lower_over_upper_half`.
-
-    Raises:
-        InvalidInput: as the single statistics.
     """
 
     def mean(per_instance: Values) -> Interval:
@@ -154,9 +137,6 @@ def failure_statistics(failed: ArrayLike, base: ArrayLike, clusters: Sequence[An
         failed: (instances, groups), 1 where the dialogue failed, 0 where not.
         base: (instances,), the baseline user's.
         clusters: image of each instance, see `bootstrap_mean`.
-
-    Raises:
-        InvalidInput: as `group_statistics`.
     """
     shares = group_statistics(failed, base, clusters, change="difference")
     std = float(_groups(failed).sum(axis=0).std()) if shares.sample.n else math.nan

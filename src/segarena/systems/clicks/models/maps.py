@@ -127,11 +127,7 @@ def click_map(
 def smooth_mask(mask: NDArray[Any], sigma_px: float) -> NDArray[np.float32]:
     """Return `mask` blurred as `scipy.ndimage.gaussian_filter(mask, sigma_px)` does, float32 (H, W).
 
-    Only tiles that the mask's border can reach are computed.
-
-    Args:
-        mask: bool or float in [0, 1], (H, W).
-        sigma_px: 0 returns the mask as it is.
+    Only tiles that the mask's border can reach are computed. A `sigma_px` of 0 returns the mask as it is.
     """
     values = _check_error(mask)
     result = np.zeros(values.shape, dtype=np.float32)

@@ -34,10 +34,7 @@ def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> 
 
 
 def save_checkpoint(path: Path | str, network: ClickabilityNetwork, **more: Any) -> None:
-    """Write the weights and size of `network`, and `more` plain values and tensors, in one step.
-
-    A reader finds either the file of before or the whole new one.
-    """
+    """Write the weights and size of `network`, and `more` plain values and tensors, as a whole file."""
     with whole_file(Path(path)) as file:
         torch.save({"state_dict": network.state_dict(), "size": asdict(network.size), **more}, file)
 

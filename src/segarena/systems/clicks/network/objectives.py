@@ -43,18 +43,11 @@ def correlation(predicted: Tensor, true: Tensor) -> Tensor:
 def learning_rate(
     step: int, steps: int, *, base: float, warmup_share: float = 0.1, is_published: bool = False
 ) -> float:
-    """Return the learning rate of one step: a linear warm-up from 0, then half a cosine.
+    """Return the learning rate of one step, from 0: a linear warm-up from 0, then half a cosine from `base`.
 
     Ours reaches the base after the warm-up and almost 0 at the last step. The published schedule is one step late
     (the first two steps have rate 0), and its cosine is as long as the whole training though it starts after the
-    warm-up, so it ends at 2.4 % of the base with the usual share of 0.1.
-
-    Args:
-        step: from 0.
-        steps: of the whole training.
-        base: the highest rate.
-        warmup_share: share of the steps, rounded down.
-        is_published: reproduce the published schedule.
+    warm-up, so it ends at 2.4 % of the base with the usual share of 0.1. The warm-up's steps are rounded down.
 
     Source: RClicks names a cosine and an initial rate of 0.01; the warm-up is only in the code.
     """

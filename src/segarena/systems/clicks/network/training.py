@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.checkpoint import load_weights, read_checkpoint, state_dict_of
-from segarena.pytorch import Tensor, torch
+from segarena.pytorch import torch
 from segarena.systems.clicks.crowd.instances import Instance
 from segarena.systems.clicks.models.maps import ImageClickMap
 from segarena.systems.clicks.network.checkpoint import save_checkpoint
@@ -24,9 +25,7 @@ from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSi
 from segarena.systems.clicks.network.objectives import correlation, divergence, learning_rate, similarity
 from segarena.systems.clicks.network.prediction import ClickabilityModel
 from segarena.systems.clicks.network.training_data import TrainingSet, batches
-from segarena.systems.clicks.network.training_options import TrainingOptions, check_options
-
-PAPER_SIGMAS = (0.01, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 90.0, 120.0)
+from segarena.systems.clicks.network.training_options import TrainingOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +81,11 @@ def train(
         evaluate: called with the model after each epoch; what it returns goes into the history.
 
     Raises:
-        InvalidInput: no instances, impossible options, `select_by` is no column.
+        InvalidInput: no instances, or `select_by` is no column.
         RunConflict: `folder` holds a training with other options or instances.
         SegarenaError: the loss is not finite any more.
     """
-    options = check_options(options or TrainingOptions())
+    options = options or TrainingOptions()
     run = _Run(training, validation, Path(folder), size, options, initial, device, workers, is_cached)
     while run.epoch < options.epochs:
         row = run.one_epoch(evaluate)
@@ -94,39 +93,6 @@ def train(
         if progress is not None:
             progress(row)
     return TrainingResult(best=run.best, last=run.last, history=tuple(run.history))
-
-
-def sigma_ablation(
-    training: Sequence[Instance],
-    validation: Sequence[Instance],
-    folder: Path | str,
-    *,
-    sigmas: Sequence[float] = PAPER_SIGMAS,
-    options: TrainingOptions | None = None,
-    **more: Any,
-) -> dict[float, TrainingResult]:
-    """Train one network per sigma, each in its own folder, and return their results.
-
-    SIM and CC compare with maps of the same sigma, so they do not tell which sigma is best: pass an `evaluate` that
-    scores real clicks.
-
-    Args:
-        training: see `train`, as for all others.
-        validation: chooses the best epoch of each sigma.
-        folder: gets one folder per sigma, `sigma_5` and so on.
-        sigmas: the paper's by default.
-        options: their own sigma is not looked at.
-        **more: further arguments of `train`.
-
-    Source: RClicks, table 7.
-    """
-    base = options or TrainingOptions()
-    return {
-        sigma: train(
-            training, validation, Path(folder) / f"sigma_{sigma:g}", options=replace(base, sigma=sigma), **more
-        )
-        for sigma in sigmas
-    }
 
 
 class _Run:
@@ -152,14 +118,15 @@ class _Run:
             torch.manual_seed(options.seed)
             self.model = ClickabilityModel(ClickabilityNetwork(size), device=device)
         self.network, self.device = self.model.network, self.model.device
-        canvas: dict[str, Any] = {
-            "side_px": self.network.size.side_px,
-            "margin": self.network.size.margin,
-            "sigma": options.sigma,
-            "radius": options.radius,
-        }
-        self.training = TrainingSet(training, is_cached=is_cached, **canvas)
-        self.validation = TrainingSet(validation, is_cached=is_cached, **canvas)
+        canvas = partial(
+            TrainingSet,
+            side_px=self.network.size.side_px,
+            margin=self.network.size.margin,
+            sigma=options.sigma,
+            radius=options.radius,
+            is_cached=is_cached,
+        )
+        self.training, self.validation = canvas(training), canvas(validation)
         self.optimiser = torch.optim.Adam(self._parameter_groups(), lr=options.rate)
         self.settings = {
             "options": asdict(options),
@@ -217,7 +184,8 @@ class _Run:
         loader = batches(self.training, options.batch_size, order=order, is_flipped=is_flipped, workers=self.workers)
         for i, planes in enumerate(loader):
             self._set_rate(self.epoch * per_epoch + i, options.epochs * per_epoch)
-            losses = self._losses(planes.to(self.device))
+            planes = planes.to(self.device)
+            losses = divergence(self.network(planes[:, :3], planes[:, 3:5]), planes[:, 5:])
             loss = losses.mean()
             if not math.isfinite(loss.item()):
                 raise SegarenaError(f"the loss became {loss.item()} in epoch {self.epoch + 1}; lower the rate")
@@ -226,9 +194,6 @@ class _Run:
             self.optimiser.step()
             total += float(losses.detach().sum())
         return total / count
-
-    def _losses(self, planes: Tensor) -> Tensor:
-        return divergence(self.network(planes[:, :3], planes[:, 3:5]), planes[:, 5:])
 
     def _validate(self) -> dict[str, float]:
         """Return the means over instances; the published script takes means of batch means."""

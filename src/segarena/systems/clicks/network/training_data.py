@@ -22,9 +22,7 @@ from segarena.systems.clicks.network.letterbox import Letterbox, view_window
 class CanvasInstance:
     """One instance on the canvas.
 
-    Attributes:
-        planes: float32 (6, S, S): three colours, target, error, click map.
-        columns: the columns of the canvas that the image fills.
+    `planes` is float32 (6, S, S): three colours, target, error, click map; the image fills `columns` of it.
     """
 
     planes: NDArray[np.float32]
@@ -105,11 +103,11 @@ def batches(
     is_flipped: NDArray[np.bool_] | None = None,
     workers: int = 0,
 ) -> Iterator[Tensor]:
-    """Give the planes of `data` in batches, (B, 6, S, S).
+    """Give the planes of `data` in batches, (B, 6, S, S); the last one may be smaller.
 
     Args:
         data: the instances.
-        batch_size: the last batch may be smaller.
+        batch_size: instances of a batch.
         order: indices into `data`; None goes through it once.
         is_flipped: for each position in `order`, whether left and right are exchanged.
         workers: processes that prepare batches ahead; 0 does it here.

@@ -29,6 +29,9 @@ class TrainingOptions:
         radius: smoothing of the error masks in the click maps, see `click_radius_px`.
         seed: of initial weights, order, flips and dropout.
         select_by: the column of the history whose highest value makes the best epoch.
+
+    Raises:
+        InvalidInput: an impossible value.
     """
 
     epochs: int = 20
@@ -43,31 +46,22 @@ class TrainingOptions:
     seed: int = 0
     select_by: str = "sim"
 
+    def __post_init__(self) -> None:
+        """Refuse what is impossible."""
+        is_fine = {
+            "epochs": self.epochs >= 1,
+            "batch_size": self.batch_size >= 1,
+            "rate": self.rate > 0,
+            "warmup_share": 0 <= self.warmup_share < 1,
+            "backbone_share": self.backbone_share >= 0,
+            "flip_share": 0 <= self.flip_share <= 1,
+            "sigma": self.sigma > 0,
+        }
+        wrong = [f"{name}={getattr(self, name)}" for name, fine in is_fine.items() if not fine]
+        if wrong:
+            raise InvalidInput(f"impossible training options: {', '.join(wrong)}")
+
 
 PUBLISHED = TrainingOptions(is_published_schedule=True, radius="published")
 TINY = TrainingOptions(epochs=14, batch_size=8, rate=0.005, sigma=20.0)
 """For the size "tiny" on about a thousand instances: minutes on a CPU. The wide blur steadies what few clicks say."""
-
-
-def check_options(options: TrainingOptions) -> TrainingOptions:
-    """Return the options, or say which are impossible.
-
-    Raises:
-        InvalidInput: see the message.
-    """
-    wrong = [
-        name
-        for name, is_fine in (
-            ("epochs", options.epochs >= 1),
-            ("batch_size", options.batch_size >= 1),
-            ("rate", options.rate > 0),
-            ("warmup_share", 0 <= options.warmup_share < 1),
-            ("backbone_share", options.backbone_share >= 0),
-            ("flip_share", 0 <= options.flip_share <= 1),
-            ("sigma", options.sigma > 0),
-        )
-        if not is_fine
-    ]
-    if wrong:
-        raise InvalidInput(f"impossible training options: {', '.join(f'{n}={getattr(options, n)}' for n in wrong)}")
-    return options

@@ -77,10 +77,10 @@ def judge_click_models(
     protocol: Protocol = "careful",
     on_skip: Skip | None = None,
 ) -> list[Judged]:
-    """Hold every model's map against the real clicks of every instance.
+    """Judge every model's map by the real clicks of every instance.
 
     Draws depend on the seed, the model and the instance alone. An instance without clicks, and a map that is empty, not
-    finite or negative, are skipped and told to `on_skip`.
+    finite or negative, are skipped and told to `on_skip`; without it they are an error.
 
     Args:
         instances: with clicks.
@@ -88,7 +88,7 @@ def judge_click_models(
         draws: sets of clicks drawn from each map.
         seed: of the draws.
         protocol: see `click_model_quality`.
-        on_skip: called for what is left out; without it, that is an error.
+        on_skip: called for what is left out.
     """
     judged: list[Judged] = []
     for instance in instances:
@@ -144,7 +144,7 @@ def display_mode_rows(modes: Mapping[str, pl.DataFrame], load: LoadTarget, datas
     """Return how near the clicks under each display mode are to those under text descriptions: names (mode,).
 
     Args:
-        modes: see `segarena.systems.clicks.crowd.table.read_display_modes`.
+        modes: see `read_display_modes`.
         load: gives image and object.
         dataset: the name of the set that the images are from, for its size limit.
 
@@ -174,16 +174,9 @@ def device_rows(
     protocol: Protocol = "careful",
     on_skip: Skip | None = None,
 ) -> list[MeanRow]:
-    """Return how near clicks on a phone are to those with a mouse: names (dataset,).
+    """Return how near clicks on a phone are to those with a mouse: names (dataset,); see `compare_devices`.
 
     Instances with fewer than `least_clicks` of either device are left out, and told to `on_skip`.
-
-    Args:
-        table: the clicks.
-        load: gives image and object.
-        least_clicks: see `compare_devices`.
-        protocol: see `compare_devices`.
-        on_skip: called for what is left out.
     """
     import polars as pl
 

@@ -71,8 +71,11 @@ def hardness_scatter(found: Sequence[Hardness]) -> Figure | None:
         x_range=(0.0, max(0.05, highest * 1.08)),
         size_px=(760.0, 380.0),
     )
+    clicks_of = {"real": "real clicks", "groups": "one click of each group"}
     colours = [
-        (f"{one.dataset}: NSR {one.nsr.mean():.3f}, {_of(one)}", order) for order, one in enumerate(found) if one.keys
+        (f"{one.dataset}: NSR {one.nsr.mean():.3f}, {clicks_of[one.who]}", order)
+        for order, one in enumerate(found)
+        if one.keys
     ]
     caption = (
         "One dot per target, averaged over segmenters. To the lower right is what depends most on where the first "
@@ -135,10 +138,6 @@ def _cloud(order: int, one: Hardness) -> Points:
         names=[f"{' / '.join(key)}: NSR {nsr:.3f}" for key, nsr in zip(one.keys, one.nsr, strict=True)],
         notes=[numbers.get(i, "") for i in range(len(one.keys))],
     )
-
-
-def _of(one: Hardness) -> str:
-    return "real clicks" if one.who == "real" else "one click of each group"
 
 
 def _matrix(table: CorrelationTable) -> str:

@@ -119,10 +119,10 @@ def group_values(run: Run, statistic: Statistic) -> GroupValues:
 
 
 def first_values(run: Run, users: Sequence[str], metric: str = "iou") -> dict[TargetKey, NDArray[np.float64]]:
-    """Return for each target the values after the first click.
+    """Return for each target the values after the first click; targets that a user did not finish are left out.
 
     Of one user that is a value per repeat, which for real people is one per person; of several users, who stand for
-    as many people, one per user, its repeats averaged. Targets that a user did not finish are left out.
+    as many people, one per user, its repeats averaged.
     """
     tables = [_first_by_target(run.finished(user), metric) for user in users]
     keys = keys_of_all(tables)

@@ -57,13 +57,7 @@ class QualityLimits:
 
 
 def check_scene(scene: Scene, *, limits: QualityLimits | None = None, rasters: Rasters | None = None) -> list[Defect]:
-    """Return what is wrong with one annotation, regions in depth order.
-
-    Args:
-        scene: what was drawn.
-        limits: from where on something counts as an error.
-        rasters: of the scene, where they are at hand.
-    """
+    """Return what is wrong with one annotation, regions in depth order; `rasters` of it where they are at hand."""
     limits = limits or QualityLimits()
     if not scene.regions:
         return [scene.defect("empty", "expected regions, found none; annotate the image")]

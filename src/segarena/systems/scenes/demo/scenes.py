@@ -175,10 +175,8 @@ class DemoScene:
 def demo_scenes(*, images: int = 6, seed: int = 0, shape: tuple[int, int] = SHAPE) -> tuple[DemoScene, ...]:
     """Return generated scenes, each drawn by the five annotators; the same options give the same scenes.
 
-    Every second scene has a sky and a ground behind its things. In the others, things stand alone or in groups.
-
-    Raises:
-        InvalidInput: no images, or fewer than 120 pixels a side.
+    Every second scene has a sky and a ground behind its things. In the others, things stand alone or in groups. A side
+    has at least 120 pixels.
     """
     if images < 1 or min(shape) < 120:
         raise InvalidInput(f"expected at least 1 image of 120 x 120 pixels, got {images} of {shape[0]} x {shape[1]}")

@@ -97,11 +97,7 @@ def find_detections(
 
 
 def judge_image(item: tuple[HumanImage, Path], *, rules: EdgeRules) -> dict[str, Any]:
-    """Return the counts of one image as plain values; see `edge_counts_of` and `region_counts_of`.
-
-    Raises:
-        InvalidMask: a file that cannot be used, or sizes that differ.
-    """
+    """Return the counts of one image as plain values; see `edge_counts_of` and `region_counts_of`."""
     image, file = item
     drawings = image.drawings()
     shape: Shape = drawings[0].labels.shape
@@ -148,11 +144,7 @@ def _plain(counts: EdgeCounts | RegionCounts) -> list[Any]:
 
 
 def read_detection(path: Path) -> NDArray[Any] | list[NDArray[Any]]:
-    """Return a soft map, or the segmentations of one image, one per threshold.
-
-    Raises:
-        InvalidMask: missing, damaged, or with neither in it.
-    """
+    """Return a soft map, or the segmentations of one image, one per threshold; raises `InvalidMask` without either."""
     if path.suffix == ".png":
         return read_grey(path)
     if path.suffix == ".mat":

@@ -54,24 +54,14 @@ class EdgeCounts:
 
 
 def edge_thresholds(count: int = 99) -> NDArray[np.float64]:
-    """Return `count` evenly spaced levels strictly between 0 and 1: 0.01, 0.02, ... 0.99 for 99.
-
-    Raises:
-        InvalidInput: fewer than one.
-    """
+    """Return `count` evenly spaced levels strictly between 0 and 1: 0.01, 0.02, ... 0.99 for 99; at least one."""
     if count < 1:
         raise InvalidInput(f"thresholds: expected 1 or more, got {count}")
     return np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count)
 
 
 def maps_of_soft(levels: NDArray[np.float64], thresholds: NDArray[np.float64], *, thins: bool = True) -> Iterable[Mask]:
-    """Yield the edges of a soft map (H, W) at each threshold: the pixels that reach it, thinned.
-
-    Args:
-        levels: see `as_soft`.
-        thresholds: (T,).
-        thins: False leaves all pixels that reach the threshold.
-    """
+    """Yield the edges of a soft map, see `as_soft`, at each threshold: the pixels that reach it, thinned if asked."""
     for threshold in thresholds:
         yield thin(levels >= threshold) if thins else levels >= threshold
 
@@ -113,11 +103,8 @@ def as_levels(soft: NDArray[Any], *, name: str = "edge map") -> NDArray[np.float
 def regions_of_ultrametric(soft: NDArray[Any], threshold: float, shape: Shape, *, name: str = "map") -> NDArray[Any]:
     """Return the regions of an ultrametric map at a threshold, int32 (H, W), numbered from 1.
 
-    Args:
-        soft: of double size (2 H + 1, 2 W + 1): there the edges lie between the pixels.
-        threshold: what is at most that joins.
-        shape: (H, W) of the image.
-        name: how the error names it.
+    `soft` is of double size (2 H + 1, 2 W + 1): its edges lie between the pixels of an image of `shape`, and what is at
+    most the threshold joins.
 
     Raises:
         InvalidMask: another shape, or as `as_soft`.

@@ -49,14 +49,9 @@ class EdgeMatch:
 
 
 def match_edges(prediction: Mask, target: Mask, *, radius_px: float) -> EdgeMatch:
-    """Return the matching of two thin edge maps.
+    """Return the matching of two thin edge maps, bool (H, W), whose pixels lie at most `radius_px` apart.
 
     The count does not depend on the order of the two. No edges, or none in reach, give no pairs.
-
-    Args:
-        prediction: bool (H, W).
-        target: bool (H, W).
-        radius_px: how far matched pixels may lie apart, see `match_radius_px`.
 
     Raises:
         InvalidMask: shapes differ, or there are not two axes.

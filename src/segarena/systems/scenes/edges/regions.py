@@ -20,13 +20,9 @@ _LARGEST_TABLE = 1 << 20  # places, 8 MB; labels beyond that are renumbered firs
 
 
 def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many pixels region i of one label map shares with region j of the other, int64 (I, J).
+    """Return how many pixels region i of one label map (H, W) shares with region j of the other, int64 (I, J).
 
     Rows and columns are the labels that occur, in ascending order.
-
-    Args:
-        prediction: whole numbers of 0 or more (H, W).
-        target: the same shape.
 
     Raises:
         InvalidMask: shapes differ, no pixels, or not whole numbers of 0 or more.
@@ -101,12 +97,7 @@ class RegionCounts:
 def count_regions(
     segmentations: Sequence[NDArray[Any]], references: Sequence[NDArray[Any]], *, thresholds: NDArray[np.float64]
 ) -> RegionCounts:
-    """Return the region measures of one image.
-
-    Args:
-        segmentations: label maps (H, W), one per threshold.
-        references: label maps of several people.
-        thresholds: (T,), as many as segmentations.
+    """Return the region measures of one image: label maps (H, W), one per threshold, against those of several people.
 
     Raises:
         InvalidInput: nothing to compare, or another number of thresholds.
@@ -169,11 +160,7 @@ class RegionSummary:
 
 
 def summarise_regions(counts: Sequence[RegionCounts]) -> RegionSummary:
-    """Return the summary of a set of images, all with as many thresholds.
-
-    Raises:
-        InvalidInput: no image, or other thresholds.
-    """
+    """Return the summary of a set of images, one or more, all with as many thresholds."""
     if not counts or len({len(one.thresholds) for one in counts}) != 1:
         raise InvalidInput("region counts: expected one image or more, all at the same number of thresholds")
     thresholds, area = counts[0].thresholds, sum(one.area for one in counts)

@@ -63,14 +63,9 @@ def f_measure(recall: float, precision: float) -> float:
 
 
 def summarise_edges(counts: Sequence[EdgeCounts], *, occurrence: Occurrence = "first") -> EdgeSummary:
-    """Return the summary of a set of images.
+    """Return the summary of a set of images, one or more, all with as many thresholds.
 
-    Args:
-        counts: one per image, all with as many thresholds.
-        occurrence: which of several equal recalls the curve under AP keeps.
-
-    Raises:
-        InvalidInput: no image, or other thresholds.
+    `occurrence` is which of several equal recalls the curve under AP keeps.
     """
     if not counts or len({len(one.thresholds) for one in counts}) != 1 or not len(counts[0].thresholds):
         raise InvalidInput("edge counts: expected one image or more, all at the same number of thresholds, 1 or more")

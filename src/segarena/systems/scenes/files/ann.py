@@ -27,12 +27,7 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
     """Return the scene of an `.ann` file; regions are front first, as the tool lists them.
 
     The tool stores no name of the annotator besides the file's, so what follows the last "_" of the file's stem is
-    taken when there is no `user`.
-
-    Raises:
-        DatasetMissing: there is no such file.
-        DatasetError: it is no JSON object.
-        InvalidInput: the photograph is not at hand, so that the size is unknown.
+    taken when there is no `user`. Raises as `read_json`, `as_record` and `size_of_image`.
     """
     value, defects = read_json(path)
     record = as_record(value, path, "an .ann export")

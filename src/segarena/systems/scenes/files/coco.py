@@ -51,9 +51,7 @@ _NAME_KEYS = ("name", "isStuff")
 def read_coco(path: Path) -> SceneSet:
     """Return one scene for each image of a COCO file; what of it cannot be used is left out and told as defects.
 
-    Raises:
-        DatasetMissing: there is no such file.
-        DatasetError: it is no JSON object.
+    Raises as `read_json` and `as_record`.
     """
     value, defects = read_json(path)
     top = as_record(value, path, "COCO instances")
@@ -78,14 +76,8 @@ def read_coco(path: Path) -> SceneSet:
 def write_coco(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
     """Write the first annotator's regions of each image as COCO instances; category is the name, trimmed.
 
-    Args:
-        scenes: what to write.
-        path: of the file.
-        extent: "modal" writes visible masks and leaves out regions without any; "amodal" writes polygons, with the
-            visible and the hidden mask, occlusion and order in keys of their own.
-
-    Raises:
-        InvalidMask: a mask of a scene has another size than its image.
+    "modal" writes visible masks and leaves out regions without any; "amodal" writes polygons, with the visible and the
+    hidden mask, occlusion and order in keys of their own.
     """
     firsts = [found[0] for found in scenes.by_image().values()]
     if extent == "amodal":  # readers fill the polygons by the COCO rule

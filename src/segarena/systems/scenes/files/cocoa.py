@@ -46,9 +46,7 @@ _REGION = ("segmentation", "name", "order", "isStuff", "area", "occlude_rate", "
 def read_cocoa(path: Path) -> SceneSet:
     """Return the scenes of a COCO-Amodal file; what of it cannot be used is left out and told as defects.
 
-    Raises:
-        DatasetMissing: there is no such file.
-        DatasetError: it is no JSON object.
+    Raises as `read_json` and `as_record`.
     """
     value, defects = read_json(path)
     top = as_record(value, path, "COCO-Amodal annotations")
@@ -66,11 +64,7 @@ def read_cocoa(path: Path) -> SceneSet:
 
 
 def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
-    """Write scenes as COCO-Amodal; what their file stated about visibility is kept, the rest computed by COCO's rule.
-
-    Raises:
-        InvalidMask: a mask of a scene has another size than its image.
-    """
+    """Write scenes as COCO-Amodal; what their file stated of visibility is kept, the rest computed by COCO's rule."""
     value = {
         **scenes.attributes,
         "images": image_records(scenes.scenes),
@@ -150,11 +144,7 @@ class _Reader:
 
 
 def outlines(segmentation: Any) -> list[Points]:
-    """Return the polygons of a segmentation: one flat list as in COCO-Amodal, or a list of such as in COCO.
-
-    Raises:
-        InvalidInput: something else, or nothing.
-    """
+    """Return the polygons of a segmentation: one flat list as in COCO-Amodal, or a list of such as in COCO."""
     if not isinstance(segmentation, list):
         raise InvalidInput("polygon: expected a list of coordinates, found none")
     parts = segmentation if segmentation and isinstance(segmentation[0], list) else [segmentation]

@@ -145,20 +145,12 @@ def read_scenes(path: Path, *, file_format: str | None = None, images: Path | No
 
 
 def write_scenes(scenes: SceneSet, path: Path, file_format: str) -> list[Path]:
-    """Write scenes, and return the files.
-
-    Raises:
-        InvalidInput: no such format, or the scenes cannot be written in it.
-    """
+    """Write scenes, and return the files; raises `InvalidInput` where the format does not exist or cannot hold them."""
     return _format(file_format).write(scenes, path)
 
 
 def losses(scenes: SceneSet, file_format: str) -> list[str]:
-    """Return what of these scenes a format cannot carry, in words; none when nothing is lost.
-
-    Raises:
-        InvalidInput: no such format.
-    """
+    """Return what of these scenes a format cannot carry, in words; none when nothing is lost."""
     carried = _format(file_format).carries
     lost = [text for key, (text, has) in LOSSES.items() if key not in carried and any(map(has, scenes.scenes))]
     several = [image for image, found in scenes.by_image().items() if len(found) > 1]

@@ -25,14 +25,10 @@ LARGEST_LABEL = {"16-bit": 65535, "palette": 255}
 def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: Kind) -> list[Path]:
     """Write IMAGE.png for each scene, or IMAGE.ANNOTATOR.png where an image has several.
 
-    Args:
-        scenes: what to write.
-        folder: to write into.
-        kind: "16-bit" grey, for any program; "palette", 8 bits, in colours, for at most 255 regions.
+    "16-bit" is grey, for any program; "palette", 8 bits, in colours, for at most 255 regions.
 
     Raises:
         InvalidInput: more regions than the kind has numbers.
-        InvalidMask: a mask of a scene has another size than its image.
     """
     stems = named_scenes(scenes)
     for scene in stems.values():

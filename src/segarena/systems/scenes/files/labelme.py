@@ -27,10 +27,7 @@ _SHAPE = ("label", "points", "shape_type")
 def read_labelme(path: Path) -> SceneSet:
     """Return the scene of a labelme file; polygons and rectangles are regions, other shapes are told as defects.
 
-    Raises:
-        DatasetMissing: there is no such file.
-        DatasetError: it is no JSON object.
-        InvalidInput: it states no possible size of the image.
+    Raises as `read_json` and `as_record`; `InvalidInput` when it states no possible size of the image.
     """
     value, defects = read_json(path)
     top = as_record(value, path, "a labelme file")

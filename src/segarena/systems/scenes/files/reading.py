@@ -58,11 +58,7 @@ def read_json(path: Path) -> tuple[Any, list[Defect]]:
 
 
 def as_record(value: Any, path: Path, what: str) -> dict[str, Any]:
-    """Return the object that a JSON file must hold.
-
-    Raises:
-        DatasetError: it holds something else.
-    """
+    """Return the object that a JSON file must hold; raises `DatasetError` when it holds something else."""
     if not isinstance(value, dict):
         raise DatasetError(f"{path}: expected {what}, a JSON object; got {type(value).__name__}")
     return value
@@ -100,11 +96,7 @@ def stuff_of(value: Any) -> bool | None:
 
 
 def size_of(record: Record, height: str = "height", width: str = "width") -> tuple[int, int]:
-    """Return (H, W) as a record states it.
-
-    Raises:
-        InvalidInput: it states none.
-    """
+    """Return (H, W) as a record states it; raises `InvalidInput` when it states none."""
     size = integer_of(record.get(height)), integer_of(record.get(width))
     if size[0] is None or size[1] is None:
         raise InvalidInput(f"expected the {height} and {width} of the image in pixels, found none; add them")
@@ -112,31 +104,19 @@ def size_of(record: Record, height: str = "height", width: str = "width") -> tup
 
 
 def from_xy(values: Any) -> Points:
-    """Return [x, y, x, y, ...] as rows and columns.
-
-    Raises:
-        InvalidInput: an odd number of values, or not all finite numbers.
-    """
+    """Return [x, y, x, y, ...] as rows and columns; raises `InvalidInput` when they are no finite pairs."""
     if not isinstance(values, list) or len(values) % 2:
         raise InvalidInput("polygon: expected an even number of coordinates x, y, x, y, ...; got something else")
     return as_points(values, name="polygon").reshape(-1, 2) if not values else from_pairs(_pairs(values))
 
 
 def from_pairs(pairs: Any) -> Points:
-    """Return [[x, y], ...] as rows and columns.
-
-    Raises:
-        InvalidInput: other shapes, or not all finite numbers.
-    """
+    """Return [[x, y], ...] as rows and columns; raises `InvalidInput` when they are not finite pairs."""
     return as_points(pairs)[:, ::-1]
 
 
 def mask_size(value: Any) -> tuple[int, int]:
-    """Return the (H, W) that COCO run lengths, {"size": [H, W], "counts": string or list}, state.
-
-    Raises:
-        InvalidMask: they state none.
-    """
+    """Return the (H, W) of COCO run lengths, {"size": [H, W], "counts": string or list}, or raise `InvalidMask`."""
     size = value.get("size") if isinstance(value, dict) else None
     sides = [integer_of(side) for side in size] if isinstance(size, list) else []
     if len(sides) != 2 or sides[0] is None or sides[1] is None:
@@ -145,10 +125,10 @@ def mask_size(value: Any) -> tuple[int, int]:
 
 
 def mask_of(value: Any, shape: tuple[int, int]) -> Rle:
-    """Return COCO run lengths as a mask of the image's size.
+    """Return COCO run lengths as a mask.
 
     Raises:
-        InvalidMask: no run lengths, of another size, or lengths that do not add up to it.
+        InvalidMask: no run lengths, of another size than the image, or lengths that do not add up to it.
     """
     size = mask_size(value)
     if size != shape:

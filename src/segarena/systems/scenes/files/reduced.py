@@ -39,10 +39,6 @@ def write_reduction(scenes: SceneSet, out: Path, reduction: str) -> list[Path]:
     - `edges`, `hidden-edges`: 8 bits, 255 on edges
     - `semantic`: 16 bits, and `classes.json` with the class of each name
     - `shared-edges`, `boxes`: rows of image, author and what is found, in (x, y)
-
-    Raises:
-        InvalidInput: no such reduction.
-        InvalidMask: a mask of a scene has another size than its image.
     """
     if reduction in PICTURES:
         return [

@@ -41,11 +41,7 @@ COLUMNS = (
 
 
 def write_rle(scenes: SceneSet, path: Path) -> list[Path]:
-    """Write a flat JSON list of regions: full extent, visible and hidden part as COCO run lengths.
-
-    Raises:
-        InvalidMask: a mask of a scene has another size than its image.
-    """
+    """Write a flat JSON list of regions: full extent, visible and hidden part as COCO run lengths."""
     rows = [
         {
             "image_id": raw_id(scene.image.id),
@@ -68,11 +64,7 @@ def read_rle(path: Path) -> SceneSet:
     """Return the scenes of a flat list of regions, as `write_rle` leaves it or as COCO results are; all masks.
 
     Regions that follow one another, of the same image and author, are one scene. It has a depth order when their
-    `order` is 1, 2, 3 and so on.
-
-    Raises:
-        DatasetMissing: there is no such file.
-        DatasetError: it is no JSON list.
+    `order` is 1, 2, 3 and so on. Raises as `read_json`; `DatasetError` also for JSON that is no list.
     """
     value, defects = read_json(path)
     if not isinstance(value, list):
@@ -83,11 +75,7 @@ def read_rle(path: Path) -> SceneSet:
 
 
 def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
-    """Write one row for each region; boxes are of the full extent, half-open, in pixels.
-
-    Raises:
-        InvalidMask: a mask of a scene has another size than its image.
-    """
+    """Write one row for each region; boxes are of the full extent, half-open, in pixels."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,22 +54,10 @@ class AgreementSummary:
     edge_histogram: NDArray[np.int64]
 
 
-def summarise_agreement(
-    images: Sequence[ImageAgreement], *, repeats: int = 1000, level: float = 0.95, seed: int = 0
-) -> AgreementSummary:
-    """Return the agreement over a set of images.
-
-    Args:
-        images: one per image.
-        repeats: bootstrap samples.
-        level: share of them inside an interval.
-        seed: of the resampling.
-    """
-    rng = np.random.default_rng(seed)
-
-    def interval(groups: list[NDArray[np.float64]], value: Callable[[NDArray[np.float64]], float]) -> Interval:
-        return _interval(groups, value, rng, repeats, level)
-
+def summarise_agreement(images: Sequence[ImageAgreement], *, repeats: int = 1000) -> AgreementSummary:
+    """Return the agreement over a set of images; `repeats` are the bootstrap samples of its 95 % intervals."""
+    # One generator for all, in this order: the intervals are the same everywhere.
+    interval = partial(_interval, rng=np.random.default_rng(0), repeats=repeats)
     regions, edges, order, names, humans = ([] for _ in range(5))
     for image in images:
         pairs = image.pairs
@@ -96,9 +85,9 @@ def summarise_agreement(
 def _interval(
     groups: list[NDArray[np.float64]],
     value: Callable[[NDArray[np.float64]], float],
+    *,
     rng: np.random.Generator,
     repeats: int,
-    level: float,
 ) -> Interval:
     kept = [group for group in groups if len(group)]
     if not kept:
@@ -113,7 +102,7 @@ def _interval(
         for images in drawn:
             rows_of_draw = np.concatenate([places[image] for image in images])
             values.append(value(rows[rows_of_draw]))
-    return Interval(value(rows), *percentile_interval(values, level), len(rows))
+    return Interval(value(rows), *percentile_interval(values, 0.95), len(rows))
 
 
 def _median(values: NDArray[np.float64]) -> float:

@@ -68,11 +68,7 @@ def drawing_of_labels(
 
 
 def drawing_of_scene(scene: Scene) -> Drawing:
-    """Return an amodal scene as a drawing; edges are those of its visible regions, uncovered pixels being one more.
-
-    Raises:
-        InvalidMask: masks of the scene that cannot be used.
-    """
+    """Return an amodal scene as a drawing; edges are those of its visible regions, uncovered pixels being one more."""
     rasters = rasterise(scene)
     return Drawing(
         image=scene.image.id,

@@ -89,10 +89,7 @@ def plain_name(name: str) -> str:
 def semantic_labels(scene: Scene, rasters: Rasters, classes: Mapping[str, int]) -> NDArray[np.int32]:
     """Return the class of what each pixel shows, int32 (H, W); 0 where there is none, or its name has no class.
 
-    Args:
-        scene: what was drawn.
-        rasters: of the scene.
-        classes: class by name, as `plain_name` has it.
+    `classes` are by name, as `plain_name` has it.
     """
     numbers = [classes.get(plain_name(region.name), 0) for region in scene.regions]
     return np.array([0, *numbers], dtype=np.int32)[rasters.owner]

@@ -63,11 +63,7 @@ def judge_segments(
 
 
 def read_segments(files: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:
-    """Return the segments of COCO results files by image, in the order of the files.
-
-    Raises:
-        DatasetError: a file that is no list of segments.
-    """
+    """Return the segments of COCO results files by image, in the order of the files."""
     found: dict[str, list[dict[str, Any]]] = {}
     for file in files:
         value = read_json(file)[0]

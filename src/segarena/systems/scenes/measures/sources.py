@@ -47,11 +47,7 @@ class HumanImage:
     scenes: tuple[Scene, ...] = ()
 
     def drawings(self) -> list[Drawing]:
-        """Read what people drew; scenes of other sizes than the first are left out by nobody: they are an error.
-
-        Raises:
-            InvalidMask: the file is missing or damaged, or a mask of a scene cannot be used.
-        """
+        """Read what people drew; raises `InvalidMask` when a file is missing or damaged, or a mask cannot be used."""
         if self.path is None:
             return [drawing_of_scene(scene) for scene in self.scenes]
         labels = read_segmentations(self.path)
@@ -90,11 +86,7 @@ def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
 
 
 def read_segmentations(path: Path) -> list[NDArray[np.int32]]:
-    """Return all label maps in a file (.npz or .mat), one per annotator.
-
-    Raises:
-        InvalidMask: the file is missing or damaged.
-    """
+    """Return all label maps in a file (.npz or .mat), one per annotator; raises `InvalidMask` when it is damaged."""
     return read_compact(path) if path.suffix == ".npz" else read_original(path)
 
 

@@ -123,11 +123,7 @@ def rasterise(scene: Scene, *, visibility: Visibility | None = None) -> Rasters:
 
 
 def amodal_patch(scene: Scene, region: Region) -> Patch:
-    """Return the full extent of a region: of its polygons, its mask, or what is stated as visible and hidden.
-
-    Raises:
-        InvalidMask: as `rasterise`.
-    """
+    """Return the full extent of a region: of its polygons, its mask, or what is stated as visible and hidden."""
     if region.rings:
         return fill_polygons(scene.polygons(region), scene.shape, rule=scene.fill_rule)
     if region.mask is not None:

@@ -197,13 +197,7 @@ class Scene:
         return self._redrawn(self.regions[:place] + self.regions[place + 1 :])
 
     def with_region(self, region: Region, polygons: Iterable[Any], *, place: int = 0) -> Scene:
-        """Return the scene with one region more; vertices of equal coordinates become shared.
-
-        Args:
-            region: of an id that is not there yet; its rings are made from `polygons`.
-            polygons: each (N, 2), rows and columns.
-            place: in the depth order, 0 for the front.
-        """
+        """Return the scene with one region more, its rings made from `polygons`, (N, 2), at a place in the order."""
         rings, vertices = self._rings(polygons)
         regions = (*self.regions[:place], replace(region, rings=rings), *self.regions[place:])
         return self._redrawn(regions, vertices)
@@ -243,10 +237,7 @@ class Scene:
 def make_scene(image: ImageRecord, drawn: Iterable[tuple[Region, Iterable[Any]]], **facts: Any) -> Scene:
     """Return a scene from regions, front first, with their polygons; vertices of equal coordinates become shared.
 
-    Args:
-        image: what was annotated.
-        drawn: regions, each with its polygons, (N, 2), rows and columns; rings of the regions are made from these.
-        **facts: further attributes of `Scene`.
+    Polygons are (N, 2), rows and columns; `facts` are further attributes of `Scene`.
 
     Raises:
         InvalidInput: polygons that are not finite (N, 2), or what `Scene` refuses.

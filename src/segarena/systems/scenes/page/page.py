@@ -50,12 +50,7 @@ def write_agreement_page(
 ) -> Path:
     """Write agreement.json and agreement.html into a folder that exists; return the page.
 
-    Args:
-        folder: where.
-        summary: over the set.
-        images: to draw some of them.
-        found: the agreement on each of them, in the same order.
-        overlays: how many are drawn: from the best agreement to the worst, evenly spaced.
+    `overlays` of the images are drawn: from the best agreement to the worst, evenly spaced.
     """
     histograms = [
         ("Regions", summary.regions, summary.region_histogram, "F of the regions of two annotators"),

@@ -80,7 +80,7 @@ def review_page(scenes: SceneSet, *, images: Path, title: str = "annotations", m
     Args:
         scenes: what to review.
         images: folder of the photographs; where one is missing the drawing is shown on grey.
-        title: what the set is called, as on the page.
+        title: what the set is called.
         most: annotations shown; the page says how many were left out.
     """
     found, general = _found(scenes)

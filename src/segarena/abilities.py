@@ -27,6 +27,22 @@ class KnowsPrompts(Protocol):
 
 
 @runtime_checkable
+class ChecksValues(Protocol):
+    """Of a metric that knows what its recorded values must agree on; `segarena check` asks it."""
+
+    columns: Sequence[str]
+
+    def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> Any:
+        """Return bool (rounds,), True where values cannot be what the metric gives.
+
+        Args:
+            values: every column of numbers in the records, floats (rounds,), NaN where there is none.
+            parts: for columns of the table of parts the mean over a round's objects and frames, likewise.
+        """
+        ...
+
+
+@runtime_checkable
 class KnowsSamples(Protocol):
     """Of a segmenter: what it segments, of "image", "volume", "video"; images alone when it does not say."""
 

@@ -107,6 +107,7 @@ class Metric(Protocol):
         columns: the names of the values it gives, as they appear in the records.
         titles: optional; what reports call the columns that are not called by their name: {"iou": "IoU"}.
         parts: optional; `parts(comparison) -> {column: array (objects, frames)}`, kept in a table of their own.
+        contradicts: optional; which recorded values cannot be, see `segarena.abilities.ChecksValues`.
     """
 
     columns: tuple[str, ...]

@@ -3,13 +3,18 @@
 import json
 import random
 import re
+import zipfile
+from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from segarena import RunFolder
 from segarena.engine.checking import check_run
 from segarena.errors import StoreError
+from segarena.metrics.overlap import Dice, Iou
+from segarena.metrics.surface import Nsd
 from segarena.records.checks import contradictions
 from segarena.records.tables import check_seal, parquet_of, sealed
 
@@ -74,10 +79,10 @@ def test_what_is_damaged_is_made_again(small_run, table):
 def test_values_that_contradict_themselves_are_found_though_every_file_is_whole(small_run):
     folder = small_run("sample-disc")
     records = folder.records()
-    assert contradictions(records, 3) == {}
+    assert contradictions(records, 3, [Iou()]) == {}
     better = records.with_columns(iou=pl.lit(0.99))
-    assert set(contradictions(better, 3)) == set(folder.samples)
-    assert "IoU 0.99, but" in next(iter(contradictions(better, 3).values()))
+    assert set(contradictions(better, 3, [Iou()])) == set(folder.samples)
+    assert "iou 0.99, intersection" in next(iter(contradictions(better, 3, [Iou()]).values()))
     assert "round 2 is out of order" in next(iter(contradictions(records.filter(pl.col("round") != 1), 3).values()))
 
 
@@ -165,3 +170,58 @@ def test_a_damaged_ledger_does_not_bring_back_what_was_done_again(small_run):
             read()
     assert small_run("sample-disc", retry_damaged=True).records().equals(before)
     assert errors(folder.path) == []
+
+
+def test_each_metric_knows_what_its_values_must_agree_on():
+    sound = {
+        "iou": 1 / 3,
+        "dice": 0.5,
+        "nsd": 0.2,
+        "intersection": 1.0,
+        "union": 3.0,
+        "prediction_area": 2.0,
+        "target_area": 2.0,
+    }
+    empty = {
+        "iou": 1.0,
+        "dice": 1.0,
+        "nsd": 1.0,
+        "intersection": 0.0,
+        "union": 0.0,
+        "prediction_area": 0.0,
+        "target_area": 0.0,
+    }
+    wrong = [
+        (Iou(), {"iou": 0.99}), (Iou(), {"union": 4.0}), (Iou(), {"target_area": 1.0}), (Iou(), {"iou": float("nan")}),
+        (Dice(), {"dice": 0.6}), (Dice(), {"prediction_area": 3.0}), (Nsd(), {"nsd": 1.2}), (Nsd(), {"nsd": -0.1}),
+    ]  # fmt: skip
+    for metric, change in wrong:
+        rows = [sound, empty, sound | change, dict.fromkeys(sound, float("nan"))]
+        values = {name: np.array([row[name] for row in rows]) for name in sound}
+        assert metric.contradicts(values, {}).tolist() == [False, False, True, False], (metric, change)
+    assert Iou(empty=0.0).contradicts({name: np.array([value]) for name, value in empty.items()}, {}).all()
+    assert Dice().contradicts({"dice": np.array([0.4, 1.5])}, {}).tolist() == [False, True]
+
+
+BEFORE = Path(__file__).parents[1] / "data" / "before"
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value"),
+    [("videos", "jaccard", 0.9), ("videos", "j_and_f", 0.9), ("volumes", "dice", 1.1), ("oneshot", "iou", 0.9)],
+)
+def test_another_value_is_named_though_every_file_is_whole(name, column, value, tmp_path):
+    with zipfile.ZipFile(BEFORE / f"{name}.zip") as archive:
+        archive.extractall(tmp_path)
+    path = next(tmp_path.rglob("run.json")).parent
+    assert errors(path) == []
+    file = sorted((path / "records").glob("*.parquet"))[0]
+    frame = pl.read_parquet(file)
+    changed = frame.with_columns(
+        pl.when(pl.int_range(pl.len()) == 0).then(value).otherwise(pl.col(column)).alias(column)
+    )
+    file.write_bytes(sealed(parquet_of(changed)))
+    (told,) = errors(path)
+    assert told.startswith(f"sample {frame['sample'][0]}, target {frame['target'][0]}, ")
+    assert f"{column} {value:.4g}" in told
+    assert "--retry-damaged" in told

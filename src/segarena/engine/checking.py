@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from segarena.engine.store import RunFolder
-from segarena.records.checks import contradictions
 from segarena.records.pieces import AGAIN
 from segarena.roles import Finding
 
@@ -32,7 +31,7 @@ def check_run(path: str | Path) -> list[Finding]:
         unfinished = f"{len(pending)} of {len(folder.samples)} samples are not done, {folder.samples[pending[0]]} first"
         found.append(Finding(is_error=bool(folder.config.finished), message=unfinished))
     if not damaged:
-        wrong = contradictions(folder.records(), folder.config.rounds)
+        wrong = folder.contradictions()
         found += [Finding(is_error=True, message=f"sample {sample}, {why}; {AGAIN}") for sample, why in wrong.items()]
         unknown = set(folder.read("records", ["sample"])["sample"]) - set(folder.samples)
         found += [

@@ -16,14 +16,15 @@ equal runs have equal record files, byte for byte.
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
+from segarena.abilities import ChecksValues
 from segarena.engine.rows import Rows
-from segarena.errors import RunConflict, RunMissing, StoreError
+from segarena.errors import PluginError, RunConflict, RunMissing, StoreError
 from segarena.files.whole import clear_leftovers, is_leftover, write_whole
 from segarena.records.checks import contradictions
 from segarena.records.configuration import (
@@ -38,6 +39,7 @@ from segarena.records.fingerprints import Fingerprints, files_changed, read_fing
 from segarena.records.identity import changes, has_other_data, versions_changed
 from segarena.records.pieces import LEDGER, Pieces
 from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
+from segarena.records.trust import rebuilt
 from segarena.work.ledger import Ledger, first_difference, open_alone
 
 _ANEW = "--overwrite starts anew, another --out keeps both"
@@ -219,7 +221,16 @@ class RunFolder:
             self.write_config(replace(self.config, counts=None))
         self._pieces.remove(self.damaged()[0])
         place = {sample: index for index, sample in enumerate(self.samples)}
-        self.discard([place[sample] for sample in contradictions(self.read("records"), self.config.rounds)])
+        self.discard([place[sample] for sample in self.contradictions()])
+
+    def contradictions(self) -> dict[str, str]:
+        """Return the samples whose records contradict themselves, with the first thing that is wrong."""
+        metrics: list[ChecksValues] = []
+        for used in self.config.metrics:
+            with suppress(PluginError):  # of other packages; their values are not looked at
+                built = rebuilt("metric", used)
+                metrics += [built] if isinstance(built, ChecksValues) else []
+        return contradictions(self.records(), self.config.rounds, metrics, self.parts())
 
     def failed(self) -> list[int]:
         """Return the places of the samples in which something failed."""

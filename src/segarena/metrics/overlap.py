@@ -6,8 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from segarena.comparison import Comparison
 from segarena.registry import metric
+
+TOLERANCE = 1e-9
+"""Of recorded values against what they must agree with."""
 
 
 def iou(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0) -> float:
@@ -66,6 +72,18 @@ class Iou:
             "target_area": comparison.target_area,
         }
 
+    def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return where IoU and counts cannot be of one pair of masks."""
+        del parts
+        if not set(self.columns) <= values.keys():
+            return np.zeros(len(values["iou"]), np.bool_)
+        value, shared, union, predicted, target = (values[name] for name in self.columns)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            expected = np.where(union == 0, self._empty, shared / union)
+            is_other = (np.abs(value - expected) > TOLERANCE) | (np.isnan(value) & np.isfinite(expected))
+            is_odd = (predicted + target - shared != union) | (shared > np.minimum(predicted, target)) | (shared < 0)
+        return is_other | (is_odd & np.isfinite(union))
+
 
 @metric("dice")
 class Dice:
@@ -84,6 +102,17 @@ class Dice:
     def __call__(self, comparison: Comparison) -> float:
         """Return 2 intersection / (prediction area + target area)."""
         return _dice(comparison, self._empty)
+
+    def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return where Dice is no share, or not the one of the counts that another metric recorded."""
+        del parts
+        value = values["dice"]
+        is_wrong = (value < 0) | (value > 1)
+        if {"intersection", "union", "prediction_area", "target_area"} <= values.keys():
+            both = values["prediction_area"] + values["target_area"]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                is_wrong |= (both > 0) & (np.abs(value - 2 * values["intersection"] / both) > TOLERANCE)
+        return is_wrong
 
 
 def _iou(comparison: Comparison, empty: float) -> float:

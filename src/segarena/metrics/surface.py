@@ -97,6 +97,11 @@ class Nsd:
         # Sums of the same areas in another order differ in the last digit.
         return min(1.0, float(sum(near)) / total)
 
+    def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return where NSD is no share; the surfaces themselves are not recorded."""
+        del parts
+        return (values["nsd"] < 0) | (values["nsd"] > 1)
+
 
 @metric("surface_distance")
 class SurfaceDistance:

@@ -103,6 +103,16 @@ class JaccardContourMetric:
         values = self.of(comparison)
         return {"jaccard": values.jaccard, "contour": values.contour}
 
+    def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return where J, F and their mean are not those of the parts."""
+        jaccard, contours = values["jaccard"], values["contour"]
+        is_wrong = np.abs(values["j_and_f"] - (jaccard + contours) / 2) > 1e-9
+        for name, value in (("jaccard", jaccard), ("contour", contours)):
+            is_wrong |= (value < 0) | (value > 1)
+            if name in parts:
+                is_wrong |= np.abs(value - parts[name]) > 1e-9
+        return is_wrong
+
     def of(self, comparison: Judged) -> JaccardContour:
         """Return J and F of each object and frame, computed once per comparison."""
         # Without ignored pixels both rules give the same: either finds what the other computed.

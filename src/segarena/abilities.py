@@ -36,7 +36,7 @@ class ChecksValues(Protocol):
         """Return bool (rounds,), True where values cannot be what the metric gives.
 
         Args:
-            values: every column of numbers in the records, floats (rounds,), NaN where there is none.
+            values: columns of numbers in the records, its own among them, floats (rounds,), NaN where there is none.
             parts: for columns of the table of parts the mean over a round's objects and frames, likewise.
         """
         ...

@@ -75,8 +75,6 @@ class Iou:
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return where IoU and counts cannot be of one pair of masks."""
         del parts
-        if not set(self.columns) <= values.keys():
-            return np.zeros(len(values["iou"]), np.bool_)
         value, shared, union, predicted, target = (values[name] for name in self.columns)
         with np.errstate(invalid="ignore", divide="ignore"):
             expected = np.where(union == 0, self._empty, shared / union)

@@ -35,10 +35,11 @@ def contradictions(
     values = _arrays(records)
     means = _arrays(_means_of_parts(records, parts)) if parts is not None and parts.height else {}
     for metric in metrics:
+        if not set(metric.columns) <= values.keys():
+            continue  # nothing was judged by it
         is_wrong = metric.contradicts(values, means)
-        shown = [name for name in metric.columns if name in records.columns]
         for row in records.filter(pl.Series(is_wrong)).iter_rows(named=True):
-            told = ", ".join(f"{name} {row[name]:.4g}" for name in shown if row[name] is not None)
+            told = ", ".join(f"{name} {row[name]:.4g}" for name in metric.columns if row[name] is not None)
             found.setdefault(row["sample"], f"{_place(row)}: {told} contradict one another or their parts")
     return found
 

@@ -24,9 +24,11 @@ types: $(VENV)/.developed      ## strict types
 contract: $(VENV)/.developed      ## lower folders never import higher ones
 	$(BIN)/lint-imports
 
-# A file stays on one process, so that what its tests share is made once.
+# Each process begins with half of the tests, in order, so that what the tests of a file share is made once; who is done
+# first takes over from the other. Bytecode is kept, or every process that a test starts would compile the package anew.
+tests: export PYTHONDONTWRITEBYTECODE =
 tests: $(VENV)/.developed      ## the test suite, with coverage
-	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 stress: $(VENV)/.developed      ## damaged files for every reader and command, killed runs: some minutes
 	$(BIN)/python tests/stress/files.py

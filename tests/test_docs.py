@@ -185,16 +185,17 @@ def test_the_benchmark_of_the_page_runs_and_reports_when_its_files_are_installed
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: setbacks\nVersion: 1.0\n")
     (package / "entry_points.txt").write_text("\n".join(told))
-    program = "import sys; from segarena.cli.main import main; sys.argv[0] = 'segarena'; main()"
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "120"}
-    answers = [
-        subprocess.run(
-            [sys.executable, "-c", program, *shlex.split(line)[1:]],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
-        ).stdout
-        for line in re.search(r"```console\n(.*?)```", page, re.S)[1].splitlines()
-        if line.startswith("segarena")
-    ]  # fmt: skip
+    console = re.search(r"```console\n(.*?)```", page, re.S)[1]
+    lines = [shlex.split(line) for line in console.splitlines() if line.startswith("segarena")]
+    program = (
+        "import sys; from typer.testing import CliRunner; from segarena.cli.main import app\n"
+        f"for line in {lines}: answer = CliRunner().invoke(app, line[1:]); assert not answer.exit_code, answer.output\n"
+        "print(answer.stdout)"
+    )
+    last = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "120"},
+    ).stdout  # fmt: skip
     html = (tmp_path / "runs/steady/report/report.html").read_text(encoding="utf-8")
     assert html.index('<section id="setbacks"><h2>Setbacks</h2>') < html.index('<section id="summary">')
     assert "<li>Setbacks: mean number of clicks, of 5, after which IoU was lower than before." in html
@@ -203,7 +204,7 @@ def test_the_benchmark_of_the_page_runs_and_reports_when_its_files_are_installed
         for name in ("setbacks.csv", "summary.csv")
     )
     assert len(losses) == round(float(summary["Setbacks"]) * int(summary["targets"])) > 0
-    assert "IoU lost" in answers[1]
+    assert "IoU lost" in last
 
 
 def test_the_model_in_the_readme_can_be_judged_by_the_command_below_it(tmp_path):

@@ -242,6 +242,7 @@ def main() -> None:
     wrong: Counter[str] = Counter()
     first: dict[str, str] = {}
     every = [case for case in cases() if given.only in " ".join(case.arguments)]
+    random.Random(given.seed).shuffle(every)
     with tempfile.TemporaryDirectory() as name, chdir(Path(name)):
         make_all(Path(name))
         for number in range(given.cases):

@@ -87,8 +87,8 @@ def test_published_nss_and_pde_add_a_billionth():
 
 
 def test_nss_of_every_pixel_is_0_and_so_is_that_of_a_constant_map():
-    everywhere = np.argwhere(np.ones((48, 64)))
-    assert nss(blob(), everywhere) == pytest.approx(0, abs=1e-12)
+    everywhere = np.argwhere(np.ones((12, 16)))
+    assert nss(blob((12, 16), (5, 7), sigma=2.0), everywhere) == pytest.approx(0, abs=1e-12)
     assert nss(np.full((3, 3), 0.1), [[0, 0]]) == 0
     assert nss(np.full((3, 3), 0.1), [[0, 0]], protocol="published") == 0
 

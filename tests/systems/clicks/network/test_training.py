@@ -75,7 +75,7 @@ def test_a_training_leaves_checkpoints_a_history_and_no_partial_files(data, tmp_
 
 
 def test_a_network_learns_where_the_clicks_are(data, tmp_path):
-    options = replace(QUICK, epochs=25, rate=0.02)
+    options = replace(QUICK, epochs=12, rate=0.02)
     result = run(data, tmp_path, options=options, is_cached=True)
     assert result.history[-1]["train_loss"] < 0.6 * result.history[0]["train_loss"]
     one = data[1][0]

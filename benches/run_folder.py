@@ -24,7 +24,8 @@ import polars as pl
 
 from segarena.engine.store import RunFolder
 from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
-from segarena.records.pieces import LEDGER, MOST_SAMPLES, Pieces
+from segarena.records.gathering import MOST_SAMPLES, HeldPieces
+from segarena.records.pieces import LEDGER
 from segarena.records.tables import TABLES, frame_of
 from segarena.rules import Statistic
 from segarena.work.ledger import Ledger
@@ -98,7 +99,7 @@ def write_run(path: Path, samples: int, *, one_by_one: bool) -> RunFolder:
     folder = RunFolder.create(path, configuration(samples))
     rng = np.random.default_rng(0)
     with Ledger(path / LEDGER, {"pieces": 1}) as ledger:
-        pieces = Pieces(path, folder.samples, ledger)
+        pieces = HeldPieces(path, folder.samples, ledger)
         step = 1 if one_by_one else MOST_SAMPLES
         for first in range(0, samples, step):
             stop = min(first + step, samples)

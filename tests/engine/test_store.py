@@ -40,6 +40,13 @@ def test_opening_what_is_not_a_run_says_so(tmp_path):
         RunFolder.open(tmp_path)
 
 
+def test_only_the_process_that_holds_a_run_gathers_and_discards(small_run):
+    run = small_run()
+    for forbidden in (run.gather, lambda: run.gather(0), lambda: run.discard([0])):
+        with pytest.raises(StoreError, match="only the process that holds the run"):
+            forbidden()
+
+
 def test_a_damaged_file_is_named(small_run):
     folder = small_run()
     file = next(Path(folder.path / "records").glob("*.parquet"))

@@ -6,7 +6,10 @@ import polars as pl
 import pytest
 
 from segarena.errors import RunConflict, StoreError
+from segarena.files.whole import write_whole
+from segarena.records import gathering
 from segarena.records import pieces as pieces_module
+from segarena.records.gathering import HeldPieces
 from segarena.records.pieces import LEDGER, Pieces
 from segarena.records.rounds import KeptMask, RoundRecord, Timing
 from segarena.records.tables import TABLES, frame_of
@@ -21,7 +24,7 @@ class Killed(BaseException):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(pieces_module, "BLOCK", 4)
+    monkeypatch.setattr(gathering, "BLOCK", 4)
 
 
 def frames(index, value=0.5):
@@ -45,7 +48,7 @@ def held(tmp_path):
         for ledger in opened:
             ledger.close()
         opened.append(Ledger(tmp_path / LEDGER, {"pieces": 1}, sync_s=0.0))
-        pieces = Pieces(tmp_path, SAMPLES, opened[-1])
+        pieces = HeldPieces(tmp_path, SAMPLES, opened[-1])
         pieces.heal()
         return pieces
 
@@ -86,7 +89,7 @@ def test_the_order_in_which_samples_were_done_does_not_show(held, tmp_path):
     for number, order in enumerate((range(10), (9, 3, 4, 0, 7, 1, 2, 8, 6, 5))):
         folder = tmp_path / str(number)
         with Ledger(folder / LEDGER, {"pieces": 1}) as ledger:
-            pieces = Pieces(folder, SAMPLES, ledger)
+            pieces = HeldPieces(folder, SAMPLES, ledger)
             for index in order:
                 pieces.write(index, frames(index))
                 pieces.gather_around(index)
@@ -99,7 +102,7 @@ def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch):
     pieces = held()
     for index in range(10):
         pieces.write(index, frames(index))
-    monkeypatch.setattr(pieces_module, "MOST_BYTES", 1)
+    monkeypatch.setattr(gathering, "MOST_BYTES", 1)
     pieces.gather_all()
     assert len(names(tmp_path)) == 10
     assert samples_of(pieces) == list(SAMPLES)
@@ -148,7 +151,9 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
     expected = held().read("records")
     for first in range(200):
         with monkeypatch.context() as patched:
-            patched.setattr(pieces_module, "write_whole", dying(pieces_module.write_whole))
+            write = dying(write_whole)
+            patched.setattr(pieces_module, "write_whole", write)
+            patched.setattr(gathering, "write_whole", write)
             patched.setattr(Path, "unlink", dying(Path.unlink))
             patched.setattr(Ledger, "add", dying(Ledger.add))
             steps["left"] = first
@@ -187,10 +192,15 @@ def test_a_damaged_or_lost_piece_is_named_and_its_samples_are_done_again(held, t
     assert names(tmp_path) == []
 
 
-def test_a_damaged_ledger_is_one_line(held, tmp_path):
+def test_an_unfinished_run_is_not_joined(held):
     pieces = held()
     pieces.write(0, frames(0))
-    pieces.gather_all()
+    with pytest.raises(StoreError, match="some samples are not done"):
+        pieces.gather_all()
+
+
+def test_a_damaged_ledger_is_one_line(held, tmp_path):
+    pieces = held()
     with Ledger(tmp_path / "other", {"pieces": 1}) as ledger:
         ledger.add("000000-000003", {"first": "zero"})
     pieces.ledger.close()
@@ -199,18 +209,15 @@ def test_a_damaged_ledger_is_one_line(held, tmp_path):
         Pieces(tmp_path, SAMPLES).done()
 
 
-def test_only_who_holds_the_run_gathers(held, tmp_path):
-    pieces = held()
-    pieces.write(0, frames(0))
-    with pytest.raises(StoreError, match="only the process that holds the run"):
-        Pieces(tmp_path, SAMPLES).gather_all()
+def test_a_run_is_held_by_one_process(held, tmp_path):
+    held()
     with pytest.raises(RunConflict, match="in use by another process"):
         Ledger(tmp_path / LEDGER, {"pieces": 1})
 
 
 def test_columns_are_those_asked_for_that_are_there(held):
     pieces = held()
-    for index in range(3):
+    for index in range(10):
         pieces.write(index, frames(index))
     assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]
     pieces.gather_all()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from types import NoneType
@@ -195,6 +195,7 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
     """
     taken = {name for parameter in known for name in parameter.opts}
     name = PluginSpec.parse(benchmark).reference
+    own = {field.name for field in fields(Asked)}
     clashing: list[str] = []
 
     def keep(context: typer.Context, parameter: typer.CallbackParam, value: list[str] | None) -> None:
@@ -207,6 +208,8 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
     declared: list[inspect.Parameter] = []
     for option in _options_of(benchmark):
         flag = f"--{option.name.replace('_', '-')}"
+        if flag in taken and option.name in own:  # the command's says the same
+            continue
         if flag in taken:
             clashing.append(f"With the benchmark, as `{name}({option.name}={_metavar(option)})`: {_help(option)}")
             continue

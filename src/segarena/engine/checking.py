@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segarena.engine.store import RunFolder
-from segarena.records.pieces import AGAIN
+from segarena.records.scanning import AGAIN
 from segarena.roles import Finding
 
 

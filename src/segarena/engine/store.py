@@ -36,6 +36,7 @@ from segarena.records.configuration import (
 )
 from segarena.records.fingerprints import FILE as FINGERPRINTS
 from segarena.records.fingerprints import Fingerprints, files_changed, read_fingerprints, write_fingerprints
+from segarena.records.gathering import HeldPieces
 from segarena.records.identity import changes, has_other_data, versions_changed
 from segarena.records.pieces import LEDGER, Pieces
 from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
@@ -178,16 +179,17 @@ class RunFolder:
         with Ledger(self.path / LEDGER, {"pieces": 1}, sync_s=0.0) as ledger:
             for written in (self.path, *(self.path / table for table in TABLES)):
                 clear_leftovers(written)
-            self._pieces.ledger = ledger
+            reading = self._pieces
+            held = self._pieces = HeldPieces(self.path, self.samples, ledger)
             try:
                 if retry_damaged:
-                    self._pieces.forget_doubtful()
-                self._pieces.heal()
+                    held.forget_doubtful()
+                held.heal()
                 if retry_damaged:
                     self._discard_damaged()
                 yield
             finally:
-                self._pieces.ledger = None
+                self._pieces = reading
 
     def write(self, index: int, rows: Rows) -> None:
         """Write the tables of sample `index`; after that it is done. Processes that do not hold the run may do so too.
@@ -204,13 +206,13 @@ class RunFolder:
             index: around this sample, if its neighbours are done too; None joins all, when the run is over.
         """
         if index is None:
-            self._pieces.gather_all()
+            self._held().gather_all()
         else:
-            self._pieces.gather_around(index)
+            self._held().gather_around(index)
 
     def discard(self, indices: Sequence[int]) -> None:
         """Forget samples, so that they are done again; only while the run is held."""
-        self._pieces.discard(indices)
+        self._held().discard(indices)
 
     def damaged(self) -> tuple[dict[Path, str], int]:
         """Return the damaged or missing files, with what is wrong, and how many files have no checksum to look at."""
@@ -219,7 +221,7 @@ class RunFolder:
     def _discard_damaged(self) -> None:
         if self.damage:  # what it came to is told anew
             self.write_config(replace(self.config, counts=None))
-        self._pieces.remove(self.damaged()[0])
+        self._held().remove(self.damaged()[0])
         place = {sample: index for index, sample in enumerate(self.samples)}
         self.discard([place[sample] for sample in self.contradictions()])
 
@@ -231,6 +233,11 @@ class RunFolder:
                 built = rebuilt("metric", used)
                 metrics += [built] if isinstance(built, ChecksValues) else []
         return contradictions(self.records(), self.config.rounds, metrics, self.parts())
+
+    def _held(self) -> HeldPieces:
+        if not isinstance(self._pieces, HeldPieces):
+            raise StoreError(f"{self.path}: only the process that holds the run may gather or discard")
+        return self._pieces
 
     def failed(self) -> list[int]:
         """Return the places of the samples in which something failed."""

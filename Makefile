@@ -34,6 +34,7 @@ stress: $(VENV)/.developed      ## damaged files for every reader and command, k
 	$(BIN)/python tests/stress/files.py
 	$(BIN)/python tests/stress/commands.py
 	$(BIN)/python tests/stress/kills.py
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n 2 --dist worksteal -m hypothesis
 
 bench: $(VENV)/.developed      ## speed, as ratios
 	$(BIN)/python benches/run_all.py

@@ -1,5 +1,6 @@
 """Fixtures for all tests: misbehaving plug-ins, small runs, the command line, made-up runs with known numbers."""
 
+import gc
 import json
 import os
 from functools import cache
@@ -20,11 +21,18 @@ from segarena.records.configuration import configuration_from
 from segarena.records.rounds import KeptMask, RoundRecord, Timing
 from segarena.roles import Benchmark, Statistic
 
-# What a property says does not depend on how busy the machine is. Examples are drawn anew in each run of the suite.
-settings.register_profile("brief", deadline=None, max_examples=40)
-settings.load_profile("brief")
+# What a property says does not depend on how busy the machine is. Examples are drawn anew in each run of the suite, so
+# that few of them are enough here; `make stress` draws many.
+settings.register_profile("brief", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "brief"))
 
 MISBEHAVING = Path(__file__).parent / "engine" / "misbehaving.py"
+
+
+def pytest_collection_finish():
+    """Spare the garbage collector the thousands of tests and modules that stay until the end."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

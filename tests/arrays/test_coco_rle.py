@@ -2,7 +2,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -34,7 +34,6 @@ def string_slowly(counts):
     return text
 
 
-@settings(deadline=None)
 @given(arrays(bool, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=40)))
 def test_strings_are_those_of_the_slow_reference_and_come_back(mask):
     rle = Rle.of(mask)
@@ -43,7 +42,6 @@ def test_strings_are_those_of_the_slow_reference_and_come_back(mask):
     assert rle.area_px == mask.sum()
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 1 << 45), min_size=1, max_size=30))
 def test_lengths_of_any_size_come_back(counts):
     rle = Rle.of_lengths(counts, (1, sum(counts)))
@@ -68,7 +66,6 @@ def test_damaged_strings_are_refused(counts):
         Rle((4, 5), counts).decode()
 
 
-@settings(deadline=None)
 @given(st.text(max_size=12), st.integers(1, 6), st.integers(1, 6))
 def test_any_text_is_a_mask_or_refused(counts, height, width):
     with contextlib.suppress(InvalidMask):

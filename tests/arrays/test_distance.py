@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.extra import numpy as hnp
 from scipy.ndimage import distance_transform_edt, gaussian_filter
 
@@ -63,7 +63,6 @@ def test_squared_distance_is_that_of_the_nearest_pixel_outside(mask):
 
 
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=3, max_dims=3, max_side=5)))
-@settings(max_examples=30)
 def test_squared_distance_in_a_volume(mask):
     assert np.array_equal(squared_distance(mask), nearest_zero_by_hand(mask))
 

@@ -7,7 +7,7 @@ import itertools
 import nibabel
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from segarena.arrays.orientation import Grid
@@ -83,7 +83,6 @@ def test_every_axis_code_becomes_what_nibabel_makes_of_it(code):
     assert grid.canonical.shape == voxels.shape
 
 
-@settings(deadline=None)
 @given(affine=oblique_affines())
 def test_oblique_affines_become_what_nibabel_makes_of_them(affine):
     grid = Grid(SHAPE, affine)
@@ -93,7 +92,6 @@ def test_oblique_affines_become_what_nibabel_makes_of_them(affine):
     np.testing.assert_allclose(grid.spacing_mm, nibabel.affines.voxel_sizes(affine))
 
 
-@settings(deadline=None)
 @given(affine=oblique_affines(), slice_axis=st.sampled_from(["axial", "largest-spacing"]))
 def test_arrays_and_positions_go_there_and_back_and_stay_in_their_place(affine, slice_axis):
     grid = Grid(SHAPE, affine, slice_axis)
@@ -106,7 +104,6 @@ def test_arrays_and_positions_go_there_and_back_and_stay_in_their_place(affine, 
     np.testing.assert_allclose(millimetres(grid.canonical.affine, moved), millimetres(affine, stored), atol=1e-9)
 
 
-@settings(deadline=None)
 @given(affine=oblique_affines(), corner=st.tuples(*(st.integers(0, n - 1) for n in SHAPE)), data=st.data())
 def test_a_box_holds_the_same_voxels_on_both_sides(affine, corner, data):
     grid = Grid(SHAPE, affine)
@@ -117,7 +114,6 @@ def test_a_box_holds_the_same_voxels_on_both_sides(affine, corner, data):
     assert grid.box_to_stored(start_c, stop_c) == (corner, stop)
 
 
-@settings(deadline=None)
 @given(affine=oblique_affines(), slice_axis=st.sampled_from(["axial", "largest-spacing"]))
 def test_a_canonical_grid_stays_as_it_is(affine, slice_axis):
     canonical = Grid(SHAPE, affine, slice_axis).canonical

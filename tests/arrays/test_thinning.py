@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.ndimage import gaussian_filter, label
@@ -11,7 +11,6 @@ from segarena.arrays.thinning import thin
 MASKS = arrays(np.bool_, array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=14))
 
 
-@settings(deadline=None, max_examples=60)
 @given(MASKS, st.integers(1, 3))
 def test_thinning_is_that_of_scikit_image(mask, block):
     grown = np.kron(mask, np.ones((block, block))) > 0
@@ -33,7 +32,6 @@ def test_a_bar_becomes_a_line_in_its_middle():
     assert set(np.nonzero(thin(mask))[0]) == {4}
 
 
-@settings(deadline=None, max_examples=40)
 @given(MASKS)
 def test_thinning_keeps_the_number_of_components_and_can_be_repeated(mask):
     thinned = thin(mask)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
@@ -114,7 +114,6 @@ def test_options_that_do_not_go_together_are_refused(options, message):
         MaskEncoding(**options)
 
 
-@settings(max_examples=30, deadline=None)
 @given(values=arrays(np.uint8, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.integers(0, 4)))
 def test_index_objects_cover_exactly_what_is_not_background(tmp_path_factory, values):
     path = mask_file(tmp_path_factory.mktemp("m"), values)

@@ -5,7 +5,7 @@ import math
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.arrays.surface import element_areas
@@ -55,7 +55,6 @@ def shifted_planes(distance, spacing=(1.5, 1.0, 1.0)):
     return Comparison.of(prediction, target, spacing_mm=spacing)
 
 
-@settings(max_examples=60, deadline=None)
 @given(MASKS, SPACINGS, st.sampled_from([0.0, 1.0, 2.4]))
 def test_equals_the_distances_of_all_pairs(masks, spacing, tolerance):
     prediction, target = masks
@@ -68,7 +67,6 @@ def test_equals_the_distances_of_all_pairs(masks, spacing, tolerance):
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(MASKS, SPACINGS, st.floats(0, 5), st.integers(0, 2))
 def test_nsd_is_a_symmetric_share_that_flips_and_frames_do_not_change(masks, spacing, tolerance, axis):
     prediction, target = masks

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.ndimage import distance_transform_edt, gaussian_filter
@@ -103,7 +103,6 @@ def cases(draw):
 
 
 @given(cases())
-@settings(max_examples=100)
 def test_clicks_equal_the_published_rule_counted_pair_by_pair(case):
     (prediction, target, ignore), clicked = case
     expected = published_click(prediction, target, ignore, clicked, depth_by_pairs)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.segmenters.drawing.flooding import flood, snap_border
@@ -41,7 +41,6 @@ def test_without_the_other_side_everything_is_flooded():
     assert not flood(two_colours(13), no_marks()).any()
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 12), st.sampled_from([None, 0, 5, 127]))
 def test_marked_pixels_stay_as_marked(seed, height, width, frame_step):
     rng = np.random.default_rng(seed)

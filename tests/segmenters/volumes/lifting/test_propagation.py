@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
@@ -96,7 +96,6 @@ def corrected(seed, plane, first, last, empty_share):
     return said
 
 
-@settings(deadline=None)
 @given(
     st.tuples(*[st.integers(0, 8)] * 3).map(sorted),
     st.one_of(st.just("box"), st.integers(1, 5)),

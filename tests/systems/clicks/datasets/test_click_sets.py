@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -182,7 +182,6 @@ def published_scaling(image, code_mask, limit):
     return cv2.resize(image, size, interpolation=cv2.INTER_LINEAR), resized
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows=st.integers(2, 40), columns=st.integers(2, 40), limit=st.integers(8, 45), seed=st.integers(0, 99))
 def test_large_images_are_scaled_as_published(rows, columns, limit, seed):
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from statistics import fmean
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.comparison import Comparison
@@ -309,7 +309,6 @@ def test_interval_equals_a_slow_bootstrap_over_query_images(count):
     assert [score.low, score.high] == pytest.approx(np.quantile(slow, [0.025, 0.975]), abs=0.01)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.sampled_from("abc")), min_size=1, max_size=20))
 def test_scores_lie_between_zero_and_one_and_do_not_depend_on_the_order_of_rows(rows):
     table = counts_table(pl.DataFrame([

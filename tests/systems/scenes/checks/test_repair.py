@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.arrays.coco_rle import Rle
@@ -14,7 +14,6 @@ GRID = st.integers(-20, 120).map(float)
 SQUARE = [(10, 10), (10, 60), (60, 60), (60, 10)]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(GRID, GRID), max_size=12))
 def test_repaired_polygons_are_inside_the_frame_and_nearly_always_simple(points):
     mended = repair_polygon(polygons.as_points(points), SHAPE)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
@@ -43,7 +43,6 @@ MAPS = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=80)
 @given(MAPS, st.sampled_from([0.0, 1.0, 1.5, 2.3, 4.337]))
 def test_the_matching_is_the_largest_and_of_those_the_cheapest(maps, radius_px):
     seed, share, other = maps
@@ -139,7 +138,6 @@ def test_what_cannot_be_matched_is_said():
             match_edges(np.ones((3, 4), bool), np.ones((3, 4), bool), radius_px=radius_px)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 9))
 def test_sparse_graphs_of_any_form_are_matched_best(seed, rows, columns):
     rng = np.random.default_rng(seed)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from skimage.metrics import adapted_rand_error
@@ -32,7 +32,6 @@ def slow_covering(prediction, target):
     return total / target.size
 
 
-@settings(deadline=None, max_examples=60)
 @given(LABELS, LABELS)
 def test_measures_are_those_of_their_definitions(prediction, target):
     shared = shared_px(prediction, target)
@@ -54,7 +53,6 @@ def test_equal_segmentations_are_perfect():
     assert adapted_rand_error(labels + 1, labels + 1)[0] == 0.0
 
 
-@settings(deadline=None, max_examples=30)
 @given(LABELS, LABELS)
 def test_large_labels_share_what_small_ones_do(prediction, target):
     expected = shared_px(prediction, target)

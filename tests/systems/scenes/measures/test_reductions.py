@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.arrays.label_edges import label_edges
@@ -73,7 +73,6 @@ boxes = st.tuples(st.integers(0, 20), st.integers(0, 24), st.integers(3, 14), st
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(boxes, min_size=1, max_size=4))
 def test_owners_and_hidden_edges_are_those_of_a_slow_reference(drawn):
     rasters = rasterise(scene_of(*(("x", points) for points in drawn)))

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.errors import InvalidInput, InvalidMask
@@ -58,7 +58,6 @@ def image(draw):
     return np.array(ious).reshape(segments, regions), hidden, stuff
 
 
-@settings(deadline=None, max_examples=80)
 @given(st.lists(image(), min_size=1, max_size=3))
 def test_average_recall_is_that_of_the_published_evaluation(images):
     quality = AmodalQuality(most=(1, 3, 5))

@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.arrays.coco_rle import Rle
@@ -25,7 +25,6 @@ def covered_slowly(points, row, column):
     return hits % 2 == 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(rings)
 def test_pixel_centres_are_inside_as_fractions_say(points):
     mask = fill_polygon(np.array(points), SHAPE).full(SHAPE)
@@ -44,7 +43,6 @@ def distance_to_outline(points, row, column):
     return min(distances)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(numbers.map(float), numbers.map(float)), min_size=1, max_size=4))
 def test_polygons_that_share_sides_share_no_pixel_and_leave_none_out(middle):
     """A frame cut in two by any chain of vertices from its top to its bottom, kept monotone by sorting."""
@@ -131,7 +129,6 @@ def test_coco_rule_gives_the_masks_of_the_coco_tools(height, width, flat, counts
 
 
 @pytest.mark.parametrize("rule", ["pixel-centre", "coco"])
-@settings(deadline=None)
 @given(points=rings)
 def test_a_window_loses_nothing_of_a_larger_frame(rule, points):
     small = fill_polygon(np.array(points), SHAPE, rule=rule).full(SHAPE)

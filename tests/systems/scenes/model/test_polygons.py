@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.errors import InvalidInput
@@ -73,7 +73,6 @@ def test_hull_of_an_l_leaves_out_the_inner_corner_and_points_on_lines():
     assert polygons.area(L_SHAPE) == 12
 
 
-@settings(deadline=None)
 @given(rings)
 def test_hull_holds_every_vertex_and_is_convex(points):
     hull = polygons.convex_hull(points)
@@ -92,7 +91,6 @@ def test_turns_are_right_where_floats_are_not():
     assert polygons.turn((0, 0), (1e-200, 1e200), (2e-200, 2e200)) == 0
 
 
-@settings(max_examples=100, deadline=None)
 @given(rings)
 def test_crossings_are_those_of_exact_fractions(points):
     count = len(points)
@@ -103,7 +101,6 @@ def test_crossings_are_those_of_exact_fractions(points):
     assert (not found) == is_simple_slowly(points)
 
 
-@settings(max_examples=100, deadline=None)
 @given(rings, st.lists(st.tuples(coordinates, coordinates), min_size=1, max_size=5))
 def test_points_are_inside_as_a_ray_in_fractions_says(points, probes):
     corners = exact(points)

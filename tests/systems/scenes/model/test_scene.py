@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.arrays.coco_rle import Rle
@@ -32,7 +32,6 @@ boxes = st.tuples(st.integers(0, 6), st.integers(0, 10), st.integers(1, 8), st.i
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(boxes, min_size=1, max_size=5))
 def test_visible_is_what_no_region_in_front_covers_pixel_by_pixel(drawn):
     scene = make_scene(IMAGE, [(Region(id=str(k)), [points]) for k, points in enumerate(drawn)])

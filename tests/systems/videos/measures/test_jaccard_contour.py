@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import ndimage
@@ -60,7 +60,6 @@ def stacks(draw):
     return prediction, target
 
 
-@settings(max_examples=100, deadline=None)
 @given(stacks(), st.integers(1, 4))
 def test_every_object_and_frame_equals_the_definition(drawn, radius):
     prediction, target = drawn

@@ -112,7 +112,6 @@ def test_published_lines_are_those_of_all_stages_on_full_frames(seed, name):
     assert found == published_lines(prediction, target, robot, 3)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6))
 def test_checked_lines_never_leave_their_label(seed):
     prediction, target = random_labels(seed), random_labels(seed + 1)

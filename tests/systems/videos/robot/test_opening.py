@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -78,7 +78,6 @@ def test_disks_have_a_middle_and_four_equal_sides(radius):
     assert all(np.array_equal(element, turned) for turned in (element[::-1], element[:, ::-1], element.T))
 
 
-@settings(deadline=None)
 @given(masks, radii)
 def test_opening_is_the_maximum_of_the_minimum(mask, radius):
     for element in (published_disk(radius), disk(radius)):
@@ -103,7 +102,6 @@ def test_a_centred_opening_lies_in_the_mask(mask, radius):
     assert not (opened(mask, disk(radius)) & ~mask).any()
 
 
-@settings(deadline=None)
 @given(
     hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=24), elements=st.just(True) | st.booleans()),
     st.sampled_from(["published", "checked"]),

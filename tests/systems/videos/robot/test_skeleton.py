@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.ndimage import gaussian_filter, label
@@ -34,13 +34,11 @@ def one_by_one(mask, rule):
     return there[1:-1, 1:-1]
 
 
-@settings(deadline=None, max_examples=100)
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12)), ties)
 def test_all_at_once_is_as_one_by_one_on_noise(mask, rule):
     assert np.array_equal(medial_axis(mask, rule), one_by_one(mask, rule))
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.floats(0.5, 5), st.floats(0.05, 0.95), ties)
 def test_all_at_once_is_as_one_by_one_on_blobs(seed, sigma, share, rule):
     rng = np.random.default_rng(seed)

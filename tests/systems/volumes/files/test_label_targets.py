@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import ndimage
@@ -32,7 +32,6 @@ def targets(array, /, spacing=SPACING, **rules):
     return TargetRules(**rules).targets([Labelled(array)], spacing)
 
 
-@settings(deadline=None)
 @given(labels=LABELS)
 def test_windows_are_the_smallest_that_hold_each_number(labels):
     found = windows_of(labels)
@@ -51,7 +50,6 @@ def test_windows_of_large_numbers_are_found_too():
     }
 
 
-@settings(deadline=None)
 @given(labels=LABELS)
 def test_each_class_is_one_target_with_its_volume(labels):
     found = targets(labels)
@@ -62,7 +60,6 @@ def test_each_class_is_one_target_with_its_volume(labels):
         assert target.attributes == {"volume_mm3": target.mask.sum() * 1.25}
 
 
-@settings(deadline=None)
 @given(labels=LABELS, connectivity=st.sampled_from([6, 18, 26]))
 def test_components_are_those_of_the_whole_volume(labels, connectivity):
     found = targets(labels, labels="components", connectivity=connectivity)
@@ -75,7 +72,6 @@ def test_components_are_those_of_the_whole_volume(labels, connectivity):
         np.testing.assert_array_equal(target.mask, mask)
 
 
-@settings(deadline=None)
 @given(labels=LABELS, radius=st.sampled_from([1, 2]))
 def test_components_that_meet_when_grown_are_one(labels, radius):
     found = targets(labels, labels="components", dilation_voxels=radius)

@@ -6,7 +6,7 @@ from itertools import permutations
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.errors import InvalidInput, InvalidMask
@@ -39,7 +39,6 @@ def slow_best_sum(dice):
     return max(sum(dice[i, j] for i, j in enumerate(chosen)) for chosen in permutations(columns, dice.shape[0]))
 
 
-@settings(max_examples=80, deadline=None)
 @given(MASKS)
 def test_counts_and_matching_equal_plain_ones(masks):
     predictions, targets = masks

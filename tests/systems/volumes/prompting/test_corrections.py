@@ -7,7 +7,7 @@ from collections import Counter
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import ndimage
@@ -45,7 +45,6 @@ def random(seed):
     return np.random.default_rng(seed)
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_nothing_is_said_when_all_is_right(pair):
     _, target = pair
@@ -66,7 +65,6 @@ def slow_deepest(prediction, target):
     return {tuple(position) for position in np.argwhere(depth == depth.max()).tolist()}
 
 
-@settings(deadline=None)
 @given(PAIRS, st.integers(0, 99))
 def test_click_is_in_the_middle_of_the_largest_error(pair, seed):
     prediction, target = pair
@@ -107,7 +105,6 @@ def test_missing_and_surplus_that_touch_are_one_error():
     assert click.position[2] < 9
 
 
-@settings(deadline=None)
 @given(PAIRS, st.integers(0, 99), st.booleans())
 def test_one_wrong_pixel_of_each_slice_is_corrected(pair, seed, one_fraction):
     prediction, target = pair
@@ -123,7 +120,6 @@ def test_one_wrong_pixel_of_each_slice_is_corrected(pair, seed, one_fraction):
             assert list(click.position[1:]) == wrong[int(fraction * len(wrong))]
 
 
-@settings(deadline=None)
 @given(PAIRS, st.integers(0, 99))
 def test_a_wrong_voxel_is_corrected(pair, seed):
     prediction, target = pair
@@ -150,7 +146,6 @@ def test_patch_keeps_what_is_near():
     assert comparison.spacing_mm == (1.0, 1.0, 2.0)
 
 
-@settings(deadline=None)
 @given(PAIRS, st.integers(0, 99))
 def test_patch_is_a_crop_of_both_masks(pair, seed):
     prediction, target = pair
@@ -164,7 +159,6 @@ def test_patch_is_a_crop_of_both_masks(pair, seed):
     assert np.array_equal(patch.target, target & inside)
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_lasso_surrounds_the_largest_piece_of_the_larger_error(pair):
     prediction, target = pair

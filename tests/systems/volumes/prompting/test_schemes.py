@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import ndimage
@@ -101,7 +101,6 @@ def slow_middle(mask):
     return slow_nearest(int(np.median(slow_slices(mask))), slow_slices(mask))
 
 
-@settings(deadline=None)
 @given(VOLUMES, st.sampled_from([3, 5, 10]))
 def test_keys_of_interpolation_equal_a_full_volume_search(mask, count):
     keys = slow_keys(mask, count)
@@ -114,7 +113,6 @@ def test_keys_of_interpolation_equal_a_full_volume_search(mask, count):
     assert prompts(mask, f"{count}b-inter") == [slow_box(mask[z], z) for z in once]
 
 
-@settings(deadline=None)
 @given(VOLUMES)
 def test_deterministic_schemes_equal_a_full_volume_search(mask):
     slices = slow_slices(mask)
@@ -147,7 +145,6 @@ def slow_line(mask):
     return line
 
 
-@settings(deadline=None)
 @given(VOLUMES, st.sampled_from([1, 2, 3, 5, 10]))
 def test_centre_points_are_steps_along_the_interpolated_line(mask, count):
     if not mask.any():
@@ -163,7 +160,6 @@ def test_centre_points_are_steps_along_the_interpolated_line(mask, count):
 SPACINGS = st.tuples(*[st.sampled_from([1.5, 12.0, 48.0, 70.5])] * 3)
 
 
-@settings(deadline=None)
 @given(VOLUMES, SPACINGS, st.sampled_from([1, 3, 30]))
 def test_centre_points_of_sam_med3d_lie_in_the_cube_around_their_mean(mask, spacing_mm, count):
     scheme, _ = find_scheme("3-center-ppv")
@@ -184,7 +180,6 @@ def test_centre_points_of_sam_med3d_lie_in_the_cube_around_their_mean(mask, spac
     assert list(clicks) == [Click(near[i]) for i in sorted(set(inner))]
 
 
-@settings(deadline=None)
 @given(VOLUMES, st.sampled_from([1, 2, 5, 10]), st.integers(0, 9))
 def test_points_per_slice_are_distinct_pixels_of_the_object(mask, count, seed):
     clicks = prompts(mask, f"{count}-pps", seed)
@@ -195,7 +190,6 @@ def test_points_per_slice_are_distinct_pixels_of_the_object(mask, count, seed):
     assert [c.position[0] for c in clicks] == sorted(c.position[0] for c in clicks)
 
 
-@settings(deadline=None)
 @given(VOLUMES, st.sampled_from([2, 5, 10]))
 def test_points_repeat_in_small_slices_as_published(mask, count):
     clicks = prompts(mask, f"{count}-pps", manner=PUBLISHED)
@@ -219,7 +213,6 @@ def slow_ring(plane):
     return dilate(near, 3) - near
 
 
-@settings(deadline=None, max_examples=50)
 @given(VOLUMES)
 def test_the_ring_is_all_that_the_second_dilation_adds(mask):
     target = SlicedTarget(Reference(mask))
@@ -229,7 +222,6 @@ def test_the_ring_is_all_that_the_second_dilation_adds(mask):
         assert set(pixels) == slow_ring(mask[z])
 
 
-@settings(deadline=None, max_examples=50)
 @given(VOLUMES, st.sampled_from([2, 3, 5, 10]), st.integers(0, 9))
 def test_points_of_both_signs_lie_in_the_object_and_in_the_ring_around_it(mask, count, seed):
     clicks = prompts(mask, f"{count}±pps", seed)
@@ -246,7 +238,6 @@ def test_points_of_both_signs_lie_in_the_object_and_in_the_ring_around_it(mask, 
         assert len(negative) == min(count // 2, len(ring))
 
 
-@settings(deadline=None)
 @given(VOLUMES, st.sampled_from([1, 3, 10]), st.integers(0, 9))
 def test_points_in_the_volume_are_distinct_voxels_of_the_object(mask, count, seed):
     clicks = prompts(mask, f"{count}-ppv", seed)
@@ -254,7 +245,6 @@ def test_points_in_the_volume_are_distinct_voxels_of_the_object(mask, count, see
     assert len({click.position for click in clicks}) == len(clicks) == min(count, int(mask.sum()))
 
 
-@settings(deadline=None)
 @given(VOLUMES, st.integers(0, 9))
 def test_points_to_propagate_lie_in_the_median_slice(mask, seed):
     given_ = prompts(mask, "p-prop", seed)

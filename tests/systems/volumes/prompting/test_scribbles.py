@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import ndimage
 from skimage.measure import find_contours
@@ -61,7 +61,6 @@ def slow_missing(prediction, target):
     return tuple(line)
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_line_through_missing_follows_the_middles_of_the_largest_component(pair):
     prediction, target = pair
@@ -125,7 +124,6 @@ def slow_published_scribbles(prediction, target):
     return found or None
 
 
-@settings(deadline=None, max_examples=60)
 @given(PAIRS, st.integers(0, 99))
 def test_published_scribble_on_surplus_is_one_of_those_the_rules_allow(pair, seed):
     prediction, target = pair
@@ -137,7 +135,6 @@ def test_published_scribble_on_surplus_is_one_of_those_the_rules_allow(pair, see
     assert set(points) in (allowed or [set()])
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(5, 9), st.integers(5, 9), st.integers(2, 8), st.integers(2, 8), st.integers(0, 99))
 def test_published_scribble_counts_the_outline_beyond_what_was_predicted(row, column, height, width, seed):
     target, prediction = np.zeros((22, 5, 24), dtype=bool), np.zeros((22, 5, 24), dtype=bool)
@@ -156,7 +153,6 @@ def test_every_published_scribble_may_be_drawn():
     assert all(points in drawn for points in allowed)
 
 
-@settings(deadline=None, max_examples=60)
 @given(PAIRS, st.integers(0, 99), st.sampled_from(["axial", "coronal", "sagittal", "most-errors"]))
 def test_scribble_on_surplus_lies_in_the_plane_with_the_most_of_it(pair, seed, plane):
     prediction, target = pair
@@ -199,7 +195,6 @@ def test_scribble_is_drawn_from_neighbour_to_neighbour():
         assert np.abs(np.diff(points, axis=0)).max() == 1
 
 
-@settings(deadline=None, max_examples=60)
 @given(PAIRS, st.integers(0, 99), st.integers(0, 4))
 def test_scribble_never_touches_the_object(pair, seed, distance_px):
     prediction, target = pair
@@ -208,7 +203,6 @@ def test_scribble_never_touches_the_object(pair, seed, distance_px):
     assert all(prediction[point] and not target[point] for point in points)
 
 
-@settings(deadline=None, max_examples=60)
 @given(PAIRS, st.integers(0, 99), st.sampled_from([0.3, 0.6, 1.0]))
 def test_scribble_on_surplus_has_no_gap(pair, seed, length):
     prediction, target = pair
@@ -310,7 +304,6 @@ def test_signs_are_drawn_in_proportion_to_the_errors():
     assert abs(np.mean(positive) - 32 / 48) < 0.04
 
 
-@settings(deadline=None)
 @given(PAIRS, st.integers(0, 99))
 def test_scribbles_correct_errors_of_their_sign(pair, seed):
     prediction, target = pair

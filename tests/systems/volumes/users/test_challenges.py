@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
@@ -54,7 +54,6 @@ def script_box(target, enlarged_by):
     return middle, first, last
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 1000), st.integers(0, 99))
 def test_first_round_is_the_box_of_the_middle_slice_and_the_limits(seed, draw):
     target = blob(seed, shape=(5, 130, 300))
@@ -96,7 +95,6 @@ def test_middle_may_be_that_of_the_voxels():
         assert ask("cvpr2025(middle='voxel')", target)[0].start[0] == planes[len(planes) // 2]
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 1000), st.integers(1001, 2000))
 def test_other_rounds_click_the_middle_of_the_largest_error(first, second):
     prediction, target = blob(first), blob(second)

@@ -251,11 +251,9 @@ def test_mean_mask_weighs_users_alike_however_often_they_repeat(rclicks, make_di
     assert mean_first_mask(run, ["real"], ("photo-0", "disc-0")) is None
 
 
-def test_other_benchmarks_are_left_alone(make_run, make_ramps):
+def test_other_benchmarks_have_no_base_user_and_groups(make_run, make_ramps):
     (run,) = read_runs([make_run(make_ramps())])
     assert not is_robustness(run)
-    assert whole_dialogues(run) is run
-    assert base_user(run) is run
 
 
 def test_first_click_users_are_no_whole_dialogues(clicked):

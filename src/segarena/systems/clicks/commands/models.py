@@ -55,7 +55,7 @@ def judge(
         Path | None, typer.Option("--instances", help="Write the values of every instance here (CSV).")
     ] = None,
 ) -> None:
-    """Hold click models against real clicks: PL1, WD, KS, NSS and PDE, by round, with 95 % intervals over images.
+    """Compare click models with real clicks: PL1, WD, KS, NSS and PDE, by round, with 95 % intervals over images.
 
     PL1 and WD: lower is better; KS, NSS and PDE: higher. KS is the share of draws that a test does not tell from the
     real clicks.

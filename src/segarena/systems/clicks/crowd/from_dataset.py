@@ -31,7 +31,7 @@ NO_CLICKS = np.zeros((0, 2), dtype=np.int64)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Matched:
-    """A clicks table held against a dataset.
+    """A clicks table compared with a dataset.
 
     Attributes:
         table: the rows on images of the dataset.

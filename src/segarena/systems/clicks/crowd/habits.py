@@ -37,6 +37,7 @@ def conspicuous(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     context = lab[around].mean(axis=0) if around.any() else lab.mean(axis=(0, 1))
     unlike = np.linalg.norm(lab - context, axis=-1)
     reach = max(1.0, 0.06 * max(error.shape))
+    # Rounding can leave a variance just below zero.
     detail = np.sqrt(np.maximum(_blur(lab**2, reach) - _blur(lab, reach) ** 2, 0).sum(axis=-1))
     strength = _blur(_unit(unlike, error) + 2 * _unit(detail, error), reach)
     return np.exp(10 * _unit(strength, error)) * np.minimum(_depth(error) * 4, 1)
@@ -62,13 +63,7 @@ def anywhere(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
     return np.ones(error.shape)
 
 
-HABITS: dict[str, Habit] = {
-    "deep": deep,
-    "conspicuous": conspicuous,
-    "off_edge": off_edge,
-    "upper": upper,
-    "anywhere": anywhere,
-}
+HABITS: dict[str, Habit] = {habit.__name__: habit for habit in (deep, conspicuous, off_edge, upper, anywhere)}
 
 
 def habit_maps(image: NDArray[np.uint8], error: NDArray[Any]) -> tuple[Window, dict[str, NDArray[np.float64]]]:
@@ -114,7 +109,7 @@ def _weighed(weights: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[
     sizes = np.bincount(parts.ravel()).astype(np.float64)
     sums = np.bincount(parts.ravel(), weights.ravel())
     shares = np.where(sums > 0, sizes**1.5, 0)
-    shares[0] = 0
+    shares[0] = 0  # the background is no part
     factors = np.divide(shares, sums, out=np.zeros_like(sums), where=sums > 0)
     result = weights * factors[parts]
     return result / result.sum()
@@ -122,6 +117,7 @@ def _weighed(weights: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[
 
 def _depth(mask: Mask) -> NDArray[np.float64]:
     """Return the distance to the edge divided by the largest; 0 outside."""
+    # Padded: the frame is an edge too.
     distances = cv2.distanceTransform(np.pad(mask, 1).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     depth = np.asarray(distances[1:-1, 1:-1], dtype=np.float64)
     return depth / depth.max()

@@ -76,20 +76,14 @@ class ClickedInstances(Sequence[Instance]):
         table: the clicks.
         load: gives the image and the object's mask; without an object code that is any label above 0.
         previous_masks: dataset to its folder of previous masks; may be empty when there are only first rounds.
-        max_side_px: dataset to the longest side that `load` returns, for the clicks to be scaled alike.
     """
 
     def __init__(
-        self,
-        table: pl.DataFrame,
-        load: LoadTarget,
-        *,
-        previous_masks: Mapping[str, Path] | None = None,
-        max_side_px: Mapping[str, int] = MAX_SIDE_PX,
+        self, table: pl.DataFrame, load: LoadTarget, *, previous_masks: Mapping[str, Path] | None = None
     ) -> None:
         self._load = load
         self._folders = previous_masks or {}
-        self._rows = list(group_clicks(place_clicks(table, max_side_px=max_side_px)).iter_rows(named=True))
+        self._rows = list(group_clicks(place_clicks(table)).iter_rows(named=True))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -144,13 +138,14 @@ def place_clicks(table: pl.DataFrame, *, max_side_px: Mapping[str, int] = MAX_SI
     limits = [pl.when(pl.col("dataset") == name).then(limit) for name, limit in max_side_px.items()]
     longer, shorter = pl.max_horizontal(width, height), pl.min_horizontal(width, height)
     limited = pl.min_horizontal(longer, *limits)
-    other = (shorter / longer * limited + 0.5).cast(pl.Int64)
+    other = (shorter / longer * limited + 0.5).cast(pl.Int64)  # half a pixel rounds up, as published
     is_tall = height > width
     table = table.with_columns(
         new_height=pl.when(is_tall).then(limited).otherwise(other),
         new_width=pl.when(is_tall).then(other).otherwise(limited),
     )
     return table.with_columns(
+        # Whole pixels, cut and not rounded: a click never leaves the scaled image.
         row=row * pl.col("new_height") // height,
         column=column * pl.col("new_width") // width,
         height=pl.col("new_height"),

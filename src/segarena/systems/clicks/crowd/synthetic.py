@@ -17,7 +17,7 @@ import math
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -44,14 +44,7 @@ BATCHES_PER_PERSON = 3
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One of the crowd.
-
-    Attributes:
-        device: pc or mobile.
-        habits: weight of each habit, summing to 1.
-        unsteadiness: factor on the jitter.
-        is_careless: clicks anywhere.
-    """
+    """One of the crowd: "pc" or "mobile", the weight of each habit, a factor on the jitter, whether careless."""
 
     device: str
     habits: dict[str, float]
@@ -59,8 +52,7 @@ class Person:
     is_careless: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(NamedTuple):
     """One click to be made: by whom, in which batch, on which instance."""
 
     person: int
@@ -105,6 +97,7 @@ def collect_clicks(
         drawer = _Drawer(instance, slip_share)
         stream = zlib.crc32(f"{instance.dataset}/{instance.full_stem}".encode())
         for i, turn in enumerate(todo):
+            # Streams are named after what they decide, so that other instances change nothing here.
             person = _person(np.random.default_rng([seed, 1, turn.person]), mobile_share, careless_share)
             row, column = drawer.draw(person, np.random.default_rng([seed, 2, stream, i]))
             rows.append(_record(instance, turn, person, row, column))
@@ -220,6 +213,7 @@ def _plan(instances: Sequence[Instance], clicks: int, rng: np.random.Generator) 
 
 
 def _person(rng: np.random.Generator, mobile_share: float, careless_share: float) -> Person:
+    # The higher the factor, the more alike people are.
     weights = rng.dirichlet([4 * weight for weight in CROWD_HABITS.values()])
     return Person(
         device="mobile" if rng.random() < mobile_share else "pc",

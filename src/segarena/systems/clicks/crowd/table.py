@@ -37,20 +37,14 @@ Stems = Literal["columns", "published"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClicksReport:
-    """What is in a clicks table, and what is wrong with it.
+    """What is in a clicks table, and what is wrong with it; `findings` says what each number counts.
 
     Attributes:
-        rows: clicks.
         instances: distinct (dataset, full_stem).
         duplicates: rows that repeat an earlier one in all columns. Two people may click the same pixel, and the
             table does not say who clicked, so this is no error.
         outside: clicks outside [0, w - 1] x [0, h - 1]; they are clipped when used.
-        changing_sizes: instances whose rows differ in w or h; the first row's are used.
-        changing_instances: instances whose rows differ in image, object, model or click type.
-        without_size: rows with w or h below 1.
-        without_stem: rows with an empty dataset, image_stem or full_stem.
-        unknown_click_types: value to number of rows.
-        unknown_devices: value to number of rows.
+        unknown_click_types, unknown_devices: value to number of rows.
         without_clicks: expected instances that have no row.
     """
 
@@ -190,6 +184,7 @@ def count_clicks(table: pl.DataFrame) -> pl.DataFrame:
         first=is_first.sum().cast(pl.Int64), subsequent=(~is_first).sum().cast(pl.Int64), sum=pl.len().cast(pl.Int64)
     )
     order = {name: i for i, name in enumerate(DATASETS)}
+    # The order of the paper's table; unknown datasets follow in their own.
     rank = pl.col("dataset").replace_strict(order, default=len(order), return_dtype=pl.Int64)
     counts = counts.sort(rank, maintain_order=True)
     total = counts.select(pl.lit("all").alias("dataset"), pl.col("first", "subsequent", "sum").sum())

@@ -60,7 +60,7 @@ def filter_valid(
 
     Args:
         collection: a clicks table with one more column, `batch`: which clicks were made together. A batch of fewer
-            than 10 is held to the same share.
+            than 10 is judged by the same share.
         masks: full stem to what was to be clicked, bool (h, w) of the table's w and h.
         required_share: how much of a batch must fall inside.
         radius_share: the click radius as a share of the image diagonal.

@@ -69,7 +69,7 @@ class Sbd(ListedDataset[ImageSample]):
         found = [int(number) for number in np.unique(numbers) if number not in (0, VOID)]
         if not found:
             raise InvalidMask(f"{instance_path}: expected at least one instance, got none; download it again")
-        ignore = numbers == VOID
+        ignore = numbers == VOID  # the border between instances, as in PASCAL VOC
         objects = DecodedMask({str(number): numbers == number for number in found}, ignore if ignore.any() else None)
         labels = {str(n): CATEGORIES[c - 1] for n, c in enumerate(categories, start=1) if 1 <= c <= len(CATEGORIES)}
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects, labels=labels))

@@ -1,1 +1,1 @@
-"""Robustness over users, and click models held against clicks."""
+"""Robustness over users, and click models compared with clicks."""

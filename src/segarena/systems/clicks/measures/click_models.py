@@ -1,4 +1,4 @@
-"""How good a model of where people click is: its map held against the real clicks on one object.
+"""How good a model of where people click is: its map compared with the real clicks on one object.
 
 A click model gives a map (H, W) of non-negative numbers, proportional to the probability of a click. Two
 metrics read the map at the real clicks (NSS, PDE); three compare the real clicks with sets of as many drawn
@@ -35,7 +35,7 @@ _AVERAGED = ("pl1", "wd", "ks", "nss", "pde")
 
 @dataclass(frozen=True, slots=True)
 class ClickModelQuality:
-    """A click model held against the real clicks on one object.
+    """A click model compared with the real clicks on one object.
 
     Attributes:
         pl1: mean L1 distance of drawn and real clicks, in box sides; lower is better.

@@ -32,7 +32,7 @@ _AT_ONCE = 1 << 20  # distances held at once: 8 MB
 
 @dataclass(frozen=True, slots=True)
 class ClickSetComparison:
-    """Two sets of clicks held against each other.
+    """Two sets of clicks compared.
 
     Attributes:
         pl1: mean L1 distance of all pairs, rows in box heights and columns in box widths.

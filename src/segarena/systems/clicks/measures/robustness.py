@@ -47,6 +47,7 @@ def noise_to_signal(stds: ArrayLike, means: ArrayLike, *, epsilon: float = 0.0) 
     noise, signal = np.asarray(stds, dtype=np.float64), np.asarray(means, dtype=np.float64) + epsilon
     if noise.shape != signal.shape or not ((signal > 0) | ((noise == 0) & (signal == 0))).all():
         raise InvalidInput("noise-to-signal ratio: expected as many deviations as means, and means above 0")
+    # Without noise and signal nothing varies; dividing would give NaN.
     return np.divide(noise, signal, out=np.zeros_like(noise), where=signal > 0)
 
 

@@ -161,7 +161,7 @@ def _change(new: Values, old: Values, change: Change) -> Values:
     if change not in ("ratio", "difference"):
         raise InvalidInput(f"change: expected 'ratio' or 'difference', got {change!r}")
     if change == "difference":
-        return new - old
+        return new - old  # of what may be 0, where a ratio is not defined
     if (old <= 0).any():
         raise InvalidInput("change: a ratio needs values above 0 to divide by; take change='difference'")
     return (new - old) / old

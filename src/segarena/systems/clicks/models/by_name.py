@@ -1,7 +1,7 @@
 """Click models by name: where people click in a photograph.
 
 A click model is a plug-in of its own kind, `click-model`: NAME, NAME(option=value, ...) or file.py:Name, built into a
-`ImageClickMap` of `maps.py`. Users sample from it, and `segarena clicks judge` holds it against real clicks.
+`ImageClickMap` of `maps.py`. Users sample from it, and `segarena clicks judge` compares it with real clicks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from segarena.samples import ImageSample, Mask, Sample
 from segarena.specs import PluginSpec
 from segarena.systems.clicks.models.maps import ImageClickMap
 from segarena.systems.clicks.models.reference import Border, ByDepth, BySaliency, Saliency, contrast, uniform
-from segarena.systems.clicks.sampling.shared_maps import SharedMap
+from segarena.systems.clicks.sampling.maps import SharedMap
 
 CONTRAST = "contrast"
 KIND = "click-model"

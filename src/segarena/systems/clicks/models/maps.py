@@ -162,7 +162,7 @@ def _stamp(
 ) -> tuple[list[Window], NDArray[np.float32]]:
     """Return the windows that the Gaussians cover, and their sum."""
     side = math.ceil(7 * blur_px)
-    side += 1 - side % 2
+    side += 1 - side % 2  # a kernel has a middle
     profile = cv2.getGaussianKernel(side, blur_px, cv2.CV_64F)[:, 0]
     half = side // 2
     windows: list[Window] = []
@@ -172,6 +172,7 @@ def _stamp(
         down, across = (
             profile[s.start - c + half : s.stop - c + half] for s, c in zip(window, (row, column), strict=True)
         )
+        # Each click peaks at 1, so that the sum counts clicks whatever the blur.
         density[window] += (count / profile.max() ** 2) * np.outer(down, across)
         windows.append(window)
     return windows, density
@@ -192,7 +193,7 @@ def _smoothed(
 
 
 def _reach(sigma_px: float) -> int:
-    return int(4 * sigma_px + 0.5)
+    return int(4 * sigma_px + 0.5)  # where scipy cuts its Gaussian off
 
 
 def _tiles(window: Window) -> Iterator[Window]:
@@ -210,7 +211,7 @@ def _smooth_window(values: NDArray[Any], window: Window, sigma_px: float) -> NDA
         return values[window].astype(np.float32)
     near = values[grow_window(window, _reach(sigma_px), values.shape)]
     size = window_shape(window)
-    if near.min() == near.max():
+    if near.min() == near.max():  # far from any border there is nothing to blur
         return np.full(size, near.min(), dtype=np.float32)
     down, rows = _band(window[0], values.shape[0], sigma_px)
     across, columns = _band(window[1], values.shape[1], sigma_px)

@@ -56,7 +56,11 @@ class ByDepth:
 
     def __call__(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
         """Return distances divided by the largest; an error pixel counts from 1 / 255 on."""
-        squared = squared_distance(_counted(error), frame_is_edge=self._frame_is_edge).astype(np.float32)
+        values = np.asarray(error)
+        if values.dtype != np.bool_ or values.ndim != 2:
+            # As published: grey errors go through 8 bits, so that less than 1 / 255 is none.
+            values = (255 * _values(values)).astype(np.uint8) > 0
+        squared = squared_distance(values, frame_is_edge=self._frame_is_edge).astype(np.float32)
         return np.sqrt(squared / max(squared.max(), np.float32(1)))
 
 
@@ -84,17 +88,11 @@ class BySaliency:
         inside = values[window]
         crop = as_image(image)[window]
         if self._background == "grey":
-            crop = np.where(inside[:, :, None] > 0, crop, np.uint8(127))
+            crop = np.where(inside[:, :, None] > 0, crop, np.uint8(127))  # half of 255, cut, as published
         weights = np.asarray(self._saliency(crop, window), dtype=np.float64) * inside
         total = float(weights.sum())
         result[window] = weights / total if total > 0 else inside
         return result
-
-
-def _counted(error: NDArray[Any]) -> Mask:
-    """Return the pixels that count as error: in a grey mask, those of at least 1 / 255."""
-    values = np.asarray(error)
-    return values if values.dtype == np.bool_ and values.ndim == 2 else (255 * _values(values)).astype(np.uint8) > 0
 
 
 def _values(error: NDArray[Any]) -> NDArray[np.float32]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,8 @@ def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> 
             of the network; the message counts the missing, unknown and differently shaped ones and names some.
     """
     content = read_checkpoint(path)
-    network = ClickabilityNetwork(size or _noted_size(content) or "b")
+    noted = content.get("size")
+    network = ClickabilityNetwork(size or (NetworkSize(**noted) if isinstance(noted, dict) else "b"))
     load_weights(network, state_dict_of(content, path), path, hint="Is `size` right?")
     return network.eval()
 
@@ -37,8 +37,3 @@ def save_checkpoint(path: Path | str, network: ClickabilityNetwork, **more: Any)
     """Write the weights and size of `network`, and `more` plain values and tensors, as a whole file."""
     with whole_file(Path(path)) as file:
         torch.save({"state_dict": network.state_dict(), "size": asdict(network.size), **more}, file)
-
-
-def _noted_size(content: Mapping[str, Any]) -> NetworkSize | None:
-    noted = content.get("size")
-    return NetworkSize(**noted) if isinstance(noted, dict) else None

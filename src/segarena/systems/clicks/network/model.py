@@ -103,7 +103,9 @@ class ClickabilityNetwork(nn.Module):
 
     def __init__(self, size: NetworkSize | str = "b") -> None:
         super().__init__()
-        self.size = _find_size(size)
+        if isinstance(size, str) and size not in SIZES:
+            raise InvalidInput(f"network size {size!r}: expected one of {', '.join(SIZES)} or a NetworkSize")
+        self.size = SIZES[size] if isinstance(size, str) else size
         self.encoder_decoder = EncoderDecoder(self.size)
         self.maps_transform = nn.Sequential(
             nn.Conv2d(2, 16, 1),
@@ -123,14 +125,8 @@ class ClickabilityNetwork(nn.Module):
             epsilon: keeps a constant map finite. The published model has 1e-9, its benchmark 1e-8.
         """
         coarse = self.encoder_decoder(image, self.maps_transform(masks))
-        canvas = functional.interpolate(coarse, size=image.shape[2:], mode="bilinear", align_corners=True)
+        canvas = functional.interpolate(
+            coarse, size=image.shape[2:], mode="bilinear", align_corners=True
+        )  # as published
         low, high = canvas.amin(dim=(1, 2, 3), keepdim=True), canvas.amax(dim=(1, 2, 3), keepdim=True)
         return (canvas - low) / (high - low + epsilon)
-
-
-def _find_size(size: NetworkSize | str) -> NetworkSize:
-    if isinstance(size, NetworkSize):
-        return size
-    if size not in SIZES:
-        raise InvalidInput(f"network size {size!r}: expected one of {', '.join(SIZES)} or a NetworkSize")
-    return SIZES[size]

@@ -150,6 +150,7 @@ class _Run:
         start = time.monotonic()
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
+            # A seed of its own for each epoch: a resumed training draws the same dropout.
             torch.manual_seed(self.options.seed * 100_003 + self.epoch + 1)
             train_loss = self._train()
         row = {"epoch": self.epoch + 1, "train_loss": train_loss, **self._validate()}

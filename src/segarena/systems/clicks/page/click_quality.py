@@ -80,7 +80,7 @@ def judge_click_models(
     """Judge every model's map by the real clicks of every instance.
 
     Draws depend on the seed, the model and the instance alone. An instance without clicks, and a map that is empty, not
-    finite or negative, are skipped and told to `on_skip`; without it they are an error.
+    finite or negative, are skipped and passed to `on_skip`; without it they are an error.
 
     Args:
         instances: with clicks.
@@ -94,8 +94,11 @@ def judge_click_models(
     for instance in instances:
         for name, model in models.items():
             try:
-                rng = _stream(seed, name, instance.full_stem)
-                quality = _judge(model, instance, rng, draws=draws, protocol=protocol)
+                if not len(instance.positions):
+                    raise InvalidInput("no clicks")
+                probability = model(instance.image, instance.target, instance.error)
+                box, rng = box_size(instance.target), _stream(seed, name, instance.full_stem)
+                quality = click_model_quality(probability, instance.positions, box, rng, draws=draws, protocol=protocol)
             except InvalidInput as error:
                 if on_skip is None:
                     raise
@@ -152,7 +155,7 @@ def display_mode_rows(modes: Mapping[str, pl.DataFrame], load: LoadTarget, datas
         InvalidInput: there are no text descriptions, or a mode has no instance in common with them.
     """
     if BASE_MODE not in modes:
-        raise InvalidInput(f"expected clicks under {BASE_MODE}, which the others are held against, found {list(modes)}")
+        raise InvalidInput(f"expected clicks under {BASE_MODE}, which the others are compared with, got {list(modes)}")
     placed = {mode: _positions(table, dataset) for mode, table in modes.items()}
     base = placed.pop(BASE_MODE)
     rows: list[MeanRow] = []
@@ -176,7 +179,7 @@ def device_rows(
 ) -> list[MeanRow]:
     """Return how near clicks on a phone are to those with a mouse: names (dataset,); see `compare_devices`.
 
-    Instances with fewer than `least_clicks` of either device are left out, and told to `on_skip`.
+    Instances with fewer than `least_clicks` of either device are left out, and passed to `on_skip`.
     """
     import polars as pl
 
@@ -203,13 +206,6 @@ def device_rows(
         images, values = zip(*found, strict=True)
         rows.append(MeanRow(names=(name,), means=mean_quality(values, images), instances=len(found)))
     return rows
-
-
-def _judge(model: ImageClickMap, instance: Instance, rng: np.random.Generator, **options: Any) -> ClickModelQuality:
-    if not len(instance.positions):
-        raise InvalidInput("no clicks")
-    probability = model(instance.image, instance.target, instance.error)
-    return click_model_quality(probability, instance.positions, box_size(instance.target), rng, **options)
 
 
 def _less(value: ClickModelQuality, base: ClickModelQuality) -> ClickModelQuality:

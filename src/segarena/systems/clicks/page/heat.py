@@ -47,7 +47,7 @@ def heat_image(values: NDArray[np.float64], view: View, *, is_fading: bool) -> s
         size = (max(1, round(view.width)), max(1, round(view.height)))
         crop = np.asarray(cv2.resize(crop, size, interpolation=cv2.INTER_AREA))
     levels = np.clip(crop, 0, 1) * LEVELS
-    # Of a density, traces would show where its Gaussians are cut off; of predictions even one in many is told.
+    # Of a density, traces would show where its Gaussians are cut off; of predictions even one in many shows.
     levels = (np.round(levels) if is_fading else np.ceil(levels - 1e-6)).astype(np.uint8)
     image = Image.fromarray(levels, mode="P")
     image.putpalette(_palette().ravel().tolist())

@@ -61,7 +61,9 @@ def robustness_pictures(runs: Sequence[Run], found: Sequence[Hardness]) -> tuple
         notes += [problem] if problem else []
         if dataset is None:
             continue
-        hard, steady = one.ranking[:MARKED], _steady(one)
+        hard = one.ranking[:MARKED]
+        # The steadiest that are solved half at least: a target that nobody gets has no deviation either.
+        steady = [i for i in reversed(one.ranking[MARKED:]) if one.means[i] >= 0.5][:STEADY]
         for place, i in enumerate([*hard, *steady], 1):
             if sum(map(len, parts)) > BUDGET_BYTES / 2:
                 notes.append("Some instances are not shown, to keep this file small.")
@@ -71,12 +73,6 @@ def robustness_pictures(runs: Sequence[Run], found: Sequence[Hardness]) -> tuple
             parts.append(card)
             notes += [problem] if problem else []
     return "".join(parts), list(dict.fromkeys(notes))
-
-
-def _steady(one: Hardness) -> list[int]:
-    """Return the instances with the lowest NSR of those that are solved half at least; none that is shown as hard."""
-    rest = [i for i in reversed(one.ranking[MARKED:]) if one.means[i] >= 0.5]
-    return rest[:STEADY]
 
 
 def _card(runs: Sequence[Run], one: Hardness, index: int, dataset: Dataset, anchor: str, title: str) -> tuple[str, str]:

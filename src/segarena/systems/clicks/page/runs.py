@@ -88,17 +88,13 @@ def only_users(run: Run, users: Sequence[str]) -> Run:
 
 
 def whole_dialogues(run: Run) -> Run:
-    """Return an rclicks run without first-click users, whose one round says nothing of NoC or AuC; others as is."""
-    if not is_robustness(run):
-        return run
+    """Return an rclicks run without first-click users, whose one round says nothing of NoC or AuC."""
     roles = roles_of(run)
     return only_users(run, [user for user in run.users if user not in (roles.real, roles.sampled)])
 
 
 def base_user(run: Run) -> Run:
-    """Return an rclicks run with its base user alone, what the click benchmark would show; others as they are."""
-    if not is_robustness(run):
-        return run
+    """Return an rclicks run with its base user alone, what the click benchmark would show."""
     base = roles_of(run).base
     return whole_dialogues(run) if base is None else only_users(run, [base])
 

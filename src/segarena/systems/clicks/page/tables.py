@@ -130,6 +130,7 @@ def robustness_terminal(runs: Sequence[Run]) -> RenderableType:
 def _terminal(sheet: Sheet, is_shown: Sequence[bool]) -> RenderableType:
     """Return some rows of a table under its headings, without the columns in which they say nothing."""
     rows = [row for row, shown in zip(sheet.rows, is_shown, strict=True) if shown]
+    # 80 columns are few: what says nothing of these rows is left out.
     told = [column for column, *cells in zip(sheet.columns, *rows, strict=True) if any(map(_tells, cells))]
     kept = replace(sheet, rows=tuple(rows)).pick(*(column.key for column in told))
     return sheet_terminal(replace(kept, head=tuple(column.heading for column in told)))

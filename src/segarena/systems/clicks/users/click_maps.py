@@ -16,8 +16,7 @@ from segarena.registry import user
 from segarena.roles import Turn
 from segarena.systems.clicks.models.by_name import shared_map
 from segarena.systems.clicks.sampling.draws import Weights
-from segarena.systems.clicks.sampling.maps import Border, ClickMap, DepthMap, uniform_map
-from segarena.systems.clicks.sampling.shared_maps import ErrorWeights, SharedMap
+from segarena.systems.clicks.sampling.maps import Border, ClickMap, DepthMap, ErrorWeights, SharedMap, uniform_map
 from segarena.users.centre import CentreClicker, WhenSolved
 
 Groups = Literal["exact", "published"]
@@ -82,7 +81,7 @@ class MapClicker:
 def _without_clicked(error: ErrorWeights, turn: Turn) -> Weights:
     """Return the weights, with nothing left on pixels clicked before."""
     clicked = np.array([np.ravel_multi_index(click.position, turn.sample.shape) for click in turn.dialogue.clicks])
-    places = np.searchsorted(error.pixels, clicked)
+    places = np.searchsorted(error.pixels, clicked)  # may lie past the end, hence mode="clip" below
     taken = places[error.pixels.take(places, mode="clip") == clicked] if len(error.pixels) else places[:0]
     if not len(taken):
         return error.weights

@@ -54,7 +54,7 @@ def check_against(one: Drawn, others: Sequence[Drawn], *, limits: QualityLimits 
     """Return what one annotator seems to have wrong where the others of the same image agree.
 
     Regions are the same where their IoU is at least 0.5, in the assignment of the highest sum. With fewer than two
-    others nobody is right by majority, and nothing is told.
+    others nobody is right by majority, and nothing is reported.
     """
     limits = limits or QualityLimits()
     others = [other for other in others if other[0].shape == one[0].shape]
@@ -79,6 +79,7 @@ def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
     shared = shared_table(*([region.amodal for region in rasters.regions] for rasters in (one, other)))
     areas, other_areas = (np.array([region.area_px for region in rasters.regions]) for rasters in (one, other))
     ious = shared / np.maximum(areas[:, None] + other_areas[None] - shared, 1)
+    # Below the threshold a pair gains nothing, so that it never pushes out one that counts.
     gains: NDArray[np.float64] = np.where(ious >= SAME_IOU, ious, 0.0)
     rows, columns = linear_sum_assignment(gains, maximize=True)
     return {int(a): int(b) for a, b in zip(rows, columns, strict=True) if gains[a, b] > 0}

@@ -78,7 +78,7 @@ def repair_polygon(points: Points, shape: tuple[int, int]) -> Points:
     while len(points) > 2 and (crossed := polygons.crossings(points)):
         shorter = _without_loop(points, crossed[0])
         if len(shorter) >= len(points):
-            break  # rounding put the crossing on a vertex; what is left is told by the checks
+            break  # rounding put the crossing on a vertex; the checks report what is left
         points = polygons.without_repeats(shorter)
     return points if len(points) > 2 and polygons.area(points) > 0 else points[:0]
 

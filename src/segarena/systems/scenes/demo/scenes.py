@@ -261,7 +261,7 @@ def _with_noise(scene: Scene, noise_px: float, rng: np.random.Generator) -> Scen
     limit = np.array(scene.shape, dtype=np.float64)
     on_frame = (points <= 0) | (points >= limit)
     moved = np.clip(points + rng.normal(0.0, 1.0, points.shape) * noise_px, 0, limit)
-    kept = np.round(np.where(on_frame, points, moved), 2)
+    kept = np.round(np.where(on_frame, points, moved), 2)  # two decimals, as people's tools store
     return replace(scene, vertices=tuple((row, column) for row, column in kept.tolist()))
 
 

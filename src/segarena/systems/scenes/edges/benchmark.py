@@ -68,16 +68,12 @@ class EdgeRules:
 def find_detections(
     folder: Path, images: Sequence[HumanImage], *, is_partial: bool = False
 ) -> dict[str, tuple[HumanImage, Path]]:
-    """Return (image, file of its detection) for every image, by its id.
+    """Return (image, file of its detection) for every image, by its id; `is_partial` leaves out images without a file.
 
-    Args:
-        folder: ID.png (8 or 16 bit), ID.npy, or ID.mat / ID.npz with `segs`, `ucm2` or a soft map.
-        images: what people annotated.
-        is_partial: leave out images without a file.
+    Files are ID.png (8 or 16 bit), ID.npy, or ID.mat / ID.npz with `segs`, `ucm2` or a soft map.
 
     Raises:
         DatasetMissing: an image has no file; with `is_partial`, none has.
-        DatasetError: the id of an image leads out of the folder.
     """
     found: dict[str, tuple[HumanImage, Path]] = {}
     missing: list[str] = []

@@ -79,7 +79,7 @@ def as_soft(soft: NDArray[Any], shape: Shape, *, name: str = "edge map") -> NDAr
         InvalidMask: another shape, NaN, below 0 or above 1, or another dtype.
     """
     if soft.shape == double_shape(shape):
-        soft = soft[2::2, 2::2]
+        soft = soft[2::2, 2::2]  # as published: the places south-east of each pixel
     if soft.shape != shape:
         raise InvalidMask(
             f"{name}: expected the image's size {shape}, or for an ultrametric map {double_shape(shape)}; "

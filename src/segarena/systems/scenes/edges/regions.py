@@ -61,12 +61,13 @@ def rand_index(shared: NDArray[np.int64]) -> float:
     pairs = n * (n - 1) / 2
     squares = (float((shared.sum(axis=axis, dtype=np.float64) ** 2).sum()) for axis in (0, 1))
     apart = sum(squares) / 2 - float((shared.astype(np.float64) ** 2).sum())
-    return 1 - apart / pairs if pairs else 1.0
+    return 1 - apart / pairs if pairs else 1.0  # one pixel has no pair to disagree on
 
 
 def variation_of_information(shared: NDArray[np.int64]) -> float:
     """Return how many bits one map lacks to tell the other, both ways added; 0 for equal ones."""
     joint = shared / shared.sum()
+    # Rounding can make it slightly negative for equal maps.
     return max(0.0, 2 * _entropy(joint.ravel()) - _entropy(joint.sum(axis=0)) - _entropy(joint.sum(axis=1)))
 
 

@@ -49,7 +49,7 @@ _NAME_KEYS = ("name", "isStuff")
 
 
 def read_coco(path: Path) -> SceneSet:
-    """Return one scene for each image of a COCO file; what of it cannot be used is left out and told as defects.
+    """Return one scene for each image of a COCO file; what of it cannot be used is left out and reported as defects.
 
     Raises as `read_json` and `as_record`.
     """
@@ -109,6 +109,7 @@ def write_coco(scenes: SceneSet, path: Path, *, extent: Extent) -> list[Path]:
 
 def _scene(image: ImageRecord, found: list[Record], names: Mapping[str, str], defects: list[Defect]) -> Scene:
     orders = [integer_of(record.get("order")) for record in found]
+    # Plain COCO files have no order at all, and some number their objects across images.
     has_depth = bool(found) and sorted(order or 0 for order in orders) == list(range(1, len(found) + 1))
     if has_depth:
         found = [record for _, record in sorted(enumerate(found), key=lambda pair: orders[pair[0]] or 0)]
@@ -165,11 +166,8 @@ def _mask(value: Any, image: ImageRecord) -> Rle | None:
 
 def _modal(raster: RegionRaster) -> dict[str, Any]:
     visible = raster.visible.full(raster.shape)
-    return {
-        "segmentation": mask_record(Rle.of(visible)),
-        "area": raster.visible_px,
-        "bbox": _box(crop(visible).window),
-    }
+    box = _box(crop(visible).window)
+    return {"segmentation": mask_record(Rle.of(visible)), "area": raster.visible_px, "bbox": box}
 
 
 def _amodal(scene: Scene, region: Region, raster: RegionRaster, order: int) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
 
 def image_records(scenes: Iterable[Scene]) -> list[dict[str, Any]]:
     """Return the records of the images of scenes, each once."""
+    # Twice reversed: of several scenes of an image the first one's record, in the order of the scenes.
     images = {scene.image.id: scene.image for scene in reversed(list(scenes))}
     return [
         {

@@ -44,7 +44,7 @@ _REGION = ("segmentation", "name", "order", "isStuff", "area", "occlude_rate", "
 
 
 def read_cocoa(path: Path) -> SceneSet:
-    """Return the scenes of a COCO-Amodal file; what of it cannot be used is left out and told as defects.
+    """Return the scenes of a COCO-Amodal file; what of it cannot be used is left out and reported as defects.
 
     Raises as `read_json` and `as_record`.
     """
@@ -87,6 +87,7 @@ class _Reader:
         if not is_ranked:
             self._tell("order", f"expected orders 1 to {len(listed)}, each once, got {orders}; check the depth order")
         numbered = list(enumerate(listed))
+        # Even orders with gaps or repeats say more than the list does, unless one is missing.
         if None not in orders:
             numbered.sort(key=lambda pair: orders[pair[0]] or 0)
         drawn = [self._region(record, str(orders[index] if is_ranked else index + 1)) for index, record in numbered]

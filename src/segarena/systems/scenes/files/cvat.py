@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, ParseError
@@ -29,7 +30,7 @@ class _Drawn(NamedTuple):
 
 
 def read_cvat(path: Path) -> SceneSet:
-    """Return the scenes of a CVAT file; polygons, boxes and masks are regions, other shapes are told as defects.
+    """Return the scenes of a CVAT file; polygons, boxes and masks are regions, other shapes are reported as defects.
 
     Raises:
         DatasetMissing: there is no such file.
@@ -86,18 +87,15 @@ def _region(element: Element, region_id: str, image: ImageRecord) -> _Drawn:
     facts |= {text_of(child.get("name")): child.text or "" for child in element.findall("attribute")}
     region = Region(id=region_id, name=text_of(element.get("label")), attributes=facts)
     if element.tag == "polygon":
-        return _Drawn(region, [_polygon(text_of(element.get("points")))])
+        pairs = [pair.split(",") for pair in text_of(element.get("points")).split(";") if pair.strip()]
+        return _Drawn(region, [from_pairs(pairs)])
     if element.tag == "box":
         left, top, right, bottom = (number_of(element.get(key)) for key in ("xtl", "ytl", "xbr", "ybr"))
         return _Drawn(region, [from_pairs([[left, top], [right, top], [right, bottom], [left, bottom]])])
     if element.tag == "mask":
         mask = _mask(element, image)
-        return _Drawn(Region(id=region_id, name=region.name, attributes=facts, mask=mask), [])
+        return _Drawn(replace(region, mask=mask), [])
     raise InvalidInput(f"shape: expected a polygon, a box or a mask, got {element.tag!r}")
-
-
-def _polygon(text: str) -> Points:
-    return from_pairs([pair.split(",") for pair in text.split(";") if pair.strip()])
 
 
 def _mask(element: Element, image: ImageRecord) -> Rle:

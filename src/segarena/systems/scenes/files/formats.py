@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput, SegarenaError
+from segarena.files.images import read_size
 from segarena.files.within import within
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.ann import read_ann
@@ -177,15 +178,9 @@ def _read_of_many(path: Path, file_format: str | None, images: Path) -> SceneSet
 def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
     found = file_format or _format_of(path)
     if found == "ann":
-        return read_ann(path, size_of_image=lambda name: _image_size(within(images, name)))
-    readers = {
-        "coco-amodal": read_cocoa,
-        "coco": read_coco,
-        "labelme": read_labelme,
-        "cvat": read_cvat,
-        "rle": read_rle,
-    }
-    return readers[found](path)
+        return read_ann(path, size_of_image=lambda name: read_size(within(images, name)))
+    readers = {"coco-amodal": read_cocoa, "coco": read_coco, "labelme": read_labelme, "cvat": read_cvat}
+    return readers.get(found, read_rle)(path)
 
 
 def _format_of(path: Path) -> str:
@@ -202,9 +197,3 @@ def _format_of(path: Path) -> str:
     if "annotations" not in top:
         raise _OtherJson(f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON, name the format")
     return "coco-amodal" if any("regions" in record for record in records(top["annotations"])) else "coco"
-
-
-def _image_size(path: Path) -> tuple[int, int]:
-    from segarena.files.images import read_size
-
-    return read_size(path)

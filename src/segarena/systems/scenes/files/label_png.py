@@ -37,7 +37,13 @@ def write_label_pngs(scenes: SceneSet, folder: Path, *, kind: Kind) -> list[Path
                 f"{scene.title}: expected at most {LARGEST_LABEL[kind]} regions for {kind} labels, "
                 f"got {len(scene.regions)}; use png-16"
             )
-    return [write_whole(folder / f"{stem}.png", _encode(scene, kind)) for stem, scene in stems.items()]
+    files: list[Path] = []
+    for stem, scene in stems.items():
+        owner = rasterise(scene).owner
+        is_deep = kind == "16-bit"
+        png = encode_png(owner.astype(np.uint16)) if is_deep else encode_png(owner.astype(np.uint8), palette(256))
+        files.append(write_whole(folder / f"{stem}.png", png))
+    return files
 
 
 def named_scenes(scenes: SceneSet) -> dict[str, Scene]:
@@ -75,8 +81,3 @@ def palette(size: int) -> NDArray[np.uint8]:
         for channel in range(3):
             colours[:, channel] |= ((numbers >> (3 * place + channel) & 1) << (7 - place)).astype(np.uint8)
     return colours
-
-
-def _encode(scene: Scene, kind: Kind) -> bytes:
-    owner = rasterise(scene).owner
-    return encode_png(owner.astype(np.uint16)) if kind == "16-bit" else encode_png(owner.astype(np.uint8), palette(256))

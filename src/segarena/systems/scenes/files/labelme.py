@@ -25,7 +25,7 @@ _SHAPE = ("label", "points", "shape_type")
 
 
 def read_labelme(path: Path) -> SceneSet:
-    """Return the scene of a labelme file; polygons and rectangles are regions, other shapes are told as defects.
+    """Return the scene of a labelme file; polygons and rectangles are regions, other shapes are reported as defects.
 
     Raises as `read_json` and `as_record`; `InvalidInput` when it states no possible size of the image.
     """
@@ -38,6 +38,7 @@ def read_labelme(path: Path) -> SceneSet:
         file_name=file_name,
     )
     drawn: list[tuple[Region, list[Points]]] = []
+    # The last is drawn on top, so it is the front region.
     for number, shape in enumerate(reversed(records(top.get("shapes"))), 1):
         try:
             points = _outline(shape)

@@ -107,7 +107,7 @@ def from_xy(values: Any) -> Points:
     """Return [x, y, x, y, ...] as rows and columns; raises `InvalidInput` when they are no finite pairs."""
     if not isinstance(values, list) or len(values) % 2:
         raise InvalidInput("polygon: expected an even number of coordinates x, y, x, y, ...; got something else")
-    return as_points(values, name="polygon").reshape(-1, 2) if not values else from_pairs(_pairs(values))
+    return from_pairs(list(zip(values[::2], values[1::2], strict=True)))
 
 
 def from_pairs(pairs: Any) -> Points:
@@ -144,10 +144,6 @@ def mask_of(value: Any, shape: tuple[int, int]) -> Rle:
 def without(record: Record, known: Iterable[str]) -> dict[str, Any]:
     """Return what a record holds besides the known keys."""
     return {key: value for key, value in record.items() if key not in set(known)}
-
-
-def _pairs(values: list[Any]) -> list[list[Any]]:
-    return [[x, y] for x, y in zip(values[::2], values[1::2], strict=True)]
 
 
 def _lengths(counts: list[Any]) -> list[int]:

@@ -25,7 +25,7 @@ SAME_IOU = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairAgreement:
-    """Two annotations of one image, held against each other; what was not asked for, or cannot be told, is NaN.
+    """Two annotations of one image compared; what was not asked for, or cannot be known, is NaN.
 
     Attributes:
         one: the annotators.

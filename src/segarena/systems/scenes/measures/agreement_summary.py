@@ -23,21 +23,16 @@ BINS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AgreementSummary:
-    """Agreement over a set; what was not measured is NaN with n 0.
+    """Agreement over a set; what was not measured is NaN with n 0. The `mean` of an interval holds the value.
 
     Attributes:
-        images: how many.
-        annotations: how many.
         pairs: of annotators, over all images.
-        regions: median F of regions over all pairs; `mean` of an interval holds the value.
-        edges: median F of edges over all pairs.
+        regions, edges: median F over all pairs.
         order: share of pairs of regions in the same order, over all pairs of all images.
         names: share of matched regions with the same name.
-        precision: of one annotator against the rest, mean over annotators and images.
-        recall: likewise.
+        precision, recall: of one annotator against the rest, mean over annotators and images.
         human_f: F of those two means.
-        region_histogram: pairs by F of regions, `BINS` bins over 0..1, the last one with 1.
-        edge_histogram: likewise by F of edges.
+        region_histogram, edge_histogram: pairs by F, `BINS` bins over 0..1, the last one with 1.
     """
 
     images: int

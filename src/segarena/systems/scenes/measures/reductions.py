@@ -53,7 +53,7 @@ def hidden_edges(rasters: Rasters) -> Mask:
         behind = (rasters.owner > 0) & (rasters.owner <= place)
         if rasters.regions[place].visible_px < rasters.regions[place].area_px:
             hidden |= thin_label_edges(rasters.amodal(place)) & behind
-    return hidden & ~label_edges(rasters.owner)
+    return hidden & ~label_edges(rasters.owner)  # thick ones: a visible edge may be thinned to either side
 
 
 def figure_ground(rasters: Rasters) -> NDArray[np.int32]:

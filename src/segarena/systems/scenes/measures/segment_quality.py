@@ -79,12 +79,9 @@ class AmodalQuality:
         self.images = 0
 
     def add(self, segments: Sequence[Mask], scores: Sequence[float], regions: Sequence[TrueRegion]) -> None:
-        """Add one image.
+        """Add one image: its segments, bool (H, W), with a score each, and the regions of one annotation.
 
-        Args:
-            segments: bool (H, W) each.
-            scores: one per segment; of equal ones the first comes first.
-            regions: of one annotation.
+        Of equal scores the first comes first.
 
         Raises:
             InvalidMask: masks of different shape.
@@ -97,13 +94,7 @@ class AmodalQuality:
         self.add_ious(ious, [region.occlusion for region in regions], [region.is_stuff for region in regions])
 
     def add_ious(self, ious: NDArray[np.float64], occlusion: Sequence[float], is_stuff: Sequence[bool]) -> None:
-        """Add one image whose IoUs are known.
-
-        Args:
-            ious: (segments, regions), the segments by descending score.
-            occlusion: hidden share of each region.
-            is_stuff: of each region.
-        """
+        """Add one image whose IoUs are known, (segments, regions), the segments by descending score."""
         hidden, stuff = np.asarray(occlusion, np.float64), np.asarray(is_stuff, np.bool_)
         self.images += 1
         for kind, name in self._found:
@@ -166,13 +157,14 @@ def _found_by(ious: NDArray[np.float64], counts: NDArray[np.bool_]) -> NDArray[n
     real = int(counts.sum())
     rank = np.full((len(IOU_THRESHOLDS), real), np.iinfo(np.int64).max)
     for level, threshold in enumerate(IOU_THRESHOLDS):
-        least = min(threshold, 1 - 1e-10)
+        least = min(threshold, 1 - 1e-10)  # as published: an IoU of 1 counts in spite of rounding
         is_free = np.ones(len(columns), dtype=np.bool_)
         for segment in np.flatnonzero(ious.max(axis=1, initial=0) >= least):
             allowed = np.where(is_free, ious[segment, columns], -1.0)
             for part in (slice(0, real), slice(real, None)):
                 values = allowed[part]
                 if len(values) and values.max() >= least:
+                    # argmax finds the first of equals, the published loop keeps the last.
                     at = len(values) - 1 - int(np.argmax(values[::-1])) + part.start
                     is_free[at] = False
                     if at < real:

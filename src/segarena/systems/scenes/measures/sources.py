@@ -59,11 +59,7 @@ class HumanImage:
 
 
 def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
-    """Return the annotated images of a folder or file, by split and id.
-
-    Args:
-        path: see `LAYOUT`.
-        splits: only these; none: all.
+    """Return the annotated images of a folder or file, see `LAYOUT`, by split and id; of these splits, or of all.
 
     Raises:
         DatasetMissing: nothing there, or none of these splits.
@@ -103,6 +99,7 @@ def read_boundaries(path: Path, labels: Sequence[NDArray[Any]]) -> list[Mask]:
         edge.shape[0] != one.shape[0] or edge.shape[1] < one.shape[1] for edge, one in zip(stored, labels, strict=True)
     ):
         raise InvalidMask(f"{path}: expected boundaries of each segmentation in its size, got others; copy it again")
+    # Packed rows are whole bytes: what lies beyond the image is padding.
     return [edge[:, : one.shape[1]] for edge, one in zip(stored, labels, strict=True)]
 
 

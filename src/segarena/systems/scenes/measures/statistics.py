@@ -115,22 +115,19 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsSummary:
-    """A set of annotations in numbers.
+    """A set of annotations in numbers; means of nothing are NaN.
 
     Attributes:
-        images: how many.
-        annotations: how many.
         regions: how many, over all annotations.
         regions_per_annotation: mean.
-        points_per_region: mean over regions with polygons; NaN without.
+        points_per_region: mean over regions with polygons.
         covered: mean share of the image that some region covers.
         occluded: share of regions of which something is hidden.
         occlusion: mean hidden share over all regions.
         occlusion_of_occluded: mean over those of which something is hidden.
-        occlusions: of each region of which something is hidden.
+        occlusions: hidden share of each of those.
         names: how often each name occurs.
-        things: regions said to be things.
-        stuff: regions said to be stuff.
+        things, stuff: regions said to be such.
         modal: shape of the visible regions, density of the visible edges.
         amodal: shape of the full extents, density of visible and hidden edges.
         polygon: shape of the polygons, exactly; density as amodal.

@@ -100,7 +100,7 @@ def work_on_images(
         request: what is asked for, in plain values.
         folder: where `images.jsonl` is kept; None keeps nothing.
         workers: processes; 0 works in this one.
-        on_progress: told when it starts and after every image.
+        on_progress: called when it starts and after every image.
 
     Raises:
         RunConflict: the folder holds the results of another request.

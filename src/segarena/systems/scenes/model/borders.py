@@ -69,7 +69,7 @@ def _longest_run(one: _Sides, other: _Sides, near_px: float) -> tuple[float, tup
     """Return the length of the longest stretch of `one` that runs along `other`, and its middle."""
     lengths = np.hypot(*(one.ends - one.starts).T)
     counts = np.maximum(np.ceil(lengths / _STEP_PX), 1).astype(np.int64)
-    if counts.sum() * len(other.starts) > _MOST_WORK:
+    if counts.sum() * len(other.starts) > _MOST_WORK:  # it would take seconds
         return None
     side = np.repeat(np.arange(len(counts)), counts)
     share = (np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + 0.5) / counts[side]

@@ -36,12 +36,7 @@ class Patch(NamedTuple):
 
 
 def fill_polygon(points: Points, shape: tuple[int, int], *, rule: FillRule = "pixel-centre") -> Patch:
-    """Return the pixels of a polygon inside the frame (H, W); without pixels below three vertices.
-
-    Args:
-        points: float64 (N, 2), rows and columns.
-        shape: of the image.
-        rule: see the module.
+    """Return the pixels of a polygon, (N, 2), inside the frame (H, W); without pixels below three vertices.
 
     Source: "coco" behaves as `rleFrPoly` of the COCO API: outline points at whole columns of a five times finer
     grid toggle the pixels below them.

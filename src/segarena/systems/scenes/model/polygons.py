@@ -56,18 +56,13 @@ def as_points(points: Any, *, name: str = "polygon") -> Points:
     return array
 
 
-def signed_area(points: Points) -> float:
-    """Return the area in square pixels, positive when row turns towards column; 0 below three vertices."""
+def area(points: Points) -> float:
+    """Return the area in square pixels, 0 below three vertices; where it crosses itself, opposite loops cancel."""
     if len(points) < 3:
         return 0.0
     # Relative to the first vertex, so that a small polygon far from the origin keeps its digits.
     rows, columns = (points - points[0]).T
-    return float(np.dot(rows, np.roll(columns, -1)) - np.dot(columns, np.roll(rows, -1))) / 2
-
-
-def area(points: Points) -> float:
-    """Return the area in square pixels; of a polygon that crosses itself, loops of opposite sense cancel."""
-    return abs(signed_area(points))
+    return abs(float(np.dot(rows, np.roll(columns, -1)) - np.dot(columns, np.roll(rows, -1)))) / 2
 
 
 def perimeter(points: Points) -> float:

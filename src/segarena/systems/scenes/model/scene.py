@@ -103,7 +103,7 @@ class Scene:
             masks instead.
         stated_pairs: pairs of region ids (in front, behind) that the file states besides the order; None when it
             states nothing about pairs.
-        fill_rule: by which pixels are told to lie in a polygon.
+        fill_rule: decides which pixels lie in a polygon.
         attributes: whatever else its file says about it.
 
     Raises:

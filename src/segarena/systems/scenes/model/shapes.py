@@ -46,7 +46,7 @@ def mask_shape(mask: Mask, *, estimator: Estimator = "centres") -> ShapeMeasures
     area_px = int(np.count_nonzero(mask))
     if not area_px:
         return ShapeMeasures(math.nan, math.nan)
-    padded = np.pad(mask, 1).view(np.uint8)
+    padded = np.pad(mask, 1).view(np.uint8)  # so that regions at the frame have a closed outline
     outlines = cv2.findContours(padded, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]
     if estimator == "centres":
         length = sum(cv2.arcLength(outline, closed=True) for outline in outlines)

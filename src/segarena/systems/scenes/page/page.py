@@ -75,6 +75,7 @@ def _pictures(images: Sequence[HumanImage], found: Sequence[ImageAgreement], ove
     )
     if not overlays or not ranked or math.isnan(by_image[ranked[0].id].pairs[0].regions):
         return []
+    # Fewer images than places give some place twice.
     places = np.unique(np.linspace(0, len(ranked) - 1, min(overlays, len(ranked))).round().astype(int))
     return [support_picture(ranked[place].drawings()) for place in places]
 

@@ -14,7 +14,7 @@ from segarena.prompts import Click
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target, VolumeSample
 from segarena.systems.clicks.models.by_name import ImageMap
-from segarena.systems.clicks.sampling.shared_maps import BATCH, SharedMap
+from segarena.systems.clicks.sampling.maps import BATCH, SharedMap
 from segarena.systems.clicks.users.click_maps import MapClicker
 
 

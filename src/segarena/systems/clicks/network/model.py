@@ -125,8 +125,7 @@ class ClickabilityNetwork(nn.Module):
             epsilon: keeps a constant map finite. The published model has 1e-9, its benchmark 1e-8.
         """
         coarse = self.encoder_decoder(image, self.maps_transform(masks))
-        canvas = functional.interpolate(
-            coarse, size=image.shape[2:], mode="bilinear", align_corners=True
-        )  # as published
+        # Corners are aligned here, as published; elsewhere they are not.
+        canvas = functional.interpolate(coarse, size=image.shape[2:], mode="bilinear", align_corners=True)
         low, high = canvas.amin(dim=(1, 2, 3), keepdim=True), canvas.amax(dim=(1, 2, 3), keepdim=True)
         return (canvas - low) / (high - low + epsilon)

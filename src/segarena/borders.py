@@ -1,6 +1,6 @@
 """What crosses the border of a role: read-only, without copies; and of a sample, what a segmenter may see.
 
-NumPy's flag stops whoever writes by mistake. It is no lock: a plug-in can take it away again, and `--check-plugins`
+NumPy's flag stops accidental writes. It is no lock: a plug-in can take it away again, and `--check-plugins`
 (`segarena.engine.seals`) finds who did.
 """
 

@@ -28,7 +28,7 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBudget:
-    """How long whoever answers may take over all rounds of one dialogue.
+    """How long answering may take over all rounds of one dialogue.
 
     Attributes:
         seconds_per_object: for each object of the target.

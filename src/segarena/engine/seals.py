@@ -1,6 +1,6 @@
 """Finds who writes into what is shared, for `--check-plugins`: hashes of all arrays before and after a role's call.
 
-Arrays that cross a border are read-only (`segarena.borders`), which stops mistakes; whoever takes the flag away, or
+Arrays that cross a border are read-only (`segarena.borders`), which stops mistakes; code that takes the flag away, or
 writes past NumPy, is found here. It costs a pass over every shared array per call, so it is off unless asked for.
 """
 

@@ -5,7 +5,7 @@ and text; where they need a plug-in again (a dataset for its pictures, a user fo
 one way to it:
 
 - what is part of segarena, found by its registered name, is built again;
-- a file (`data.py:Mine`) and a plug-in of another package are built only when whoever reads says so: `--trust`, or
+- a file (`data.py:Mine`) and a plug-in of another package are built only when the reader asks for it: `--trust`, or
   `trust=True` in Python. The hash that the run recorded is compared then, and a difference is told by name;
 - a plug-in that is built may name others in its options; they are held to the same rule, whenever they are looked up.
 

@@ -1,12 +1,14 @@
 """What a run does not accept: roles that hang or never end, clashing ids and columns, exits that look like success."""
 
+import errno
 import shutil
+from pathlib import Path
 
 import pytest
 
 from segarena.engine.evaluate import evaluate
 from segarena.engine.plan import make_plan
-from segarena.errors import InvalidInput, PluginInvalid, RunConflict
+from segarena.errors import InvalidInput, PluginInvalid, RunConflict, StoreError
 
 
 def failures(folder):
@@ -105,3 +107,20 @@ def test_a_plugin_that_exits_is_an_error_and_not_a_success(small_run, plugin):
 
 def test_the_command_does_not_exit_with_0_when_a_plugin_exits(refused, plugin, tmp_path):
     assert "SystemExit" in refused("run", "-s", plugin("Exits"), "-d", "sample-squares", "--out", str(tmp_path / "r"))
+
+
+def test_a_run_on_a_read_only_disk_is_one_line(small_run, monkeypatch):
+    folder = small_run()
+    as_before = Path.open
+
+    def open_(path, mode="r", **options):
+        if set(mode) & set("wax+"):
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return as_before(path, mode, **options)
+
+    monkeypatch.setattr(Path, "open", open_)
+    with pytest.raises(
+        StoreError, match=r"pieces\.jsonl cannot be written: Read-only file system\. Make room or allow"
+    ):
+        small_run()
+    assert folder.records().height == 4 * 3

@@ -2,7 +2,8 @@
 
 A file of a few hundred bytes can claim an image of many gigabytes. What a header claims is counted first: a picture may
 have `most_pixels()` pixels and a file of arrays as many numbers; the masks of one annotated image
-together, each cropped to what it shows, may have `most_in_file()`. Volumes have `max_voxels` of their dataset.
+together, each cropped to what it shows, may have `most_in_file()`; a volume, a stack of labels of a video or a table as
+many numbers as `most_voxels()`.
 `segarena --max-pixels N ...` raises the limit, and so does the environment variable, which worker processes inherit.
 """
 
@@ -18,6 +19,9 @@ DEFAULT = 2**30 // 12
 """89 million pixels, where Pillow's own warning starts: a quarter of a GiB as RGB."""
 IN_FILE = 2
 """The masks of one image may together be as large as this many pictures; each takes a byte per pixel, twice."""
+
+MAX_VOXELS = 2**31
+"""Of a volume, of all planes or frames together: 1290 along each edge of a cube, or 24 pictures."""
 
 
 def most_pixels() -> int:
@@ -37,6 +41,11 @@ def most_pixels() -> int:
 def most_in_file() -> int:
     """Return how many pixels the masks of one image may have together."""
     return IN_FILE * most_pixels()
+
+
+def most_voxels() -> int:
+    """Return how many numbers a volume, the labels of a video or a table may have; it grows with `most_pixels`."""
+    return MAX_VOXELS * most_pixels() // DEFAULT
 
 
 def check_pixels(
@@ -61,3 +70,14 @@ def check_pixels(
 def check_in_file(claimed: int, path: Path | str, *, error: type[Exception] = InvalidInput) -> None:
     """Raise unless the masks of one image may be as large as is claimed; see `check_pixels`."""
     check_pixels(claimed, path, error=error, most=most_in_file())
+
+
+def check_voxels(
+    claimed: int, path: Path | str, *, error: type[Exception] = InvalidInput, most: int | None = None
+) -> None:
+    """Raise unless a volume, the labels of a video or a table may have as many numbers; see `check_pixels`."""
+    limit = most_voxels() if most is None else most
+    if claimed > limit:
+        how = f"the limit with segarena --max-pixels or {VARIABLE}" if most is None else "max_voxels"
+        told = f"{path}: expected at most {limit:,} voxels, the header promises {claimed:,}"
+        raise error(f"{told}; crop or split it, or raise {how}")

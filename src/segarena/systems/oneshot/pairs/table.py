@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import polars as pl
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
+from segarena.files.limits import check_voxels
 from segarena.files.whole import write_whole
 from segarena.records.tables import parquet_of
 
@@ -140,7 +141,10 @@ def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
 def _read(file: Path) -> pl.DataFrame:
     _check_suffix(file)
     if file.suffix == ".parquet":
-        return pl.read_parquet(file)
+        scan = pl.scan_parquet(file)
+        rows = scan.select(pl.len()).collect().item()  # from its footer: a kilobyte can hold a billion equal rows
+        check_voxels(rows * len(scan.collect_schema()), file, error=DatasetError)
+        return scan.collect()
     if file.suffix == ".jsonl":
         return pl.read_ndjson(file, infer_schema_length=None)
     table = pl.read_csv(file, infer_schema=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from segarena.datasets.listing import Files, some
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, SampleInvalid
 from segarena.files.images import IMAGE_SUFFIXES, read_image, read_size, read_values
+from segarena.files.limits import check_pixels, check_voxels
 from segarena.samples import Labels
 
 HIGHEST_VALUE = 255
@@ -122,8 +124,13 @@ def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
     """Return mask files as labels, uint8 (T, H, W), values as stored.
 
     Raises:
-        InvalidMask: a file is missing, damaged, of another shape than the frames, or has values above 255.
+        InvalidMask: a file is missing, damaged, of another shape than the frames, or has values above 255; or all
+            together have more pixels than `segarena.files.limits` allows.
     """
+    check_pixels(math.prod(shape), paths[0] if paths else "masks", error=InvalidMask)
+    check_voxels(
+        len(paths) * math.prod(shape), f"{paths[0].parent}: {len(paths)} masks" if paths else "", error=InvalidMask
+    )
     labels = np.empty((len(paths), *shape), dtype=np.uint8)
     for frame, path in enumerate(paths):
         values = read_values(path)

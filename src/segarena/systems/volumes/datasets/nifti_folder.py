@@ -12,11 +12,11 @@ from segarena.arrays.components import Connectivity
 from segarena.arrays.orientation import Grid
 from segarena.datasets.listing import CheckTally, Files, ListedDataset, some
 from segarena.errors import InvalidImage, InvalidInput, InvalidMask, PluginInvalid, SampleInvalid
+from segarena.files.limits import MAX_VOXELS
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import VolumeSample
 from segarena.systems.volumes.files.case_files import Case, as_classes, collect_cases, find_layout, read_description
-from segarena.systems.volumes.files.header import MAX_VOXELS
 from segarena.systems.volumes.files.label_targets import Labelled, Meaning, TargetRules
 from segarena.systems.volumes.files.volumes import check_readers, read_header, read_labels, read_volume
 
@@ -53,7 +53,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         slice_axis: "axial", or "largest-spacing" to have the planes lie along that axis.
         replace_nonfinite: what to put in place of NaN and infinity in images; None makes them an error.
         tolerance_voxels: how far the voxels of image and label may lie apart, in parts of the smallest spacing.
-        max_voxels: larger files are refused undecoded.
+        max_voxels: larger files are refused undecoded; as it is, it grows with `segarena --max-pixels`.
         unpaired: "error" makes an image without label, or a label without image, a sample that fails to load; "skip"
             leaves it out. `check` names them all either way.
         name: as it appears in records; by default the name of the folder at `path`.
@@ -108,7 +108,8 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         self._slice_axis = slice_axis
         self._replace_nonfinite = replace_nonfinite
         self._tolerance_voxels = tolerance_voxels
-        self._max_voxels = max_voxels
+        # The number that is always meant grows with --max-pixels.
+        self._max_voxels = None if max_voxels == MAX_VOXELS else max_voxels
         cases, self._others = collect_cases(layout)
         self._unpaired = [case.files[0] for case in cases.values() if not case.is_complete]
         self._is_skipping = unpaired == "skip"

@@ -13,9 +13,7 @@ import numpy as np
 
 from segarena.arrays.orientation import Affine, Grid
 from segarena.errors import InvalidImage
-
-MAX_VOXELS = 2**31
-"""What is read unless more is asked for: 1290 voxels along each edge of a cube."""
+from segarena.files.limits import check_voxels
 
 # Deflate, which all these formats use, makes at most 1032 bytes of one.
 _MOST_DEFLATED = 1032
@@ -82,7 +80,7 @@ def grid_of(path: Path, shape: tuple[int, ...], affine: Affine, slice_axis: str)
         raise InvalidImage(f"{path}: {error}") from error
 
 
-def check_size(header: VolumeHeader, *, max_voxels: int = MAX_VOXELS) -> None:
+def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
     """Raise unless the volume may be decoded: few enough voxels, backed by the file, and room in memory.
 
     Raises:
@@ -90,11 +88,7 @@ def check_size(header: VolumeHeader, *, max_voxels: int = MAX_VOXELS) -> None:
     """
     path, promised = header.path, header.decoded_bytes
     values = header.voxels * header.groups
-    if values > max_voxels:
-        raise InvalidImage(
-            f"{path}: expected at most {max_voxels:,} voxels, the header promises {values:,} "
-            f"(shape {header.grid.shape}); crop it or raise max_voxels"
-        )
+    check_voxels(values, path, error=InvalidImage, most=max_voxels)
     in_file = (header.data or path).stat().st_size
     if promised > _MOST_DEFLATED * in_file:
         raise InvalidImage(

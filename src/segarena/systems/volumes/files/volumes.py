@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.orientation import Grid
 from segarena.errors import InvalidImage, InvalidMask
-from segarena.systems.volumes.files.header import MAX_VOXELS, VolumeHeader, check_size
+from segarena.systems.volumes.files.header import VolumeHeader, check_size
 from segarena.systems.volumes.files.itk import import_sitk, read_itk, read_itk_header, write_itk
 from segarena.systems.volumes.files.nifti import import_nibabel, read_nifti, read_nifti_header, write_nifti
 
@@ -70,7 +70,7 @@ def read_header(path: Path, *, slice_axis: str = "axial") -> VolumeHeader:
 
 
 def read_volume(
-    path: Path, *, slice_axis: str = "axial", replace_nonfinite: float | None = None, max_voxels: int = MAX_VOXELS
+    path: Path, *, slice_axis: str = "axial", replace_nonfinite: float | None = None, max_voxels: int | None = None
 ) -> tuple[NDArray[Any], Grid]:
     """Read an image: (plane, row, column), contiguous, in the type it is stored in; float32 where NIfTI scales it.
 
@@ -91,7 +91,7 @@ def read_volume(
 
 
 def read_labels(
-    path: Path, *, slice_axis: str = "axial", may_be_empty: bool = False, max_voxels: int = MAX_VOXELS
+    path: Path, *, slice_axis: str = "axial", may_be_empty: bool = False, max_voxels: int | None = None
 ) -> LabelVolume:
     """Read a label file; whole numbers stored as floats become the smallest integers that hold them.
 
@@ -130,7 +130,7 @@ def _is_nifti(path: Path) -> bool:
     return volume_suffix(path).lower().startswith(".nii")
 
 
-def _decode(header: VolumeHeader, max_voxels: int) -> NDArray[Any]:
+def _decode(header: VolumeHeader, max_voxels: int | None) -> NDArray[Any]:
     check_size(header, max_voxels=max_voxels)
     return (read_nifti if _is_nifti(header.path) else read_itk)(header)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import SampleInvalid
-from segarena.systems.volumes.files.header import MAX_VOXELS
+from segarena.files.limits import check_voxels
 from segarena.systems.volumes.preparation.dicom_pixels import check_pixels
 from segarena.systems.volumes.preparation.dicom_series import DicomSeries, damage_is_told, read_header
 
@@ -97,8 +97,7 @@ def _sorted(series: DicomSeries) -> tuple[list[Path], SliceGrid]:
     first = slices[0]
     if not all(other.lies_parallel(first) for other in slices[1:]):
         raise SampleInvalid(f"CT series {series.uid}: its slices have different sizes, spacings or orientations")
-    if len(slices) * math.prod(first.shape) > MAX_VOXELS:
-        raise SampleInvalid(f"CT series {series.uid}: expected at most {MAX_VOXELS:,} voxels, its headers promise more")
+    check_voxels(len(slices) * math.prod(first.shape), f"CT series {series.uid}", error=SampleInvalid)
     along_row, along_column = first.cosines[:3], first.cosines[3:]
     positions = np.array([one.position for one in slices])
     order = np.argsort(positions @ np.cross(along_row, along_column), kind="stable")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import SampleInvalid
-from segarena.systems.volumes.files.header import MAX_VOXELS
+from segarena.files.limits import check_voxels
 from segarena.systems.volumes.preparation.dicom_ct import SliceGrid, Vector, numbers_of
 from segarena.systems.volumes.preparation.dicom_series import damage_is_told
 
 _PARALLEL = 1e-3
 _SLACK_MM = 1e-3
 _ON_SLICE = 0.01
+_EXTENT = (("Rows", 0), ("Columns", 0), ("NumberOfFrames", 1), ("SamplesPerPixel", 1))
+"""What the pixels of a file multiply to, and what counts where nothing is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,6 +70,7 @@ def read_segmentation(
         heights = np.array([frame.origin @ grid.normal for frame in frames])
         step = _own_step(seg, heights, grid)
     numbers = [int(segments[at].SegmentNumber) for at in (range(len(names)) if wanted is None else wanted(names))]
+    check_voxels(len(numbers) * math.prod(grid.shape), f"{path.name}: its segments", error=SampleInvalid)
     if any(abs(np.cross(one.along_row, one.along_column) @ grid.normal) < 1 - _PARALLEL for one in frames):
         raise SampleInvalid(f"{path.name}: its frames are not parallel to the slices of the CT")
     reach = max(step, grid.plane_spacing) / 2 + _SLACK_MM
@@ -121,14 +125,13 @@ def _read(path: Path) -> Any:
     try:
         seg = pydicom.dcmread(path)
         list(seg.iterall())  # values are converted when they are looked at, and damage shows then
-        claimed = int(seg.get("Rows", 0)) * int(seg.get("Columns", 0)) * int(seg.get("NumberOfFrames", 1))
+        claimed = math.prod(int(seg.get(name) or least) for name, least in _EXTENT)
     except Exception as error:  # pydicom raises of many kinds on damaged files
         raise SampleInvalid(f"{path.name}: expected a DICOM segmentation, got: {error}; fetch it again") from error
     kind = seg.get("SegmentationType")
     if seg.get("Modality") != "SEG" or kind not in ("BINARY", "FRACTIONAL") or not seg.get("SegmentSequence"):
         raise SampleInvalid(f"{path.name}: expected a BINARY or FRACTIONAL DICOM SEG, got {seg.get('Modality')} {kind}")
-    if claimed > MAX_VOXELS:
-        raise SampleInvalid(f"{path.name}: expected at most {MAX_VOXELS:,} voxels, its header promises {claimed:,}")
+    check_voxels(claimed, path.name, error=SampleInvalid)
     return seg
 
 

@@ -47,7 +47,7 @@ class Folder(ListedDataset[ImageSample]):
         path: the folder that holds both.
         images: folder of the images in `path`.
         masks: folder of the masks in `path`.
-        encoding: "binary", "index" or "colour"; see `segarena.datasets.encodings.Encoding`.
+        encoding: "binary", "index" or "colour"; see `segarena.datasets.encodings.MaskEncoding`.
         ignore_value: value, or colour as "#rrggbb", of pixels excluded from scoring.
         threshold: with "binary", values from here on are the object; by default a third value is an error.
         min_area_px: objects of fewer pixels are no targets.
@@ -77,10 +77,9 @@ class Folder(ListedDataset[ImageSample]):
         self._encoding = MaskEncoding(kind=encoding, ignore_value=ignore_value, threshold=threshold)
         self._min_area_px = min_area_px
         root = Path(path).expanduser()
-        self._masks_folder = (
-            existing_folder(root / masks, "masks", LAYOUT) if (root / images).is_dir() else root / masks
-        )
-        pairs = _pair(existing_folder(root / images, "images", LAYOUT), self._masks_folder)
+        images_folder = existing_folder(root / images, "images", LAYOUT)
+        self._masks_folder = existing_folder(root / masks, "masks", LAYOUT)
+        pairs = _pair(images_folder, self._masks_folder)
         self._unpaired = [pair.files[0] for pair in pairs.values() if not pair.is_complete]
         self._is_skipping = unpaired == "skip"
         self._pairs = {key: pair for key, pair in pairs.items() if pair.is_complete or not self._is_skipping}
@@ -92,9 +91,13 @@ class Folder(ListedDataset[ImageSample]):
         del files
         pair = self._pairs[sample_id]
         if pair.image is None:
-            raise InvalidImage(f"{pair.files[0]}: {self._what_lacks(pair)}")
+            raise InvalidImage(
+                f"{pair.files[0]}: mask without image; expected an image of that name, add it or set unpaired='skip'"
+            )
         if not pair.masks:
-            raise InvalidMask(f"{pair.image}: {self._what_lacks(pair)}")
+            raise InvalidMask(
+                f"{pair.image}: image without mask; expected one in {self._masks_folder}, add it or set unpaired='skip'"
+            )
         image = read_image(pair.image)
         objects = self._objects(pair, pair.image, image)
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects))
@@ -113,11 +116,6 @@ class Folder(ListedDataset[ImageSample]):
             ignores.extend([] if found.ignore is None else [found.ignore])
         large = {key: mask for key, mask in masks.items() if np.count_nonzero(mask) >= self._min_area_px}
         return DecodedMask(large, np.logical_or.reduce(ignores) if ignores else None)
-
-    def _what_lacks(self, pair: _Pair) -> str:
-        if pair.image is None:
-            return "mask without image; expected an image of the same name, add it or set unpaired='skip'"
-        return f"image without mask; expected one in {self._masks_folder}, add it or set unpaired='skip'"
 
     def _oddities(self) -> Iterable[Finding]:
         if self._is_skipping and self._unpaired:

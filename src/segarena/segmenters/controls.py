@@ -18,9 +18,10 @@ from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Support, Target, VolumeSample
 from segarena.segmenters.drawing.marks import check_kinds
 from segarena.segmenters.examples.support.examples import cell_shares, identity, supports_of
+from segarena.segmenters.volumes.lifting.drawing import limits_of
 from segarena.segmenters.volumes.seeding.blocks import Blocks
 from segarena.segmenters.volumes.seeding.drawing import Drawn, grown, points_of
-from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, limits_of, volume_of
+from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, volume_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +111,7 @@ class DegradedTruth:
             if isinstance(prompt, Drawn):
                 self._heal(mask, target.mask.astype(np.bool_, copy=False), prompt, truth.sample)
         cut = np.zeros_like(mask)
-        limits = limits_of(dialogue.prompts, truth.sample)
+        limits = limits_of(dialogue.prompts, truth.sample.shape)
         cut[limits] = mask[limits]
         return Prediction(mask=cut)
 

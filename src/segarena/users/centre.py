@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from segarena.arrays.boxes import window_start
 from segarena.arrays.distance import deepest_pixel
 from segarena.comparison import Comparison
 from segarena.prompts import Click
@@ -56,13 +57,13 @@ class CentreClicker:
 def deepest_error(comparison: Comparison, clicked: Sequence[tuple[int, ...]] = ()) -> Click | None:
     """Return the click in the deepest error pixel outside `clicked`; None when there is no such pixel.
 
-    A tie between missing and surplus gives a negative click. The comparison remembers it for whoever asks next.
+    A tie between missing and surplus gives a negative click. The comparison remembers it for the next user that asks.
     """
     return comparison.remember(("deepest error", *clicked), lambda: _deepest_error(comparison, clicked))
 
 
 def _deepest_error(comparison: Comparison, clicked: Sequence[tuple[int, ...]]) -> Click | None:
-    start = tuple(s.start for s in comparison.window)
+    start = window_start(comparison.window)
     forbidden = [tuple(i - offset for i, offset in zip(position, start, strict=True)) for position in clicked]
     # The larger error first: its depth often shows at a glance that the other one is not as deep.
     surplus_first = comparison.surplus_area > comparison.missing_area

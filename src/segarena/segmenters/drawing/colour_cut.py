@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from segarena.samples import Mask
 from segarena.segmenters.drawing.flooding import snap_border
 from segarena.segmenters.drawing.marks import UNKNOWN
+from segarena.segmenters.drawing.sizes import shrunk_size
 
 _CUTS = 4
 _WORK_PX = 50_000
@@ -19,18 +20,11 @@ def cut_by_colours(image: NDArray[np.uint8], scores: NDArray[np.float32], mask: 
     """Return the mask after GrabCut at working size, its border then snapped to the pixels' edges.
 
     Sure are the half of either side that scores farthest from the threshold. A mask that is empty or full at working
-    size stays as it is.
-
-    Args:
-        image: uint8 (H, W, 3), RGB.
-        scores: float32 (H, W), the higher the surer that a pixel is in.
-        mask: bool (H, W), the pixels whose score is above the threshold.
+    size stays as it is. Scores are float32 (H, W), `mask` the pixels whose score is above the threshold.
 
     Source: Rother et al., GrabCut, SIGGRAPH 2004 (OpenCV's `grabCut`, 4 iterations).
     """
-    height, width = mask.shape
-    scale = min(1.0, (_WORK_PX / mask.size) ** 0.5)
-    size = max(1, round(width * scale)), max(1, round(height * scale))
+    size = shrunk_size(mask.shape, _WORK_PX)
     small = np.asarray(cv2.resize(scores, size, interpolation=cv2.INTER_AREA))
     inside = np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)) > 0.5
     if inside.all() or not inside.any():
@@ -38,10 +32,17 @@ def cut_by_colours(image: NDArray[np.uint8], scores: NDArray[np.float32], mask: 
     marks = np.where(inside, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
     marks[inside & (small >= np.median(small[inside]))] = cv2.GC_FGD
     marks[~inside & (small <= np.median(small[~inside]))] = cv2.GC_BGD
-    cv2.setRNGSeed(0)  # its colour mixtures start at random
-    models = np.zeros((1, 65)), np.zeros((1, 65))
-    shrunk = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    cv2.grabCut(shrunk, marks, (0, 0, 0, 0), *models, _CUTS, cv2.GC_INIT_WITH_MASK)
-    answer = (marks & 1).astype(np.float32)  # sure and probable foreground are odd
-    whole = np.asarray(cv2.resize(answer, (width, height), interpolation=cv2.INTER_LINEAR)) > 0.5
+    whole = grab_cut(image, marks, _CUTS)
     return snap_border(image, whole, np.full(mask.shape, UNKNOWN, np.int8), band_px=_BAND_PX)
+
+
+def grab_cut(image: NDArray[np.uint8], marks: NDArray[np.uint8], iterations: int) -> Mask:
+    """Return the mask, in full size, of a GrabCut at the size of the trimap `marks`, which it changes."""
+    height, width = image.shape[:2]
+    small = cv2.resize(image, marks.shape[::-1], interpolation=cv2.INTER_AREA)
+    models = np.zeros((1, 65)), np.zeros((1, 65))
+    cv2.setRNGSeed(0)  # its colour mixtures start at random
+    # No rectangle: the trimap says it all.
+    cv2.grabCut(small, marks, (0, 0, 0, 0), *models, iterations, cv2.GC_INIT_WITH_MASK)
+    answer = (marks & 1).astype(np.float32)  # sure and probable foreground are odd
+    return np.asarray(cv2.resize(answer, (width, height), interpolation=cv2.INTER_LINEAR)) > 0.5

@@ -52,13 +52,8 @@ def flood(image: NDArray[np.uint8], marks: NDArray[np.int8], *, frame_step: int 
 def snap_border(image: NDArray[np.uint8], mask: Mask, marks: NDArray[np.int8], *, band_px: int) -> Mask:
     """Return `mask` with the pixels within `band_px` of its border reassigned by a watershed.
 
-    What lies deeper on either side stays; marked pixels become what they are marked. 0 changes nothing else.
-
-    Args:
-        image: uint8 (H, W, 3).
-        mask: bool (H, W).
-        marks: int8 (H, W), INSIDE, UNKNOWN or OUTSIDE.
-        band_px: half the width of the band, chessboard distance.
+    What lies deeper on either side stays; marked pixels become what they are marked. 0 changes nothing else. Distances
+    are those of a chessboard, marks int8 (H, W).
     """
     if band_px <= 0 or mask.all() or not mask.any():
         return obey_marks(marks, mask)

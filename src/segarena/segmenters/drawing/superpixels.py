@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.colours import as_lab
+from segarena.segmenters.drawing.sizes import shrunk_size
 
 TINY_PX = 256
 """An image of no more pixels is not cut: every pixel is a node."""
@@ -70,8 +71,8 @@ def cut_into_superpixels(
     lab = as_lab(image)
     areas = np.bincount(labels.ravel())
     means = np.stack([np.bincount(labels.ravel(), lab[..., k].ravel()) / areas for k in range(3)], axis=1)
-    edges, border, gradient = _edges(labels, _gradient(lab))
-    contrasts = np.linalg.norm(means[edges[:, 0]] - means[edges[:, 1]], axis=1) + border_weight * gradient
+    edges, border, steepness = _edges(labels, gradient(lab, 1.5, scale=0.25))
+    contrasts = np.linalg.norm(means[edges[:, 0]] - means[edges[:, 1]], axis=1) + border_weight * steepness
     # The floor stands for the noise of 8-bit colour: below it, a "typical" contrast would be rounding.
     typical = max(float(np.median(contrasts)), 0.5) if len(contrasts) else 1.0
     return SuperpixelGraph(
@@ -88,39 +89,35 @@ def cut_into_superpixels(
 def label_superpixels(image: NDArray[np.uint8], superpixels: int, compactness: float) -> NDArray[np.intp]:
     """Return the superpixel (SLIC) of each pixel, intp (H, W): every number from 0 on is taken.
 
-    Args:
-        image: uint8 (H, W, 3), RGB.
-        superpixels: how many are wanted; SLIC gives roughly as many. Tiny images have one for each pixel.
-        compactness: of SLIC; the larger, the squarer.
+    Tiny images have one for each pixel.
     """
     from skimage.segmentation import slic
 
     height, width = image.shape[:2]
     if height * width <= TINY_PX or min(height, width) < 4:
         return np.arange(height * width, dtype=np.intp).reshape(height, width)
-    scale = min(1.0, (LARGE_PX / (height * width)) ** 0.5)
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    small = cv2.resize(image, shrunk_size((height, width), LARGE_PX), interpolation=cv2.INTER_AREA)
     raw = slic(small, superpixels, compactness=compactness, start_label=0).astype(np.int32)
     full = cv2.resize(raw, (width, height), interpolation=cv2.INTER_NEAREST)
     # Not every number need be taken; the graph wants them dense.
     return np.unique(full, return_inverse=True)[1].reshape(height, width).astype(np.intp)
 
 
-def _gradient(lab: NDArray[np.float32]) -> NDArray[np.float32]:
-    smooth = cv2.GaussianBlur(lab, (0, 0), 1.5)
-    along = cv2.Sobel(smooth, cv2.CV_32F, 1, 0, scale=0.25)
-    down = cv2.Sobel(smooth, cv2.CV_32F, 0, 1, scale=0.25)
+def gradient(lab: NDArray[np.float32], sigma_px: float, *, scale: float) -> NDArray[np.float32]:
+    """Return how steep colours are, float32 (H, W): Sobel's derivatives of the blurred channels, times `scale`."""
+    smooth = cv2.GaussianBlur(lab, (0, 0), sigma_px)
+    along = cv2.Sobel(smooth, cv2.CV_32F, 1, 0, scale=scale)
+    down = cv2.Sobel(smooth, cv2.CV_32F, 0, 1, scale=scale)
     return np.sqrt((along**2 + down**2).sum(axis=2))
 
 
 def _edges(
-    labels: NDArray[np.intp], gradient: NDArray[np.float32]
+    labels: NDArray[np.intp], slopes: NDArray[np.float32]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """Return the edges, the length of their borders, and the mean gradient along them."""
     sides = [
-        (labels[:, :-1], labels[:, 1:], np.maximum(gradient[:, :-1], gradient[:, 1:])),
-        (labels[:-1], labels[1:], np.maximum(gradient[:-1], gradient[1:])),
+        (labels[:, :-1], labels[:, 1:], np.maximum(slopes[:, :-1], slopes[:, 1:])),
+        (labels[:-1], labels[1:], np.maximum(slopes[:-1], slopes[1:])),
     ]
     differ = [a != b for a, b, _ in sides]
     first = np.concatenate([a[d] for (a, _, _), d in zip(sides, differ, strict=True)])

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segarena.arrays.boxes import bounding_window
-from segarena.dialogue import Dialogue, Prediction
+from segarena.comparison import Memory
+from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape, Support
 from segarena.segmenters.drawing.marks import image_of
-from segarena.segmenters.examples.support.examples import PROMPT_KINDS, answer_each_once, identity
+from segarena.segmenters.examples.support.examples import Supports, SupportSegmenter, identity
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class ClipLayers:
 
 @segmenter("clipseg")
 @dataclass(kw_only=True, eq=False)
-class ClipSegSegmenter(BatchingSegmenter):
+class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
     """CLIPSeg with a support image as its prompt; the logits of several supports are averaged.
 
     A support is one vector, CLIP's of a picture in which the object stands out (see `show_object`). The image fills a
@@ -64,8 +65,6 @@ class ClipSegSegmenter(BatchingSegmenter):
     shown: Shown = "crop"
     side_px: int = 352
     threshold: float = 0.0
-
-    prompt_kinds = PROMPT_KINDS
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.threshold):
@@ -101,22 +100,13 @@ class ClipSegSegmenter(BatchingSegmenter):
         layers = tensors.unpack(arrays["layers"], self.numbers, self.place)
         return ClipLayers(tuple(int(length) for length in arrays["shape"]), layers)
 
-    def predict(self, encoded: ClipLayers, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from all its supports, each of which is looked at once.
-
-        Raises:
-            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`; out of memory.
-            PredictionInvalid: the network gave NaN or infinity.
-        """
-
-        def answer(asked: list[tuple[Support, ...]]) -> list[Prediction]:
-            distinct = {identity(support): support for support in chain(*asked)}
-            decoded = self.batches.map(lambda batch: self._decode(encoded, batch), list(distinct.values()))
-            logits = dict(zip(distinct, decoded, strict=True))
-            own = [[logits[identity(support)] for support in supports] for supports in asked]
-            return [self._finish(each, encoded.shape) for each in own]
-
-        return answer_each_once(dialogues, answer)
+    def _answer(self, encoded: ClipLayers, asked: Sequence[Supports], memory: Memory) -> list[Prediction]:
+        # Each support is looked at once, however many dialogues hold it.
+        distinct = {identity(support): support for support in chain(*asked)}
+        decoded = self.batches.map(lambda batch: self._decode(encoded, batch), list(distinct.values()))
+        logits = dict(zip(distinct, decoded, strict=True))
+        own = [[logits[identity(support)] for support in supports] for supports in asked]
+        return [self._finish(each, encoded.shape) for each in own]
 
     def _look(self, image: NDArray[np.uint8], **how: Any) -> Any:
         """Return what CLIP's image encoder says of an image."""
@@ -145,7 +135,7 @@ class ClipSegSegmenter(BatchingSegmenter):
         from segarena.segmenters.learned.promptable.tensors import check_finite
 
         mean = torch.stack(list(logits)).mean(0)
-        check_finite(mean, self.numbers)
+        check_finite(mean, f"as {self.numbers}")
         full = functional.interpolate(mean[None, None], tuple(shape), mode="bilinear", align_corners=False)[0, 0]
         return Prediction(mask=(full > self.threshold).cpu().numpy())
 
@@ -156,13 +146,7 @@ def show_object(image: NDArray[np.uint8], mask: Mask, shown: Shown, side_px: int
     "crop", the best of the paper: the background blurred and at a tenth of its intensity, cut to the object's box and
     a tenth more on every side, in the middle of a square. "whole": the same without the cut. "cut-out": the whole
     image, of the background nothing. An empty mask makes all of it background, and nothing is cut. Intensity is
-    distance from the mean colour of ImageNet, which also fills the square.
-
-    Args:
-        image: uint8 (H, W, 3), RGB.
-        mask: bool (H, W).
-        shown: see above.
-        side_px: of the square of "crop".
+    distance from the mean colour of ImageNet, which also fills the square of "crop", `side_px` wide.
 
     Source: the paper's visual prompt engineering, and the modes "crop_blur_highlight352", "blur3_highlight01" and
     "overlay" of its code. There images are first shrunk to 352 x 352 pixels, and the cut is enlarged by its nearest

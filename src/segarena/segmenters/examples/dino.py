@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.comparison import Memory
-from segarena.dialogue import Dialogue, Prediction
+from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Sample, Shape, Support
 from segarena.segmenters.drawing.colour_cut import cut_by_colours
 from segarena.segmenters.drawing.marks import image_of
 from segarena.segmenters.examples.support.examples import (
-    PROMPT_KINDS,
-    answer_each_once,
+    Supports,
+    SupportSegmenter,
     cell_shares,
     encoding_of,
     identity,
@@ -51,13 +51,14 @@ class PatchFeatures:
 
 @segmenter("dino")
 @dataclass(kw_only=True, eq=False)
-class DinoSegmenter(NetworkSegmenter):
+class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
     """Patches of an image, each nearer to a prototype of the supports' object or of their background.
 
     Prototypes are weighted means of the supports' patch features (or several, by k-means). A patch counts with the
     share that the mask covers, and for the background with the rest. A patch scores its cosine with the nearest
     prototype of the object less that with the nearest of the background, which is 0 where supports have none. Scores
-    are upsampled bilinearly. Nothing is learned, and there is no chance in it.
+    are upsampled bilinearly. Nothing is learned, and there is no chance in it. The answer is empty where no support
+    shows an object; an empty mask beside others adds to the background alone.
 
     Args:
         family: "dinov2" (with registers or without) or "dinov3" (ViT or ConvNeXt).
@@ -77,8 +78,6 @@ class DinoSegmenter(NetworkSegmenter):
     background_prototypes: int = 1
     refine: Literal["none", "grabcut"] = "none"
     threshold: float = 0.0
-
-    prompt_kinds = PROMPT_KINDS
 
     def __post_init__(self) -> None:
         for option in ("side_px", "prototypes", "background_prototypes"):
@@ -124,18 +123,8 @@ class DinoSegmenter(NetworkSegmenter):
         features = tensors.unpack(arrays["features"], self.numbers, self.place)
         return PatchFeatures(tuple(int(length) for length in arrays["shape"]), features, arrays["image"])
 
-    def predict(self, encoded: PatchFeatures, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from all its supports, which weigh equally; nothing where none of them shows an object.
-
-        A support with an empty mask beside others that show the object adds to the background alone.
-
-        Raises:
-            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
-        """
-        memory = Memory()
-        return answer_each_once(
-            dialogues, lambda asked: [self._answer(encoded, supports, memory) for supports in asked]
-        )
+    def _answer(self, encoded: PatchFeatures, asked: Sequence[Supports], memory: Memory) -> list[Prediction]:
+        return [self._answer_one(encoded, supports, memory) for supports in asked]
 
     def _features(self, image: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
         from segarena.segmenters.learned.promptable.devices import encoding_one_image
@@ -146,12 +135,12 @@ class DinoSegmenter(NetworkSegmenter):
         pixels = prepare(image, size, BICUBIC if self.family == "dinov2" else BILINEAR).to(self.place, self.numbers)
         with encoding_one_image():
             tokens = self.model(pixels).last_hidden_state[0]
-        check_finite(tokens, self.numbers)
+        check_finite(tokens, f"as {self.numbers}")
         # Before the patches come one token for the whole image, and those that DINOv2 calls registers.
         others = 1 + getattr(self.model.config, "num_register_tokens", 0)
         return tokens[others:].reshape(*grid, -1).contiguous()
 
-    def _answer(self, encoded: PatchFeatures, supports: Sequence[Support], memory: Memory) -> Prediction:
+    def _answer_one(self, encoded: PatchFeatures, supports: Sequence[Support], memory: Memory) -> Prediction:
         from segarena.pytorch import functional
         from segarena.segmenters.learned.promptable.prototypes import directions
 

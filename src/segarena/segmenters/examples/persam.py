@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from segarena.comparison import Memory
-from segarena.dialogue import Dialogue, Prediction
+from segarena.dialogue import Prediction
 from segarena.registry import segmenter
 from segarena.samples import Support
 from segarena.segmenters.examples.support.examples import (
-    PROMPT_KINDS,
-    answer_each_once,
+    Supports,
+    SupportSegmenter,
     encoding_of,
     identity,
     nothing_of,
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 @segmenter("persam")
 @dataclass(kw_only=True, eq=False)
-class PersamSegmenter(SamNetworkSegmenter):
+class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
     """PerSAM without training, on any of the SAM families.
 
     The mean image embedding of the support's object is the target. The image's embedding is compared with it: a
     positive point lies where they are most alike, a negative one where least; the decoder's attention is drawn to
     what is alike, and its tokens are given the target. Two further passes refine: with the logits, then also with the
-    box of the mask. Of several supports the mean of their targets is taken.
+    box of the mask. Of several supports the mean of their targets is taken; one with an empty mask has none and does
+    not count, and where all are such the answer is empty.
 
     Args:
         family: of the weights.
@@ -48,37 +49,22 @@ class PersamSegmenter(SamNetworkSegmenter):
     threshold: float = 0.0
 
     name = "persam"
-    prompt_kinds = PROMPT_KINDS
 
     def __post_init__(self) -> None:
         # torch is an extra, and every listing of plug-ins imports this file.
         from segarena.segmenters.learned.promptable.guidance import GuidedNetwork
-        from segarena.segmenters.learned.promptable.prompting import Habits
+        from segarena.segmenters.learned.promptable.habits import Habits
 
         habits = Habits(multimask="always", threshold=self.threshold)
         self.load(self.family)
         self.network = GuidedNetwork(self.model, self.family, habits, self.sam_batches(), self.refinements)
 
-    def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from all its supports, which weigh equally; equal ones are decoded once.
-
-        A support with an empty mask has no target and does not count; where all are such, the answer is empty.
-
-        Raises:
-            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`; out of memory.
-            PredictionInvalid: the network gave NaN or infinity.
-        """
-        memory = Memory()
-
-        def answer(asked: list[tuple[Support, ...]]) -> list[Prediction]:
-            shown = [supports for supports in asked if shows_object(supports)]
-            targets = [self._target(supports, memory) for supports in shown]
-            found = iter(self.network.segment(encoded, targets))
-            answers = [next(found) if shows_object(supports) else nothing_of(encoded.space.shape) for supports in asked]
-            # The next round starts over from all supports, so no logits are handed back.
-            return [replace(each, logits=None) for each in answers]
-
-        return answer_each_once(dialogues, answer)
+    def _answer(self, encoded: Any, asked: Sequence[Supports], memory: Memory) -> list[Prediction]:
+        targets = [self._target(supports, memory) for supports in asked if shows_object(supports)]
+        found = iter(self.network.segment(encoded, targets))
+        answers = [next(found) if shows_object(supports) else nothing_of(encoded.space.shape) for supports in asked]
+        # The next round starts over from all supports, so no logits are handed back.
+        return [replace(each, logits=None) for each in answers]
 
     def _target(self, supports: Sequence[Support], memory: Memory) -> Tensor:
         from segarena.pytorch import torch

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.comparison import Memory
-from segarena.dialogue import Dialogue, Prediction
+from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
-from segarena.samples import Mask, Sample, Shape, Support
+from segarena.samples import Mask, Sample, Shape
 from segarena.segmenters.drawing.marks import image_of
-from segarena.segmenters.examples.support.examples import PROMPT_KINDS, answer_each_once, encoding_of
+from segarena.segmenters.examples.support.examples import Supports, SupportSegmenter, encoding_of
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class PreparedImage:
 
 @segmenter("seggpt")
 @dataclass(kw_only=True, eq=False)
-class SegGptSegmenter(BatchingSegmenter):
+class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
     """SegGPT; several supports are an ensemble of features, as in its paper.
 
     The network sees the image and a support one above the other, so every pair costs a whole pass; `encode` only
@@ -56,8 +56,6 @@ class SegGptSegmenter(BatchingSegmenter):
 
     embedding_type: Literal["instance", "semantic"] = "instance"
     threshold: float = 0.5
-
-    prompt_kinds = PROMPT_KINDS
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold < 1:
@@ -79,27 +77,16 @@ class SegGptSegmenter(BatchingSegmenter):
         image = image_of(sample, "seggpt")
         return PreparedImage(image.shape[:2], prepare(image, self.size, BICUBIC))
 
-    def predict(self, encoded: PreparedImage, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from all its supports; equal ones are painted once.
-
-        Raises:
-            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`; out of memory.
-            PredictionInvalid: the network gave NaN or infinity.
-        """
-        memory = Memory()
-
-        def answer(asked: list[tuple[Support, ...]]) -> list[Prediction]:
-            greys = iter(self.batches.map(paint, [supports for supports in asked if len(supports) == 1]))
-            # Features of an ensemble are averaged over its whole batch, so each has one of its own.
-            each = [next(greys) if len(supports) == 1 else paint([supports])[0] for supports in asked]
-            return [self._finish(grey, encoded.shape) for grey in each]
-
-        def paint(batch: Sequence[tuple[Support, ...]]) -> Sequence[Tensor]:
+    def _answer(self, encoded: PreparedImage, asked: Sequence[Supports], memory: Memory) -> list[Prediction]:
+        def paint(batch: Sequence[Supports]) -> Sequence[Tensor]:
             return self._paint(encoded, batch, memory)
 
-        return answer_each_once(dialogues, answer)
+        greys = iter(self.batches.map(paint, [supports for supports in asked if len(supports) == 1]))
+        # Features of an ensemble are averaged over its whole batch, so each has one of its own.
+        each = [next(greys) if len(supports) == 1 else paint([supports])[0] for supports in asked]
+        return [self._finish(grey, encoded.shape) for grey in each]
 
-    def _paint(self, query: PreparedImage, asked: Sequence[tuple[Support, ...]], memory: Memory) -> Sequence[Tensor]:
+    def _paint(self, query: PreparedImage, asked: Sequence[Supports], memory: Memory) -> Sequence[Tensor]:
         """Return a grey for each of several dialogues of one support, or for one dialogue of several supports."""
         from segarena.pytorch import torch
 
@@ -130,7 +117,7 @@ class SegGptSegmenter(BatchingSegmenter):
         from segarena.pytorch import functional
         from segarena.segmenters.learned.promptable.tensors import check_finite
 
-        check_finite(grey, self.numbers)
+        check_finite(grey, f"as {self.numbers}")
         full = functional.interpolate(grey[None, None], tuple(shape), mode="nearest")[0, 0]
         return Prediction(mask=(full > self.threshold).cpu().numpy())
 

@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 
 from segarena.arrays.colours import as_lab
 from segarena.comparison import Memory
-from segarena.dialogue import Dialogue, Prediction
+from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Sample, Support
 from segarena.segmenters.drawing.colour_cut import cut_by_colours
 from segarena.segmenters.drawing.marks import image_of
-from segarena.segmenters.drawing.superpixels import label_superpixels
+from segarena.segmenters.drawing.sizes import shrunk_size
+from segarena.segmenters.drawing.superpixels import gradient, label_superpixels
 from segarena.segmenters.examples.support.examples import (
-    PROMPT_KINDS,
-    answer_each_once,
+    Supports,
+    SupportSegmenter,
     encoding_of,
     nothing_of,
     shows_object,
@@ -51,7 +52,8 @@ class DescribedSuperpixels:
 
 
 @segmenter("superpixel-prototypes")
-class SuperpixelPrototypes:
+@dataclass(kw_only=True, eq=False)
+class SuperpixelPrototypes(SupportSegmenter):
     """Superpixels, each nearer to those of the supports' object than to those of their background.
 
     A superpixel is described by its mean colour (CIELAB), the strength of its gradients at three scales and its
@@ -70,24 +72,18 @@ class SuperpixelPrototypes:
         PluginInvalid: an option out of range.
     """
 
-    prompt_kinds = PROMPT_KINDS
+    superpixels: int = 250
+    neighbours: int = 5
+    threshold: float = 0.5
+    refine: Literal["none", "grabcut"] = "none"
 
-    def __init__(
-        self,
-        *,
-        superpixels: int = 250,
-        neighbours: int = 5,
-        threshold: float = 0.5,
-        refine: Literal["none", "grabcut"] = "none",
-    ) -> None:
-        if superpixels < 2 or neighbours < 1:
+    def __post_init__(self) -> None:
+        if self.superpixels < 2 or self.neighbours < 1:
             raise PluginInvalid(
-                f"superpixels={superpixels!r}, neighbours={neighbours!r}: expected at least 2, and at least 1"
+                f"superpixels={self.superpixels!r}, neighbours={self.neighbours!r}: expected at least 2, and at least 1"
             )
-        if not 0 <= threshold < 1:
-            raise PluginInvalid(f"threshold={threshold!r}: expected a share of at least 0 and less than 1")
-        self.superpixels, self.neighbours = superpixels, neighbours
-        self.threshold, self.refine = threshold, refine
+        if not 0 <= self.threshold < 1:
+            raise PluginInvalid(f"threshold={self.threshold!r}: expected a share of at least 0 and less than 1")
 
     def encode(self, sample: Sample) -> DescribedSuperpixels:
         """Return the superpixels of an image and what they look like, at 50 000 pixels or its own size.
@@ -96,9 +92,7 @@ class SuperpixelPrototypes:
             SegmenterError: the sample is not an image.
         """
         image = image_of(sample, "superpixel-prototypes")
-        height, width = image.shape[:2]
-        scale = min(1.0, (_WORK_PX / (height * width)) ** 0.5)
-        size = max(1, round(width * scale)), max(1, round(height * scale))
+        size = shrunk_size(image.shape[:2], _WORK_PX)
         small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
         labels = label_superpixels(small, self.superpixels, _COMPACTNESS)
         return DescribedSuperpixels(image, labels, _describe(small, labels))
@@ -111,18 +105,10 @@ class SuperpixelPrototypes:
         """Return the encoding that `pack` was given."""
         return DescribedSuperpixels(arrays["image"], arrays["labels"], arrays["features"])
 
-    def predict(self, encoded: DescribedSuperpixels, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue from the superpixels of all its supports; nothing where none shows an object.
+    def _answer(self, encoded: DescribedSuperpixels, asked: Sequence[Supports], memory: Memory) -> list[Prediction]:
+        return [self._answer_one(encoded, supports, memory) for supports in asked]
 
-        Raises:
-            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
-        """
-        memory = Memory()
-        return answer_each_once(
-            dialogues, lambda asked: [self._answer(encoded, supports, memory) for supports in asked]
-        )
-
-    def _answer(self, encoded: DescribedSuperpixels, supports: Sequence[Support], memory: Memory) -> Prediction:
+    def _answer_one(self, encoded: DescribedSuperpixels, supports: Sequence[Support], memory: Memory) -> Prediction:
         shape = encoded.image.shape[:2]
         if not shows_object(supports):
             return nothing_of(shape)
@@ -165,19 +151,13 @@ def _describe(image: NDArray[np.uint8], labels: NDArray[np.intp]) -> NDArray[np.
 
     areas = np.bincount(labels.ravel())
     lab = as_lab(image)
-    planes = [lab[..., channel] for channel in range(3)] + [_gradient(lab, sigma) for sigma in _SCALES_PX]
+    planes = [lab[..., channel] for channel in range(3)] + [gradient(lab, px, scale=px / 4) for px in _SCALES_PX]
     means = [np.bincount(labels.ravel(), plane.ravel()) / areas for plane in planes]
     grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8)
     patterns = np.asarray(local_binary_pattern(grey, 8, 1, "uniform"), np.intp)
     counts = np.bincount((labels * _PATTERNS + patterns).ravel(), minlength=len(areas) * _PATTERNS)
     # Square roots of shares: the distance of two histograms is then Hellinger's.
     return np.hstack([np.stack(means, axis=1), np.sqrt(counts.reshape(-1, _PATTERNS) / areas[:, None])])
-
-
-def _gradient(lab: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
-    smooth = cv2.GaussianBlur(lab, (0, 0), sigma)
-    down, across = (cv2.Sobel(smooth, cv2.CV_32F, *axes, scale=sigma / 4) for axes in ((0, 1), (1, 0)))
-    return np.asarray(np.sqrt((down**2 + across**2).sum(axis=2)), np.float32)
 
 
 def _units(features: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,8 +15,10 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.prompts import Box
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
+from segarena.segmenters.drawing.colour_cut import grab_cut
 from segarena.segmenters.drawing.flooding import snap_border
 from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE, PROMPT_KINDS, UNKNOWN, draw_marks, image_of
+from segarena.segmenters.drawing.sizes import shrunk_size
 
 _LEAST_COVER = 0.3
 """The part of a working pixel that marks must cover to mark it."""
@@ -104,13 +106,10 @@ class GrabCutSegmenter:
         inside = bounding_window(mask)
         shorter = min(window_shape(inside))
         window = grow_window(inside, max(self.least_window_px, shorter // 2), mask.shape)
-        reach_px = max(1, round(_BOX_REACH * shorter * self._scale(mask[window].shape))) if self.reach_px else 0
+        shrunk = min(1.0, (self.work_px / mask[window].size) ** 0.5)
+        reach_px = max(1, round(_BOX_REACH * shorter * shrunk)) if self.reach_px else 0
         mask[window] = self._cut(image[window], mask[window], marks[window], reach_px)
         return _held(snap_border(image, mask, marks, band_px=self.band_px), marks)
-
-    def _scale(self, shape: tuple[int, ...]) -> float:
-        """Return by how much a window is shrunk."""
-        return float(min(1.0, (self.work_px / (shape[0] * shape[1])) ** 0.5))
 
     def _depth(self, previous: Mask) -> NDArray[np.float32]:
         """Return how far each pixel lies from the border of the previous mask, at most the first radius."""
@@ -123,9 +122,7 @@ class GrabCutSegmenter:
 
     def _cut(self, image: NDArray[np.uint8], guess: Mask, marks: NDArray[np.int8], reach_px: int) -> Mask:
         """Return GrabCut's answer in one window, cut at working size."""
-        height, width = guess.shape
-        scale = self._scale(guess.shape)
-        size = (max(1, round(width * scale)), max(1, round(height * scale)))
+        size = shrunk_size(guess.shape, self.work_px)
         trimap = _trimap(_shrink(guess, size) > 0.5, reach_px)
         inside, outside = _shrink(marks == INSIDE, size), _shrink(marks == OUTSIDE, size)
         trimap[(inside >= outside) & (inside > _LEAST_COVER)] = cv2.GC_FGD
@@ -133,18 +130,7 @@ class GrabCutSegmenter:
         is_inside = (trimap & 1) == 1  # OpenCV's numbers: sure and probable foreground are odd
         if is_inside.all() or not is_inside.any():
             return guess
-        cv2.setRNGSeed(0)
-        cv2.grabCut(
-            cv2.resize(image, size, interpolation=cv2.INTER_AREA),
-            trimap,
-            (0, 0, 0, 0),  # no rectangle: the trimap says it all
-            np.zeros((1, 65)),
-            np.zeros((1, 65)),
-            self.iterations,
-            cv2.GC_INIT_WITH_MASK,
-        )
-        answer = (trimap & 1).astype(np.float32)
-        return np.asarray(cv2.resize(answer, (width, height), interpolation=cv2.INTER_LINEAR)) > 0.5
+        return grab_cut(image, trimap, self.iterations)
 
 
 def _with_discs(mask: Mask, newest: NDArray[np.int8], depth: NDArray[np.float32]) -> Mask:

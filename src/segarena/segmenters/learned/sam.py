@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -13,6 +13,7 @@ from segarena.registry import segmenter
 from segarena.samples import Sample
 from segarena.segmenters.drawing.marks import image_of
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
+from segarena.segmenters.learned.promptable.habits import Habits
 
 
 @dataclass(kw_only=True, eq=False)
@@ -44,38 +45,17 @@ class SamNetworkSegmenter(BatchingSegmenter):
 
 
 @dataclass(kw_only=True, eq=False)
-class SamFamily(SamNetworkSegmenter):
-    """What all of the family have in common; every option is explained in docs/segmenters.md.
-
-    Args:
-        mask_choice: which of several masks is taken: the "best-iou" by the network's own estimate (the first of
-            equals), or the "first", "second" or "third".
-        multimask: when the network gives several masks to choose from: after a "first-click" and nothing else, "always"
-            or "never".
-        after_negative: "keep" always hands previous logits back; "published-reset" drops them while there is at most
-            one click of either kind, as the code of RClicks does.
-        threshold: of the upsampled logits; a pixel above it is in. 0 is a probability of one half.
-    """
-
-    mask_choice: Literal["best-iou", "first", "second", "third"] = "best-iou"
-    multimask: Literal["first-click", "always", "never"] = "first-click"
-    after_negative: Literal["keep", "published-reset"] = "keep"
-    threshold: float = 0.0
+class SamFamily(Habits, SamNetworkSegmenter):
+    """What all of the family have in common; every option is explained in docs/segmenters.md."""
 
     prompt_kinds = frozenset({"click", "box", "mask"})
 
     def __post_init__(self) -> None:
         from segarena.segmenters.learned.promptable.network import PromptedNetwork
-        from segarena.segmenters.learned.promptable.prompting import Habits
 
-        habits = Habits(
-            mask_choice=self.mask_choice,
-            multimask=self.multimask,
-            after_negative=self.after_negative,
-            threshold=self.threshold,
-        )
+        super().__post_init__()
         self.load(self.name)
-        self.network = PromptedNetwork(self.model, self.name, habits, self.sam_batches())
+        self.network = PromptedNetwork(self.model, self.name, self, self.sam_batches())
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue from all its clicks, its newest box, and the previous logits or its newest mask.

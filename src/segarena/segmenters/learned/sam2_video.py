@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import InvalidInput, PluginInvalid, SegmenterError
+from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
-from segarena.samples import Sample, VideoSample
+from segarena.samples import Sample
 from segarena.segmenters.learned.network_segmenter import NetworkSegmenter
-from segarena.segmenters.learned.promptable.video_prompting import PROMPT_KINDS, VideoHabits
+from segarena.segmenters.learned.promptable.habits import VideoHabits
+from segarena.segmenters.learned.promptable.video_prompting import PROMPT_KINDS
+from segarena.segmenters.videos.tracking.frames import video_of
 
 
 @segmenter("sam2-video")
 @dataclass(kw_only=True, eq=False)
-class Sam2VideoSegmenter(NetworkSegmenter):
+class Sam2VideoSegmenter(VideoHabits, NetworkSegmenter):
     """SAM 2 and SAM 2.1 on videos; every option is explained in docs/segmenters.md.
 
     Each frame is encoded once, when it is first needed. A round is answered by tracking from all prompts of all rounds,
@@ -28,43 +30,23 @@ class Sam2VideoSegmenter(NetworkSegmenter):
     page for what it does with corrections.
 
     Args:
-        scribbles: "points" along a scribble are clicks; with "mask", positive scribbles go to the prompt encoder as a
-            mask of logits of ±10, drawn one pixel wide, and negative ones stay points.
-        scribble_points: points per scribble: the middles of pieces of equal length; shorter lines give fewer.
-        corrections: frames marked in later rounds are decoded with the "memory" of what was tracked, or "alone".
-        feed_logits: whether marked frames also get the logits of the previous prediction.
-        backwards: whether frames before the first marked one are tracked too.
-        threshold: of the upsampled logits; a pixel above it is in.
         features_gb: main memory for the features of one video, in GB; beyond it frames are encoded again.
     """
 
     prompt_kinds = PROMPT_KINDS
     sample_kinds = frozenset({"video"})
 
-    scribbles: Literal["points", "mask"] = "points"
-    scribble_points: int = 3
-    corrections: Literal["memory", "alone"] = "memory"
-    feed_logits: bool = False
-    backwards: bool = True
-    threshold: float = 0.0
     features_gb: float = 2.0
 
     def __post_init__(self) -> None:
-        habits = VideoHabits(
-            scribbles=self.scribbles,
-            scribble_points=self.scribble_points,
-            corrections=self.corrections,
-            feed_logits=self.feed_logits,
-            backwards=self.backwards,
-            threshold=self.threshold,
-        )
+        super().__post_init__()
         if not (math.isfinite(self.features_gb) and self.features_gb >= 0):
             raise PluginInvalid(f"features_gb={self.features_gb!r}: expected a number of at least 0")
         self.load("sam2-video")
         # torch is an extra, and every listing of plug-ins imports this file.
         from segarena.segmenters.learned.promptable.tracking import TrackingNetwork
 
-        self.network = TrackingNetwork(self.model, habits, int(self.features_gb * 1e9))
+        self.network = TrackingNetwork(self.model, self, int(self.features_gb * 1e9))
 
     def encode(self, sample: Sample) -> Any:
         """Return the video with a place for its features; `passes` of it counts the frames encoded so far.
@@ -73,11 +55,7 @@ class Sam2VideoSegmenter(NetworkSegmenter):
             SegmenterError: the sample is not a video.
             InvalidInput: it has no frames, or frames without pixels.
         """
-        if not isinstance(sample, VideoSample):
-            raise SegmenterError(f"sam2-video takes videos only, got a {type(sample).__name__}")
-        if 0 in sample.shape:
-            raise InvalidInput(f"sample {sample.id}: expected frames with pixels, got the shape {sample.shape}")
-        return self.network.encode(sample)
+        return self.network.encode(video_of(sample, "sam2-video"))
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Answer each dialogue with masks of all frames.

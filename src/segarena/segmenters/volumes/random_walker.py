@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
-from segarena.samples import Sample, VolumeSample
 from segarena.segmenters.drawing.marks import INSIDE, UNKNOWN
-from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, Reach, SeededBlocks, answer, volume_of
+from segarena.segmenters.volumes.seeding.layout import SeededBlocks
 from segarena.segmenters.volumes.seeding.likelihood import hold_seeds, inside_likelihood
+from segarena.segmenters.volumes.seeding.segmenter import SeededSegmenter
 
 
 @segmenter("random-walker")
 @dataclass(kw_only=True, eq=False)
-class RandomWalkerSegmenter:
+class RandomWalkerSegmenter(SeededSegmenter):
     """The random walker in three dimensions, with a likelihood of intensities; no weights, no learning.
 
     A walker starts in each block of voxels, steps to its neighbours, rarely across contrast and the rarer the farther
@@ -30,41 +28,15 @@ class RandomWalkerSegmenter:
     Args:
         beta: how fast steps become rare with contrast, which is measured in deviations of the window.
         range_mm: after which intensities count as much as seeds.
-        reach_mm: how far an object may reach beyond its first clicks, scribbles, lassos and masks.
-        least_mm: how far a correction reaches at least.
-        radius_mm: around a click or line, the ball that goes with it whatever the scan looks like.
-        most_blocks: a window is joined into at most so many blocks, cubes as nearly as its voxels allow.
 
     Source: L. Grady, Random Walks for Image Segmentation, TPAMI 2006; Multilabel Random Walker Image Segmentation
     Using Prior Models, CVPR 2005 (the likelihood). Windows, blocks and corrections are ours.
     """
 
-    prompt_kinds = VOLUME_KINDS
-    sample_kinds = frozenset({"volume"})
+    name = "random-walker"
 
     beta: float = 60.0
     range_mm: float = 17.0
-    reach_mm: float = 40.0
-    least_mm: float = 6.0
-    radius_mm: float = 2.0
-    most_blocks: int = 60_000
-
-    def __post_init__(self) -> None:
-        self.reach = Reach(
-            first_mm=self.reach_mm, least_mm=self.least_mm, radius_mm=self.radius_mm, most_blocks=self.most_blocks
-        )
-
-    def encode(self, sample: Sample) -> VolumeSample:
-        """Return the scan; there is nothing to prepare.
-
-        Raises:
-            SegmenterError: the sample is not a volume.
-        """
-        return volume_of(sample, "random-walker")
-
-    def predict(self, encoded: VolumeSample, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Answer each dialogue; see `segarena.segmenters.volumes.seeding.layout.answer`."""
-        return [answer(encoded, dialogue, self.reach, self._solve) for dialogue in dialogues]
 
     def _solve(self, layout: SeededBlocks) -> NDArray[np.floating]:
         grey, marks = layout.blocks.intensities(), layout.marks
@@ -90,13 +62,8 @@ def meeting_probability(
 ) -> NDArray[np.float64]:
     """Return for each block the probability that a walker from there ends inside, float64 (d, h, w).
 
-    Args:
-        grey: intensities, float32 (d, h, w).
-        marks: INSIDE, OUTSIDE or UNKNOWN.
-        likelihood: that a walker who stops at a block is inside.
-        spacing_mm: edge lengths of a block.
-        beta: how fast conductance falls with the square of a step in intensity, in deviations.
-        range_mm: how far a walker gets where nothing hinders it; conductances are per square millimetre.
+    `likelihood` is that a walker who stops at a block is inside. Conductance is per square millimetre and falls with
+    the square of a step in intensity, in deviations; where nothing hinders it, a walker gets `range_mm` far.
     """
     from scipy import sparse
     from scipy.sparse.linalg import cg

@@ -9,25 +9,12 @@ from typing import Any
 Rules = tuple[tuple[str, str], ...]
 
 
-class Shapes:
-    """Shapes of tensors by name.
+Shapes = dict[str, tuple[int, ...]]
 
-    Raises:
-        KeyError: on looking up a name that is not there.
-    """
 
-    def __init__(self, weights: Mapping[str, Any]) -> None:
-        self._shapes = {name: tuple(map(int, tensor.shape)) for name, tensor in weights.items()}
-
-    def __getitem__(self, name: str) -> tuple[int, ...]:
-        return self._shapes[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._shapes
-
-    def names(self) -> tuple[str, ...]:
-        """Return all names, in the order of the file."""
-        return tuple(self._shapes)
+def shapes_of(weights: Mapping[str, Any]) -> Shapes:
+    """Return the shapes of tensors, by name, in the order of the file."""
+    return {name: tuple(map(int, tensor.shape)) for name, tensor in weights.items()}
 
 
 def renamed(weights: Mapping[str, Any], rules: Rules, perceptrons: str) -> dict[str, Any]:
@@ -50,13 +37,18 @@ def renamed(weights: Mapping[str, Any], rules: Rules, perceptrons: str) -> dict[
     return {_by_first_rule(layer.sub(in_perceptron, name, count=1), rules): tensor for name, tensor in weights.items()}
 
 
+def stack_rules(stack: str, prefix: str, layers: Mapping[int, str]) -> Rules:
+    """Return a rule for each numbered layer of a stack that has a name of its own elsewhere: `prefix` and that name."""
+    return tuple((rf"{re.escape(stack)}\.{number}\.", f"{prefix}{name}.") for number, name in layers.items())
+
+
 def count(shapes: Shapes, pattern: str) -> int:
     """Return how many items a numbered list has: 1 + the highest number that the pattern's group finds in names.
 
     Raises:
         KeyError: there is none.
     """
-    numbers = [int(match.group(1)) for name in shapes.names() if (match := re.match(pattern, name))]
+    numbers = [int(match.group(1)) for name in shapes if (match := re.match(pattern, name))]
     if not numbers:
         raise KeyError(pattern.replace("\\", ""))
     return 1 + max(numbers)

@@ -9,33 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from segarena.segmenters.weights.renaming import Rules, Shapes, count, renamed
+from segarena.segmenters.weights.renaming import Rules, Shapes, count, renamed, shapes_of, stack_rules
 
 ENCODER_RULES: Rules = (
     (r"image_encoder\.patch_embed\.proj\.", r"vision_encoder.patch_embed.projection."),
     (r"image_encoder\.blocks\.(\d+)\.norm([12])\.", r"vision_encoder.layers.\1.layer_norm\2."),
     (r"image_encoder\.blocks\.", r"vision_encoder.layers."),
-    (r"image_encoder\.neck\.0\.", r"vision_encoder.neck.conv1."),
-    (r"image_encoder\.neck\.1\.", r"vision_encoder.neck.layer_norm1."),
-    (r"image_encoder\.neck\.2\.", r"vision_encoder.neck.conv2."),
-    (r"image_encoder\.neck\.3\.", r"vision_encoder.neck.layer_norm2."),
+    *stack_rules(
+        "image_encoder.neck", "vision_encoder.neck.", {0: "conv1", 1: "layer_norm1", 2: "conv2", 3: "layer_norm2"}
+    ),
     (r"image_encoder\.", r"vision_encoder."),
 )
+MASK_LAYERS = {0: "conv1", 1: "layer_norm1", 3: "conv2", 4: "layer_norm2", 6: "conv3"}
 PROMPT_RULES: Rules = (
     (r"prompt_encoder\.pe_layer\.positional_encoding_gaussian_matrix", r"shared_image_embedding.positional_embedding"),
     (r"prompt_encoder\.point_embeddings\.", r"prompt_encoder.point_embed."),
-    (r"prompt_encoder\.mask_downscaling\.0\.", r"prompt_encoder.mask_embed.conv1."),
-    (r"prompt_encoder\.mask_downscaling\.1\.", r"prompt_encoder.mask_embed.layer_norm1."),
-    (r"prompt_encoder\.mask_downscaling\.3\.", r"prompt_encoder.mask_embed.conv2."),
-    (r"prompt_encoder\.mask_downscaling\.4\.", r"prompt_encoder.mask_embed.layer_norm2."),
-    (r"prompt_encoder\.mask_downscaling\.6\.", r"prompt_encoder.mask_embed.conv3."),
+    *stack_rules("prompt_encoder.mask_downscaling", "prompt_encoder.mask_embed.", MASK_LAYERS),
 )
 DECODER_RULES: Rules = (
     (r"(mask_decoder\.transformer\.layers\.\d+)\.norm([1-4])\.", r"\1.layer_norm\2."),
     (r"mask_decoder\.transformer\.norm_final_attn\.", r"mask_decoder.transformer.layer_norm_final_attn."),
-    (r"mask_decoder\.output_upscaling\.0\.", r"mask_decoder.upscale_conv1."),
-    (r"mask_decoder\.output_upscaling\.1\.", r"mask_decoder.upscale_layer_norm."),
-    (r"mask_decoder\.output_upscaling\.3\.", r"mask_decoder.upscale_conv2."),
+    *stack_rules("mask_decoder.output_upscaling", "mask_decoder.upscale_", {0: "conv1", 1: "layer_norm", 3: "conv2"}),
 )
 PERCEPTRONS = r"mask_decoder\.(?:output_hypernetworks_mlps\.\d+|iou_prediction_head)"
 TIED = {
@@ -51,7 +45,7 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
     Source: facebookresearch/segment-anything, segment_anything/modeling and build_sam.py.
     """
-    return sam_config(Shapes(weights)), sam_weights(weights)
+    return sam_config(shapes_of(weights)), sam_weights(weights)
 
 
 def sam_weights(weights: Mapping[str, Any], more: Rules = (), perceptrons: str = PERCEPTRONS) -> dict[str, Any]:

@@ -10,8 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from segarena.errors import InvalidInput
-from segarena.segmenters.weights.renaming import Rules, Shapes, count, renamed
+from segarena.segmenters.weights.renaming import Rules, Shapes, count, renamed, shapes_of, stack_rules
 from segarena.segmenters.weights.sam import DECODER_RULES, PERCEPTRONS, PROMPT_RULES, decoder_config
+
+DOWNSAMPLER_LAYERS = {
+    **{3 * number: f"layers.{number}.conv" for number in range(4)},
+    **{3 * number + 1: f"layers.{number}.layer_norm" for number in range(4)},
+    12: "final_conv",
+}
 
 RULES: Rules = (
     (r"image_encoder\.trunk\.patch_embed\.proj\.", r"vision_encoder.backbone.patch_embed.projection."),
@@ -22,15 +28,7 @@ RULES: Rules = (
     (r"(memory_attention\.layers\.\d+\.\w+)\.out_proj\.", r"\1.o_proj."),
     (r"(memory_attention\.layers\.\d+)\.norm([1-3])\.", r"\1.layer_norm\2."),
     (r"memory_attention\.norm\.", r"memory_attention.layer_norm."),
-    *(
-        rule
-        for number, layer in enumerate((0, 3, 6, 9))
-        for rule in (
-            (rf"(memory_encoder\.mask_downsampler)\.encoder\.{layer}\.", rf"\1.layers.{number}.conv."),
-            (rf"(memory_encoder\.mask_downsampler)\.encoder\.{layer + 1}\.", rf"\1.layers.{number}.layer_norm."),
-        )
-    ),
-    (r"(memory_encoder\.mask_downsampler)\.encoder\.12\.", r"\1.final_conv."),
+    *stack_rules("memory_encoder.mask_downsampler.encoder", "memory_encoder.mask_downsampler.", DOWNSAMPLER_LAYERS),
     (r"memory_encoder\.pix_feat_proj\.", r"memory_encoder.feature_projection."),
     (r"memory_encoder\.fuser\.layers\.(\d+)\.gamma", r"memory_encoder.memory_fuser.layers.\1.scale"),
     (r"memory_encoder\.fuser\.layers\.(\d+)\.dwconv\.", r"memory_encoder.memory_fuser.layers.\1.depthwise_conv."),
@@ -87,7 +85,7 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     Source: facebookresearch/sam2, sam2/modeling and sam2/configs.
     """
     plain = {name.removeprefix("sam_"): tensor for name, tensor in weights.items()}
-    shapes = Shapes(plain)
+    shapes = shapes_of(plain)
     return sam2_config(shapes), _weights(plain)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from segarena.segmenters.weights.renaming import Shapes, count
+from segarena.segmenters.weights.renaming import Shapes, count, shapes_of
 from segarena.segmenters.weights.sam2 import convert as convert_image
 
 
@@ -20,7 +20,7 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     Source: facebookresearch/sam2, sam2/modeling/sam2_base.py and sam2/configs.
     """
     config, new = convert_image(weights)
-    return config | _memory(Shapes(weights), config["prompt_encoder_config"]["image_size"]), new
+    return config | _memory(shapes_of(weights), config["prompt_encoder_config"]["image_size"]), new
 
 
 def _memory(shapes: Shapes, side_px: int) -> dict[str, Any]:

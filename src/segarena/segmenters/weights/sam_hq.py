@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from segarena.segmenters.weights.renaming import Rules, Shapes
+from segarena.segmenters.weights.renaming import Rules, shapes_of, stack_rules
 from segarena.segmenters.weights.sam import PERCEPTRONS, sam_config, sam_weights
 
+HQ_LAYERS = {0: "conv1", 1: "norm", 3: "conv2"}  # layer 2 has no weights
 RULES: Rules = (
     (r"mask_decoder\.hf_token\.", r"mask_decoder.hq_token."),
     (r"mask_decoder\.hf_mlp\.", r"mask_decoder.hq_mask_mlp."),
-    (r"mask_decoder\.compress_vit_feat\.0\.", r"mask_decoder.compress_vit_conv1."),
-    (r"mask_decoder\.compress_vit_feat\.1\.", r"mask_decoder.compress_vit_norm."),
-    (r"mask_decoder\.compress_vit_feat\.3\.", r"mask_decoder.compress_vit_conv2."),
-    (r"mask_decoder\.embedding_encoder\.0\.", r"mask_decoder.encoder_conv1."),
-    (r"mask_decoder\.embedding_encoder\.1\.", r"mask_decoder.encoder_norm."),
-    (r"mask_decoder\.embedding_encoder\.3\.", r"mask_decoder.encoder_conv2."),
-    (r"mask_decoder\.embedding_maskfeature\.0\.", r"mask_decoder.mask_conv1."),
-    (r"mask_decoder\.embedding_maskfeature\.1\.", r"mask_decoder.mask_norm."),
-    (r"mask_decoder\.embedding_maskfeature\.3\.", r"mask_decoder.mask_conv2."),
+    *stack_rules("mask_decoder.compress_vit_feat", "mask_decoder.compress_vit_", HQ_LAYERS),
+    *stack_rules("mask_decoder.embedding_encoder", "mask_decoder.encoder_", HQ_LAYERS),
+    *stack_rules("mask_decoder.embedding_maskfeature", "mask_decoder.mask_", HQ_LAYERS),
 )
 
 
@@ -31,7 +26,7 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
     Source: SysCV/sam-hq, segment_anything/modeling/mask_decoder_hq.py and build_sam.py.
     """
-    shapes = Shapes(weights)
+    shapes = shapes_of(weights)
     config = sam_config(shapes)
     config["mask_decoder_config"]["vit_dim"] = shapes["mask_decoder.compress_vit_feat.0.weight"][0]
     return config, sam_weights(weights, RULES, rf"{PERCEPTRONS}|mask_decoder\.hf_mlp")

@@ -15,8 +15,8 @@ from segarena.dialogue import Dialogue, Prediction  # noqa: E402
 from segarena.errors import InvalidPrompt, PredictionInvalid, SegmenterError  # noqa: E402
 from segarena.prompts import Box, Click, MaskPrompt, Scribble  # noqa: E402
 from segarena.segmenters.learned.promptable.devices import Batches  # noqa: E402
+from segarena.segmenters.learned.promptable.habits import Habits  # noqa: E402
 from segarena.segmenters.learned.promptable.network import FAMILIES, PromptedNetwork  # noqa: E402
-from segarena.segmenters.learned.promptable.prompting import Habits  # noqa: E402
 from segarena.segmenters.learned.promptable.tensors import fingerprint  # noqa: E402
 
 SHAPE = (60, 83)

@@ -8,12 +8,8 @@ import pytest
 from segarena.dialogue import Dialogue
 from segarena.errors import InvalidPrompt, PluginInvalid, SegmenterError
 from segarena.prompts import Box, Click, MaskPrompt, Scribble
-from segarena.segmenters.learned.promptable.video_prompting import (
-    VideoHabits,
-    corrected_frames,
-    points_along,
-    read_marks,
-)
+from segarena.segmenters.learned.promptable.habits import VideoHabits
+from segarena.segmenters.learned.promptable.video_prompting import corrected_frames, points_along, read_marks
 
 SHAPE = (6, 40, 50)
 HABITS = VideoHabits()

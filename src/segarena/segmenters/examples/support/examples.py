@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,10 @@ from segarena.segmenters.drawing.marks import check_kinds
 PROMPT_KINDS = frozenset({"support"})
 """What one-shot segmenters understand."""
 
-Answer = TypeVar("Answer")
+Supports: TypeAlias = tuple[Support, ...]
 
 
-def supports_of(dialogue: Dialogue) -> tuple[Support, ...]:
+def supports_of(dialogue: Dialogue) -> Supports:
     """Return all support examples of a dialogue, in the order given; their masks are bool and may be empty.
 
     Raises:
@@ -41,13 +42,7 @@ def supports_of(dialogue: Dialogue) -> tuple[Support, ...]:
 
 
 def encoding_of(support: Support, encode: Callable[[Sample], Any], memory: Memory) -> Any:
-    """Return what a segmenter made of the support image: what it was handed, else made now and remembered.
-
-    Args:
-        support: the example.
-        encode: the segmenter's own.
-        memory: of one call of `predict`.
-    """
+    """Return what a segmenter made of the support image: what it was handed, else made now and remembered."""
     if support.encoded is not None:
         return support.encoded
     return memory.remember(("encoded", id(support.sample)), lambda: encode(support.sample))
@@ -68,23 +63,28 @@ def identity(support: Support) -> tuple[int, int]:
     return id(support.sample), id(support.mask)
 
 
-def answer_each_once(
-    dialogues: Iterable[Dialogue], answer: Callable[[list[tuple[Support, ...]]], Sequence[Answer]]
-) -> list[Answer]:
-    """Return an answer to each dialogue; those that hold the same supports are answered once.
+class SupportSegmenter(ABC):
+    """A one-shot segmenter: it answers from all supports of a dialogue, which weigh equally, whatever its rounds."""
 
-    Args:
-        dialogues: one-shot segmenters answer from all supports of a dialogue, whatever its rounds.
-        answer: what answers several tuples of supports, no two of them the same.
+    prompt_kinds: ClassVar[frozenset[str]] = PROMPT_KINDS
 
-    Raises:
-        SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`.
-    """
-    asked = [supports_of(dialogue) for dialogue in dialogues]
-    keys = [tuple(map(identity, supports)) for supports in asked]
-    distinct = dict(zip(keys, asked, strict=True))
-    answers = dict(zip(distinct, answer(list(distinct.values())), strict=True))
-    return [answers[key] for key in keys]
+    def predict(self, encoded: Any, dialogues: Iterable[Dialogue]) -> list[Prediction]:
+        """Answer each dialogue; those that hold the same supports are answered once.
+
+        Raises:
+            SegmenterError, InvalidPrompt, InvalidMask: see `supports_of`; out of memory.
+            PredictionInvalid: a network gave NaN or infinity.
+        """
+        asked = [supports_of(dialogue) for dialogue in dialogues]
+        keys = [tuple(map(identity, supports)) for supports in asked]
+        distinct = dict(zip(keys, asked, strict=True))
+        answers = self._answer(encoded, list(distinct.values()), Memory())
+        found = dict(zip(distinct, answers, strict=True))
+        return [found[key] for key in keys]
+
+    @abstractmethod
+    def _answer(self, encoded: Any, asked: Sequence[Supports], memory: Memory) -> Sequence[Prediction]:
+        """Return an answer to each of several tuples of supports, no two the same; memory lasts for one `predict`."""
 
 
 def cell_shares(mask: Mask, grid: tuple[int, int], extent: tuple[float, float] | None = None) -> NDArray[np.float32]:

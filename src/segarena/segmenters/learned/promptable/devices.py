@@ -24,7 +24,7 @@ def choose_device(name: str) -> torch.device:
     """Return the device called `name`; "auto" is the first CUDA device, or the CPU where there is none.
 
     Raises:
-        PluginInvalid: there is no such device; the message lists those there are.
+        PluginInvalid: there is no such device.
     """
     there = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     wanted = there[min(1, len(there) - 1)] if name == "auto" else "cuda:0" if name == "cuda" else name
@@ -34,11 +34,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def check_batch_size(size: int | str) -> None:
-    """Raise unless `size` is "auto" or a whole number of at least 1.
-
-    Raises:
-        PluginInvalid: something else.
-    """
+    """Raise `PluginInvalid` unless `size` is "auto" or a whole number of at least 1."""
     if size != "auto" and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
         raise PluginInvalid(f"batch_size={size!r}: expected 'auto' or a whole number of at least 1")
 
@@ -47,16 +43,8 @@ def choose_batch_size(size: int | str, device: torch.device, *, side_px: int = 1
     """Return how many dialogues to decode at once.
 
     On the CPU always 1: batches gain no time there, and kernels that round otherwise in another batch would make a
-    result depend on its neighbours. On a GPU, "auto" takes half of the free memory, and at most `LARGEST_BATCH`.
-
-    Args:
-        size: a number, or "auto".
-        device: where the network runs.
-        side_px: of the square that the network sees.
-        bytes_per_number: of its floating point type.
-
-    Raises:
-        PluginInvalid: see `check_batch_size`.
+    result depend on its neighbours. On a GPU, "auto" takes half of the free memory, and at most `LARGEST_BATCH`: the
+    less, the larger the square that the network sees and the wider its numbers. Raises as `check_batch_size`.
     """
     check_batch_size(size)
     if device.type == "cpu":

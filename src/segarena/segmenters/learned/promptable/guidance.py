@@ -15,9 +15,10 @@ from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Mask, as_mask
 from segarena.segmenters.examples.support.examples import cell_shares
 from segarena.segmenters.learned.promptable.devices import Batches
+from segarena.segmenters.learned.promptable.habits import Habits
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.network import EmbeddedImage, PromptedNetwork
-from segarena.segmenters.learned.promptable.prompting import Habits, NetworkPrompt
+from segarena.segmenters.learned.promptable.prompting import NetworkPrompt
 
 _FLAT = 1e-6
 
@@ -39,12 +40,8 @@ class GuidedPrompt(NetworkPrompt):
 class GuidedNetwork(PromptedNetwork):
     """A loaded model that segments what a vector in the space of its image embeddings stands for.
 
-    Args:
-        model: in evaluation mode, on its device.
-        family: a key of `segarena.segmenters.learned.promptable.network.FAMILIES`.
-        habits: which mask is taken, and so on; the first, guided pass asks for one mask whatever they say.
-        batches: how many targets are decoded at once.
-        refinements: 0; 1 for logits handed back; 2 for then also the box of that mask.
+    The first, guided pass asks for one mask whatever the habits say. Of the refinements after it, the first is given
+    its logits, the second then also the box of that mask.
     """
 
     def __init__(self, model: Any, family: str, habits: Habits, batches: Batches, refinements: int) -> None:

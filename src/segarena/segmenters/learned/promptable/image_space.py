@@ -16,6 +16,7 @@ from PIL import Image
 
 from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Mask, Shape
+from segarena.segmenters.learned.promptable.preparation import normalised
 
 _SURE = 10.0
 """The logit of a pixel that a drawn mask says is in, or with a minus, out (SAM 2's own values for masks as input)."""
@@ -58,18 +59,9 @@ class ImageSpace:
         return points * scale
 
     def pixels(self, image: NDArray[np.uint8], mean: Sequence[float], std: Sequence[float]) -> Tensor:
-        """Return the image as the network takes it: resized, normalised, padded with 0; float32 (1, 3, side, side).
-
-        Args:
-            image: uint8 (H, W, 3), RGB.
-            mean: of each channel, of values 0..1.
-            std: of each channel.
-        """
-        resized = self._resize(image)
-        grey = (resized * (1 / 255)).astype(np.float32)  # rounded once
-        normal = (grey - np.asarray(mean, np.float32)) / np.asarray(std, np.float32)
+        """Return the image as the network takes it: resized, normalised, padded with 0; float32 (1, 3, side, side)."""
         square = np.zeros((3, self.side, self.side), np.float32)
-        square[:, : self.inner[0], : self.inner[1]] = normal.transpose(2, 0, 1)
+        square[:, : self.inner[0], : self.inner[1]] = normalised(self._resize(image), mean, std)
         return torch.from_numpy(square)[None]
 
     def _resize(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:

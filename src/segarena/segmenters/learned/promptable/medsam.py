@@ -11,20 +11,15 @@ from numpy.typing import NDArray
 from segarena.dialogue import Prediction
 from segarena.pytorch import Tensor, torch
 from segarena.segmenters.learned.promptable.devices import Batches, encoding_one_image
+from segarena.segmenters.learned.promptable.habits import Habits
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.network import EmbeddedImage, PromptedNetwork
-from segarena.segmenters.learned.promptable.prompting import Habits
 from segarena.segmenters.learned.promptable.tensors import check_finite
 from segarena.segmenters.volumes.preprocessing import unit_square
 
 
 class MedSamNetwork(PromptedNetwork):
-    """SAM's network on a square of values from 0 to 1; masks are upsampled as probabilities.
-
-    Args:
-        model: SAM's, in evaluation mode, on its device.
-        batches: how many dialogues are decoded at once.
-    """
+    """SAM's network on a square of values from 0 to 1; masks are upsampled as probabilities."""
 
     def __init__(self, model: Any, batches: Batches) -> None:
         super().__init__(model, "sam", Habits(multimask="never", mask_choice="first"), batches)
@@ -43,6 +38,6 @@ class MedSamNetwork(PromptedNetwork):
             return EmbeddedImage(space, self.family.embed(self.model, pixels))
 
     def _finish(self, space: ImageSpace, masks: Tensor, scores: NDArray[np.float32]) -> Prediction:
-        check_finite(masks[0], self.dtype)
+        check_finite(masks[0], f"as {self.dtype}")
         mask = (space.upsample(masks[0].sigmoid()) > 0.5).cpu().numpy()
         return Prediction(mask=mask, score=float(scores[0]))

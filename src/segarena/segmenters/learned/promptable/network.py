@@ -14,10 +14,11 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.pytorch import Tensor, torch
 from segarena.segmenters.learned.promptable import tensors
 from segarena.segmenters.learned.promptable.devices import Batches, encoding_one_image
+from segarena.segmenters.learned.promptable.habits import Habits
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
-from segarena.segmenters.learned.promptable.prompting import Habits, NetworkPrompt, translate
+from segarena.segmenters.learned.promptable.preparation import IMAGENET_MEAN, IMAGENET_STD
+from segarena.segmenters.learned.promptable.prompting import NetworkPrompt, translate
 
-_IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 _HALVES = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 
 
@@ -33,7 +34,7 @@ class SamVariant:
     """
 
     is_padded: bool
-    normal: tuple[tuple[float, ...], tuple[float, ...]] = _IMAGENET
+    normal: tuple[tuple[float, ...], tuple[float, ...]] = (IMAGENET_MEAN, IMAGENET_STD)
     logits_limit: float | None
     embed: Callable[[Any, Tensor], dict[str, Any]]
 
@@ -177,7 +178,7 @@ class PromptedNetwork:
         """Return the chosen one of the masks (k, low, low), upsampled, and what the next round needs."""
         index = self.habits.choose(scores)
         low = masks[index]
-        tensors.check_finite(low, self.dtype)
+        tensors.check_finite(low, f"as {self.dtype}")
         mask = (space.upsample(low) > self.habits.threshold).cpu().numpy()
         limit = self.family.logits_limit
         kept = low if limit is None else low.clamp(-limit, limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ def prepare(image: NDArray[np.uint8], size: tuple[int, int], resample: Any) -> T
     """
     height, width = size
     resized = np.asarray(Image.fromarray(image).resize((width, height), resample))
-    grey = (resized * (1 / 255)).astype(np.float32)  # rounded once
-    normal = (grey - np.asarray(IMAGENET_MEAN, np.float32)) / np.asarray(IMAGENET_STD, np.float32)
-    return torch.from_numpy(np.ascontiguousarray(normal.transpose(2, 0, 1)))[None]
+    return torch.from_numpy(np.ascontiguousarray(normalised(resized, IMAGENET_MEAN, IMAGENET_STD)))[None]
+
+
+def normalised(image: NDArray[np.uint8], mean: Sequence[float], std: Sequence[float]) -> NDArray[np.float32]:
+    """Return an image (H, W, 3), by mean and deviation of each channel of values 0..1, as float32 (3, H, W)."""
+    grey = (image * (1 / 255)).astype(np.float32)  # rounded once, as the processors do
+    return ((grey - np.asarray(mean, np.float32)) / np.asarray(std, np.float32)).transpose(2, 0, 1)

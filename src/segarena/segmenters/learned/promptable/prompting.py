@@ -3,53 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.dialogue import Dialogue
-from segarena.errors import PluginInvalid, SegmenterError
+from segarena.errors import SegmenterError
 from segarena.prompts import Box, MaskPrompt, check_prompt
 from segarena.segmenters.drawing.marks import check_kinds
+from segarena.segmenters.learned.promptable.habits import Habits
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 
 PROMPT_KINDS = frozenset({"click", "box", "mask"})
-MASK_CHOICES = {"best-iou": None, "first": 0, "second": 1, "third": 2}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
-    """The choices that papers leave open or make differently; see docs/segmenters.md.
-
-    Raises:
-        PluginInvalid: a threshold that is not finite.
-    """
-
-    mask_choice: Literal["best-iou", "first", "second", "third"] = "best-iou"
-    after_negative: Literal["keep", "published-reset"] = "keep"
-    multimask: Literal["first-click", "always", "never"] = "first-click"
-    threshold: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not np.isfinite(self.threshold):
-            raise PluginInvalid(f"threshold={self.threshold!r}: expected a finite logit, 0.0 for one half")
-
-    def wants_several(self, dialogue: Dialogue) -> bool:
-        """Return whether the network shall give several masks: the prompts are ambiguous."""
-        if self.multimask == "first-click":
-            return len(dialogue.prompts) == 1 and len(dialogue.clicks) == 1
-        return self.multimask == "always"
-
-    def forgets_logits(self, dialogue: Dialogue) -> bool:
-        """Return whether the previous logits are dropped: as published, while there is at most one click of a kind."""
-        positive = sum(click.is_positive for click in dialogue.clicks)
-        return self.after_negative == "published-reset" and max(positive, len(dialogue.clicks) - positive) == 1
-
-    def choose(self, scores: NDArray[np.float32]) -> int:
-        """Return which of the masks is taken; of equally good ones the first."""
-        index = MASK_CHOICES[self.mask_choice]
-        return int(scores.argmax()) if index is None else min(index, len(scores) - 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,12 +18,7 @@ def find_prototypes(features: Tensor, weights: Tensor, count: int) -> Tensor:
 
     One is the weighted mean (masked average pooling). Several are the centres of weighted spherical k-means. It starts
     from the feature nearest to the mean, then from those that lie farthest from the ones before, so there is no chance
-    in it; the first of equals is taken.
-
-    Args:
-        features: float32 (n, c), of unit length.
-        weights: float32 (n,), not negative, not all 0.
-        count: at least 1.
+    in it; the first of equals is taken. Features (n, c) have unit length; weights (n,) are not negative and not all 0.
     """
     features, weights = features[weights > 0], weights[weights > 0]
     mean = functional.normalize(weights @ features, dim=0)[None]
@@ -31,12 +26,7 @@ def find_prototypes(features: Tensor, weights: Tensor, count: int) -> Tensor:
 
 
 def similarity(features: Tensor, prototypes: Tensor) -> Tensor:
-    """Return the cosine of each feature with the prototype nearest to it, (n,); 0 where there is none.
-
-    Args:
-        features: float32 (n, c), of unit length.
-        prototypes: float32 (m, c), of unit length; m may be 0.
-    """
+    """Return the cosine of each feature, (n, c), with the nearest prototype, (m, c), as (n,); 0 where m is 0."""
     if not len(prototypes):
         return features.new_zeros(len(features))
     return (features @ prototypes.T).amax(1)

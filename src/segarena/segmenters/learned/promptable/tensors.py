@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import PredictionInvalid
+from segarena.files.hashes import sha256_of_all
 from segarena.pytorch import Tensor, torch
 
 
@@ -24,18 +24,13 @@ def unpack(array: NDArray[Any], dtype: torch.dtype, device: torch.device) -> Ten
 
 def fingerprint(model: Any) -> str:
     """Return a hash of all weights and of the configuration."""
-    digest = hashlib.sha256(model.config.to_json_string(use_diff=False).encode())
+    parts = [model.config.to_json_string(use_diff=False)]
     for name, tensor in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.contiguous().cpu().reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+        parts += [name, tensor]
+    return sha256_of_all(part if isinstance(part, str) else pack(part.reshape(-1)).data for part in parts)
 
 
-def check_finite(answer: Tensor, dtype: torch.dtype) -> None:
-    """Raise if a network that computes in `dtype` answers with NaN or infinity.
-
-    Raises:
-        PredictionInvalid: it does.
-    """
+def check_finite(answer: Tensor, where: object) -> None:
+    """Raise `PredictionInvalid` if a network answers with NaN or infinity `where`: "as bfloat16", "in frame 3"."""
     if not bool(torch.isfinite(answer).all()):
-        raise PredictionInvalid(f"the network gave NaN or infinity as {dtype}; take dtype='float32' or other weights")
+        raise PredictionInvalid(f"the network gave NaN or infinity {where}; take dtype='float32' or other weights")

@@ -10,20 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.dialogue import Dialogue, Prediction
-from segarena.errors import PredictionInvalid, SegmenterError
+from segarena.errors import SegmenterError
 from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Labels, Mask, VideoSample
 from segarena.segmenters.learned.promptable.devices import out_of_memory
+from segarena.segmenters.learned.promptable.habits import VideoHabits
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.network import FAMILIES
+from segarena.segmenters.learned.promptable.tensors import check_finite
 from segarena.segmenters.learned.promptable.video_features import EncodedVideo, Maps
-from segarena.segmenters.learned.promptable.video_prompting import (
-    Marks,
-    VideoHabits,
-    corrected_frames,
-    object_ids,
-    read_marks,
-)
+from segarena.segmenters.learned.promptable.video_prompting import Marks, corrected_frames, object_ids, read_marks
 from segarena.segmenters.learned.promptable.video_session import Inputs, Told, Track, Tracked
 
 FAMILY = FAMILIES["sam2"]
@@ -35,13 +31,7 @@ LOGITS_LIMIT = 32.0
 
 
 class TrackingNetwork:
-    """A loaded SAM 2 for videos with the choices it is used with.
-
-    Args:
-        model: in evaluation mode, on its device.
-        habits: what is made of scribbles and corrections, and so on.
-        limit_bytes: what kept features of one video may take.
-    """
+    """A loaded SAM 2 for videos, with the choices it is used with, and what kept features of one video may take."""
 
     def __init__(self, model: Any, habits: VideoHabits, limit_bytes: int) -> None:
         self.model = model
@@ -123,14 +113,7 @@ class TrackingNetwork:
 
 
 class _Answer:
-    """The masks of a video, filled frame by frame; frames that never come are empty.
-
-    Args:
-        sample: the video.
-        ids: the objects, ascending.
-        habits: the threshold, and whether logits are wanted back.
-        low_side: of the logits.
-    """
+    """The masks of a video with these objects, ascending, filled frame by frame; frames that never come are empty."""
 
     def __init__(self, sample: VideoSample, ids: list[int], habits: VideoHabits, low_side: int) -> None:
         self._ids = np.array(ids, dtype=np.uint8)
@@ -146,15 +129,8 @@ class _Answer:
         return self._labels.astype(np.bool_) if self._ids.tolist() == [1] else self._labels
 
     def add(self, tracked: Tracked, space: ImageSpace) -> None:
-        """Enter a frame, replacing what was there.
-
-        Raises:
-            PredictionInvalid: NaN or infinity among the logits.
-        """
-        if not bool(torch.isfinite(tracked.logits).all()):
-            raise PredictionInvalid(
-                f"the network gave NaN or infinity in frame {tracked.frame}; take dtype='float32' or other weights"
-            )
+        """Enter a frame, replacing what was there; raises `PredictionInvalid` for NaN or infinity."""
+        check_finite(tracked.logits, f"in frame {tracked.frame}")
         low = tracked.logits[np.argsort(tracked.object_ids).tolist()]
         full = torch.stack([space.upsample(plane) for plane in low]).cpu().numpy()
         likeliest = self._ids[full.argmax(axis=0)]

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.errors import InvalidImage
 from segarena.pytorch import Tensor, torch
-from segarena.samples import VideoSample, as_image
+from segarena.samples import VideoSample
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
+from segarena.segmenters.videos.tracking.frames import frame_of
 
 Maps = list[Tensor]
 """Feature maps of one frame, fine to coarse."""
@@ -67,11 +67,7 @@ class EncodedVideo:
         return {"vision_feats": self._current[1], "vision_pos_embeds": self._position}
 
     def _encode(self, frame: int) -> Maps:
-        image = as_image(self.sample.frames[frame], name=f"sample {self.sample.id}, frame {frame}")
-        if image.shape[:2] != self.space.shape:
-            raise InvalidImage(
-                f"sample {self.sample.id}, frame {frame}: expected {self.space.shape} pixels, got {image.shape[:2]}"
-            )
+        image = frame_of(self.sample, frame)
         started = time.perf_counter()
         maps, position = self._look(image)
         self._keep(frame, maps)

@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.dialogue import Dialogue
-from segarena.errors import InvalidPrompt, PluginInvalid, SegmenterError
-from segarena.prompts import Box, Click, MaskPrompt, Prompt, Scribble, check_prompt
+from segarena.errors import SegmenterError
+from segarena.prompts import Box, Click, MaskPrompt, Prompt, Scribble
 from segarena.samples import Mask, Shape
+from segarena.segmenters.learned.promptable.habits import VideoHabits
+from segarena.segmenters.videos.tracking.strokes import BACKGROUND, check_in_video, check_round, frame_drawn_in
 
 PROMPT_KINDS = frozenset({"click", "box", "mask", "scribble"})
-BACKGROUND = 0
-"""The object id under which a user marks what belongs to no object."""
-
-HIGHEST_OBJECT = 255
-"""Labels are uint8."""
-
 Place = tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VideoHabits:
-    """The choices that papers leave open or make differently; see docs/segmenters.md.
-
-    Raises:
-        PluginInvalid: a number out of range.
-    """
-
-    scribbles: Literal["points", "mask"] = "points"
-    scribble_points: int = 3
-    corrections: Literal["memory", "alone"] = "memory"
-    feed_logits: bool = False
-    backwards: bool = True
-    threshold: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.scribble_points != math.floor(self.scribble_points) or self.scribble_points < 1:
-            raise PluginInvalid(f"scribble_points={self.scribble_points!r}: expected a whole number of at least 1")
-        if not np.isfinite(self.threshold):
-            raise PluginInvalid(f"threshold={self.threshold!r}: expected a finite logit, 0.0 for one half")
 
 
 @dataclass(slots=True)
@@ -118,8 +90,7 @@ def read_marks(dialogue: Dialogue, shape: Shape, habits: VideoHabits) -> dict[in
             over several frames.
         InvalidPrompt: a prompt outside of the video.
     """
-    if not dialogue.rounds or not dialogue.rounds[-1]:
-        raise SegmenterError(f"round {len(dialogue.rounds)} has no prompts; expected {', '.join(sorted(PROMPT_KINDS))}")
+    check_round(dialogue, PROMPT_KINDS)
     for prompt in dialogue.prompts:
         _check(prompt, shape)
     marks: dict[int, dict[int, Marks]] = {object_id: {} for object_id in object_ids(dialogue.prompts)}
@@ -172,13 +143,7 @@ def points_along(points: tuple[Place, ...], count: int) -> list[Place]:
 def _check(prompt: Prompt, shape: Shape) -> None:
     if prompt.kind not in PROMPT_KINDS:
         raise SegmenterError(f"expected prompts of kind {', '.join(sorted(PROMPT_KINDS))}, got {prompt.kind!r}")
-    check_prompt(prompt, shape)
-    object_id = getattr(prompt, "object_id", 1)
-    if not BACKGROUND <= object_id <= HIGHEST_OBJECT:
-        raise InvalidPrompt(
-            f"{prompt.kind}: expected an object_id of 1 to {HIGHEST_OBJECT}, 0 for the background, got {object_id}"
-        )
-    if object_id == BACKGROUND and prompt.kind in ("box", "mask"):
+    if check_in_video(prompt, shape) == BACKGROUND and prompt.kind in ("box", "mask"):
         raise SegmenterError(f"{prompt.kind}: the background is marked by clicks and scribbles; got object_id 0")
 
 
@@ -208,21 +173,13 @@ def _frames_of(prompt: Prompt) -> Iterator[int]:
     """Yield the frames that the prompt is in: several for a mask, else one."""
     if isinstance(prompt, MaskPrompt):
         yield from (int(frame) for frame in np.flatnonzero(prompt.mask.any(axis=(1, 2))))
-    elif isinstance(prompt, Click):
-        yield prompt.position[0]
     elif isinstance(prompt, Box):
         if prompt.stop[0] - prompt.start[0] != 1:
             frames = f"{prompt.start[0]} to {prompt.stop[0] - 1}"
             raise SegmenterError(f"box: expected it in one frame, got frames {frames}; give one per frame")
         yield prompt.start[0]
-    elif isinstance(prompt, Scribble):
-        frames = {point[0] for point in prompt.points}
-        frame = min(frames)
-        if len(frames) > 1 or frame != int(frame):
-            raise SegmenterError(
-                f"scribble: expected all its points in one frame, got {sorted(frames)}; give one per frame"
-            )
-        yield int(frame)
+    elif isinstance(prompt, Click | Scribble):
+        yield frame_drawn_in(prompt)
 
 
 def _drawn(line: tuple[Place, ...], shape: Shape) -> Mask:

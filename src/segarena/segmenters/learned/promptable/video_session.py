@@ -50,11 +50,7 @@ class Track:
     The library's session keeps what it was told and what it found, by object index and frame. In two things it is
     overruled: it would forget the correction of a tracked frame as soon as it tracks that frame again, where here such
     a frame counts from then on as one that was given; and it would keep masks in full size that nothing reads again.
-
-    Args:
-        model: the library's model.
-        encoded: the video.
-        told: what is said; each object has at least one frame that is no correction.
+    Each object is told about in at least one frame that is no correction.
     """
 
     def __init__(self, model: Any, encoded: EncodedVideo, told: Told) -> None:

@@ -21,11 +21,7 @@ def colour_bins(lab: NDArray[np.uint8]) -> NDArray[np.uint16]:
 
 
 class ColourModels:
-    """The colours of several labels, from samples; one without any has the mean of the others' colours.
-
-    Args:
-        labels: how many.
-    """
+    """The colours of so many labels, from samples; one without any has the mean of the others' colours."""
 
     def __init__(self, labels: int) -> None:
         self._counts = np.zeros((labels, int(np.prod(BINS))), dtype=np.float64)
@@ -54,11 +50,8 @@ def colour_table(
 ) -> NDArray[np.float32]:
     """Return `ColourModels.log_table` of strokes and of what was found, which count alike in each frame.
 
-    Args:
-        bins: uint16 (T, h, w).
-        ids: the labels, in the order of layers.
-        marks: int16 (h, w), what strokes say, by frame.
-        found: layers (labels, h, w), probabilities, by frame; what is more likely than not is learned.
+    What strokes say, (h, w), and the layers found, (labels, h, w) in the order of `ids`, are given by frame; of these
+    what is more likely than not is learned.
     """
     models = ColourModels(len(ids))
     for number, label in enumerate(ids):

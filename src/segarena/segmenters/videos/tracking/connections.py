@@ -26,14 +26,8 @@ def connect(
     """Return the conductances between all superpixels of a video, sparse (n, n), symmetric.
 
     In a frame: the length of the common border, in units of the mean, falling with contrast. Between neighbouring
-    frames: the share of pixels that the flow leads from one to the other, falling with the difference of colours.
-
-    Args:
-        video: the working frames.
-        graphs: the superpixels of each.
-        starts: the number of each frame's first superpixel in the whole video, and how many there are.
-        beta: how fast conductance falls.
-        through_time: weight of connections between frames.
+    frames: the share of pixels that the flow leads from one to the other, falling with the difference of colours, by
+    `beta`, and weighted by `through_time`. `starts` are as in `EncodedWalk`.
     """
     from scipy import sparse
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidImage, InvalidInput, SegmenterError
 from segarena.samples import Sample, VideoSample, as_image
+from segarena.segmenters.drawing.sizes import shrunk_size
 
 LEAST_FLOW_PX = 16
 """Frames with a shorter side have no flow: nothing is said to move."""
@@ -64,6 +65,30 @@ class WorkingVideo:
         return moved, trust.astype(np.float32)
 
 
+def video_of(sample: Sample, segmenter: str) -> VideoSample:
+    """Return the sample, which is a video.
+
+    Raises:
+        SegmenterError: it is an image or a volume.
+        InvalidInput: it has no frames, or frames without pixels.
+    """
+    if not isinstance(sample, VideoSample):
+        raise SegmenterError(f"{segmenter} takes videos only, got a {type(sample).__name__}")
+    if 0 in sample.shape:
+        raise InvalidInput(f"sample {sample.id}: expected frames with pixels, got the shape {sample.shape}")
+    return sample
+
+
+def frame_of(video: VideoSample, number: int) -> NDArray[np.uint8]:
+    """Return a frame, uint8 (H, W, 3); raises `InvalidImage` when it is none of the shape that the video has."""
+    image = as_image(video.frames[number], name=f"sample {video.id}, frame {number}")
+    if image.shape[:2] != video.frame_shape:
+        raise InvalidImage(
+            f"sample {video.id}, frame {number}: expected {video.frame_shape} pixels, got {image.shape[:2]}"
+        )
+    return image
+
+
 def watch(sample: Sample, segmenter: str, work_px: int) -> WorkingVideo:
     """Return the video at working size with its flow, at most `work_px` pixels per frame.
 
@@ -74,29 +99,20 @@ def watch(sample: Sample, segmenter: str, work_px: int) -> WorkingVideo:
 
     Source: Kroeger et al., Fast Optical Flow using Dense Inverse Search, ECCV 2016 (OpenCV's implementation).
     """
-    if not isinstance(sample, VideoSample):
-        raise SegmenterError(f"{segmenter} takes videos only, got a {type(sample).__name__}")
-    if 0 in sample.shape:
-        raise InvalidInput(f"sample {sample.id}: expected frames with pixels, got the shape {sample.shape}")
-    height, width = sample.frame_shape
-    share = min(1.0, (work_px / (height * width)) ** 0.5)
-    size = (max(1, round(height * share)), max(1, round(width * share)))
-    lab = np.empty((len(sample.frames), *size, 3), dtype=np.uint8)
-    flows = np.zeros((2, len(sample.frames), *size, 2), dtype=np.float16)
+    video = video_of(sample, segmenter)
+    size = shrunk_size(video.frame_shape, work_px)[::-1]
+    lab = np.empty((len(video.frames), *size, 3), dtype=np.uint8)
+    flows = np.zeros((2, len(video.frames), *size, 2), dtype=np.float16)
     grey: NDArray[np.uint8] | None = None
-    for number in range(len(sample.frames)):
-        image = as_image(sample.frames[number], name=f"sample {sample.id}, frame {number}")
-        if image.shape[:2] != sample.frame_shape:
-            raise InvalidImage(
-                f"sample {sample.id}, frame {number}: expected {sample.frame_shape}, got {image.shape[:2]} pixels"
-            )
-        small = cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA) if share < 1 else image
+    for number in range(len(video.frames)):
+        image = frame_of(video, number)
+        small = image if size == video.frame_shape else cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
         lab[number] = cv2.cvtColor(small, cv2.COLOR_RGB2LAB)
         before, grey = grey, np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
         if before is not None and min(size) >= LEAST_FLOW_PX:
             flows[0, number - 1] = _flow(before, grey)
             flows[1, number] = _flow(grey, before)
-    return WorkingVideo(sample.shape, lab, flows)  # pyright: ignore[reportArgumentType]
+    return WorkingVideo(video.shape, lab, flows)  # pyright: ignore[reportArgumentType]
 
 
 def _flow(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.float32]:

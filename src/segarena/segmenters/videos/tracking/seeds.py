@@ -19,11 +19,8 @@ def sure_labels(marks: Marks, fresh: Marks, previous: Labels | None, *, reach: f
     A stroke in a region of another label puts a disc around each of its pixels in doubt, half again as large as that
     pixel lies deep in the region. What the labels before say outside of these discs and away from borders is sure.
 
-    Args:
-        marks: all strokes in this frame.
-        fresh: those of this round.
-        previous: uint8 (H, W), None in the first round.
-        reach: depth that is taken at most, as a share of the frame's longer side.
+    At most `reach` of the frame's longer side is taken as depth. `fresh` are the strokes of this round; `previous` is
+    None in the first, whose strokes alone are sure.
     """
     if previous is None:
         return marks
@@ -46,9 +43,7 @@ def sure_labels(marks: Marks, fresh: Marks, previous: Labels | None, *, reach: f
 def mark_border(marks: Marks, *, reach: float) -> Marks:
     """Return `marks` with the frame's border as background where it is far from all strokes of objects.
 
-    Args:
-        marks: int16 (H, W).
-        reach: what is far, as a share of the frame's longer side.
+    Far is more than `reach` of the frame's longer side.
     """
     is_object = marks > BACKGROUND
     if not is_object.any():

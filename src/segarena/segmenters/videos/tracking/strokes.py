@@ -65,11 +65,7 @@ def draw_strokes(
 ) -> Marks:
     """Return what strokes of one frame say of its pixels; where they cross, the later one wins.
 
-    Args:
-        strokes: in the order given.
-        shape: (H, W) of what is drawn on.
-        scale: of rows and columns, when that is smaller than the frame.
-        width_px: of the lines.
+    What is drawn on has `shape` (H, W), which is the frame's times `scale`, by rows and columns.
     """
     marks = np.full(shape, UNMARKED, dtype=np.int16)
     for stroke in strokes:
@@ -87,14 +83,10 @@ def obey(labels: Labels, marks: Marks) -> Labels:
     return np.where(marks == UNMARKED, labels, marks).astype(np.uint8)
 
 
-def check_round(dialogue: Dialogue) -> None:
-    """Raise unless the newest round says something.
-
-    Raises:
-        SegmenterError: it holds no prompts.
-    """
+def check_round(dialogue: Dialogue, kinds: Iterable[str] = PROMPT_KINDS) -> None:
+    """Raise `SegmenterError` unless the newest round says something."""
     if not dialogue.rounds or not dialogue.rounds[-1]:
-        raise SegmenterError(f"round {len(dialogue.rounds)} has no prompts; expected {', '.join(sorted(PROMPT_KINDS))}")
+        raise SegmenterError(f"round {len(dialogue.rounds)} has no prompts; expected {', '.join(sorted(kinds))}")
 
 
 def by_frame(strokes: Sequence[FrameStroke]) -> dict[int, list[FrameStroke]]:
@@ -105,23 +97,40 @@ def by_frame(strokes: Sequence[FrameStroke]) -> dict[int, list[FrameStroke]]:
     return frames
 
 
-def _stroke(prompt: Prompt, shape: Shape) -> FrameStroke:
-    if not isinstance(prompt, Click | Scribble):
-        raise SegmenterError(f"expected prompts of kind {', '.join(sorted(PROMPT_KINDS))}, got {prompt.kind!r}")
+def check_in_video(prompt: Prompt, shape: Shape) -> int:
+    """Return the object that a prompt is about, 1 where it does not say.
+
+    Raises:
+        InvalidPrompt: a prompt outside of the video (T, H, W), or of an object that labels cannot name.
+    """
     check_prompt(prompt, shape)
-    if not BACKGROUND <= prompt.object_id <= HIGHEST_OBJECT:
+    object_id = getattr(prompt, "object_id", 1)
+    if not BACKGROUND <= object_id <= HIGHEST_OBJECT:
         raise InvalidPrompt(
-            f"{prompt.kind}: expected an object_id of 1 to {HIGHEST_OBJECT}, 0 for the background, "
-            f"got {prompt.object_id}"
+            f"{prompt.kind}: expected an object_id of 1 to {HIGHEST_OBJECT}, 0 for the background, got {object_id}"
         )
+    return object_id
+
+
+def frame_drawn_in(prompt: Click | Scribble) -> int:
+    """Return the frame of a click or scribble; raises `SegmenterError` for a line through several, or between two."""
     points = (prompt.position,) if isinstance(prompt, Click) else prompt.points
     frames = {point[0] for point in points}
-    if len(frames) > 1 or points[0][0] != int(points[0][0]):
+    frame = min(frames)
+    if len(frames) > 1 or frame != int(frame):
         raise SegmenterError(
             f"scribble: expected all its points in one frame, got {sorted(frames)}; give one per frame"
         )
+    return int(frame)
+
+
+def _stroke(prompt: Prompt, shape: Shape) -> FrameStroke:
+    if not isinstance(prompt, Click | Scribble):
+        raise SegmenterError(f"expected prompts of kind {', '.join(sorted(PROMPT_KINDS))}, got {prompt.kind!r}")
+    check_in_video(prompt, shape)
+    points = (prompt.position,) if isinstance(prompt, Click) else prompt.points
     return FrameStroke(
-        frame=int(points[0][0]),
+        frame=frame_drawn_in(prompt),
         corners=tuple((float(point[1]), float(point[2])) for point in points),
         label=prompt.object_id if prompt.is_positive else BACKGROUND,
         object_id=prompt.object_id,

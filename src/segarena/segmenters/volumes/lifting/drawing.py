@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.boxes import Window
 from segarena.arrays.slices import snapped_mean, tight_box
 from segarena.errors import InvalidPrompt
 from segarena.options import Protocol
-from segarena.prompts import Box, Click, Lasso, MaskPrompt, Prompt, Scribble
+from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble
 from segarena.samples import Mask, Shape
 
 OnSlices = dict[int, tuple[Prompt, ...]]
@@ -131,6 +132,15 @@ def _lassoed(lasso: Lasso, kinds: Collection[str], shape: Shape, *, is_opening: 
         yield index, Box(*corners, lasso.object_id)
     elif (middle := snapped_mean(region)) is not None:
         yield index, Click(middle, lasso.is_positive, lasso.object_id)
+
+
+def limits_of(prompts: Iterable[Prompt], shape: Shape) -> Window:
+    """Return the window that the newest limits of each axis leave; all of the volume without any."""
+    window = [slice(0, length) for length in shape]
+    for prompt in prompts:
+        if isinstance(prompt, Limits):
+            window[prompt.axis] = slice(prompt.first, prompt.last + 1)
+    return tuple(window)
 
 
 def enclosed(lasso: Lasso, shape: Shape) -> tuple[int, int, Mask]:

@@ -49,12 +49,7 @@ def propagate(
     "published": it is the centre of the component's bounding box; a seed's box is given to both neighbours unchanged
     and only their predictions are looked at; of a seed with n < 5 points, 5 - n slices below it are dropped
     afterwards. The published code asks about most slices twice, which changes no answer; here each is asked once.
-
-    Args:
-        seeds: prompts on slices within the limits.
-        first: the lowest slice.
-        last: the highest slice.
-        protocol: "careful" or "published".
+    Seeds lie within the limits `first` and `last`, both included.
 
     Source: RadioActive, section 2.3 and appendix 7.
     """

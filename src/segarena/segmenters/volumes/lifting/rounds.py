@@ -14,9 +14,9 @@ import numpy as np
 
 from segarena.arrays.boxes import Window
 from segarena.dialogue import Dialogue, Lift, Prediction
-from segarena.prompts import Limits, MaskPrompt, Prompt
+from segarena.prompts import MaskPrompt, Prompt
 from segarena.samples import Mask, Shape
-from segarena.segmenters.volumes.lifting.drawing import OnSlices, draw_on_slices
+from segarena.segmenters.volumes.lifting.drawing import OnSlices, draw_on_slices, limits_of
 from segarena.segmenters.volumes.lifting.propagation import Answers, Asked, propagate
 from segarena.segmenters.volumes.lifting.spreads import spread_prompts
 
@@ -73,16 +73,11 @@ def converse(
     "careful": a slice gets back the mask and the logits of its last prediction, however long ago.
     "published": only if it was predicted in the round before; and with `lift.keeps_prompts` every slice prompted so
     far is predicted again, prompted anew or not (the paper says that only slices prompted anew are).
-
-    Args:
-        dialogue: about the volume.
-        shape: (D, H, W).
-        kinds: what the image segmenter understands.
-        lift: how prompts are meant.
+    `kinds` are those that the image segmenter understands.
     """
     is_published = lift.protocol == "published"
     before = _Before.of(dialogue, shape)
-    limits = _limits(dialogue, shape)
+    limits = limits_of(dialogue.prompts, shape)
     propagated = before.propagated
     if len(dialogue.rounds) == 1 and lift.spread == "propagate":
         seeds = _inside(_said(dialogue, 0, shape, kinds, lift), limits[0])
@@ -129,15 +124,6 @@ _OnPlanes = TypeVar("_OnPlanes")
 
 def _inside(said: Mapping[int, _OnPlanes], limits: slice) -> dict[int, _OnPlanes]:
     return {plane: there for plane, there in said.items() if limits.start <= plane < limits.stop}
-
-
-def _limits(dialogue: Dialogue, shape: Shape) -> Window:
-    """Return the window that the newest limits of each axis leave; all of the volume without any."""
-    window = [slice(0, length) for length in shape]
-    for prompt in dialogue.prompts:
-        if isinstance(prompt, Limits):
-            window[prompt.axis] = slice(prompt.first, prompt.last + 1)
-    return tuple(window)
 
 
 def _merged(before: Mask, answers: Answers, limits: Window) -> Mask:

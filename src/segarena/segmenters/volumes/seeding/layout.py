@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, intersect_windows, is_empty, join_windows
-from segarena.dialogue import Dialogue, Prediction
+from segarena.dialogue import Dialogue
 from segarena.errors import PluginInvalid, SegmenterError
-from segarena.prompts import Box, Click, Limits, MaskPrompt, Prompt, Scribble, check_prompt
+from segarena.prompts import Box, Click, Limits, MaskPrompt, Prompt, Scribble
 from segarena.samples import Mask, Sample, VolumeSample
-from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE, check_kinds
+from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE
+from segarena.segmenters.volumes.lifting.drawing import limits_of
 from segarena.segmenters.volumes.seeding.blocks import Blocks
 from segarena.segmenters.volumes.seeding.drawing import Seeds, extent_of, grown, points_of
 
@@ -31,27 +32,27 @@ _DEPTHS = 4
 """Of a long line the depths of about so many points are looked at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Reach:
     """How far prompts reach.
 
-    Attributes:
-        first_mm: beyond the first prompts an object may reach so far, and corrections at most.
-        least_mm: corrections at least.
-        radius_mm: around a click or line, the ball that goes with it.
-        most_blocks: of a window; voxels are joined until there are no more.
+    Args:
+        reach_mm: how far an object may reach beyond its first clicks, scribbles, lassos and masks, and a correction.
+        least_mm: how far a correction reaches at least.
+        radius_mm: around a click or line, the ball that goes with it whatever the scan looks like.
+        most_blocks: a window is joined into at most so many blocks, cubes as nearly as its voxels allow.
 
     Raises:
         PluginInvalid: a length below 0, or no block at all.
     """
 
-    first_mm: float
-    least_mm: float
-    radius_mm: float
-    most_blocks: int
+    reach_mm: float = 40.0
+    least_mm: float = 6.0
+    radius_mm: float = 2.0
+    most_blocks: int = 60_000
 
     def __post_init__(self) -> None:
-        if not min(self.first_mm, self.least_mm, self.radius_mm) >= 0 or self.most_blocks < 1:
+        if not min(self.reach_mm, self.least_mm, self.radius_mm) >= 0 or self.most_blocks < 1:
             raise PluginInvalid(f"expected lengths of at least 0 mm and at least 1 block, got {self}")
 
 
@@ -77,42 +78,13 @@ def volume_of(sample: Sample, segmenter: str) -> VolumeSample:
     return sample
 
 
-def answer(
-    sample: VolumeSample, dialogue: Dialogue, reach: Reach, solve: Callable[[SeededBlocks], NDArray[np.floating]]
-) -> Prediction:
-    """Answer one dialogue: lay the round out, have it solved, and obey clicks and limits to the voxel.
+def lay_out(sample: VolumeSample, dialogue: Dialogue, previous: Mask, reach: Reach) -> SeededBlocks | None:
+    """Return what this round is about; None when nothing is to be solved.
 
     A round of clicks and lines after an answer that is not empty corrects that answer near these prompts: 2.5 times as
     far as they lie from the border of the previous mask. The rest stays. A round of limits alone cuts the previous
-    mask. Any other round starts over with all prompts so far; the answer is empty until something is marked as inside.
-
-    Args:
-        sample: the scan.
-        dialogue: what was said.
-        reach: how far prompts reach.
-        solve: gives each block of a layout a level, above 0 inside.
-
-    Raises:
-        SegmenterError: a prompt of another kind, or about another object than the first.
-        InvalidPrompt: a prompt outside of the scan.
-        InvalidImage: NaN or infinity among the intensities.
+    mask. Any other round starts over with all prompts so far, as soon as something is marked as inside.
     """
-    check_kinds(dialogue.prompts, VOLUME_KINDS)
-    for prompt in dialogue.prompts:
-        check_prompt(prompt, sample.shape)
-    previous = dialogue.previous_mask(sample.shape).astype(np.bool_, copy=False)
-    layout = _lay_out(sample, dialogue, previous, reach)
-    mask = previous if layout is None else layout.blocks.paste(solve(layout), layout.before)
-    limits = limits_of(dialogue.prompts, sample)
-    cut = np.zeros(sample.shape, dtype=np.bool_)
-    cut[limits] = mask[limits]
-    for click in dialogue.clicks:
-        cut[click.position] = click.is_positive
-    return Prediction(mask=cut)
-
-
-def _lay_out(sample: VolumeSample, dialogue: Dialogue, previous: Mask, reach: Reach) -> SeededBlocks | None:
-    """Return what this round is about; None when that is nothing."""
     newest = [prompt for prompt in chain(*dialogue.rounds[-1:]) if not isinstance(prompt, Limits)]
     if previous.any() and not newest:
         return None
@@ -121,15 +93,6 @@ def _lay_out(sample: VolumeSample, dialogue: Dialogue, previous: Mask, reach: Re
     if not any(_says_inside(prompt) for prompt in dialogue.prompts):
         return None
     return _beginning(sample, dialogue.prompts, reach)
-
-
-def limits_of(prompts: Sequence[Prompt], sample: VolumeSample) -> Window:
-    """Return the window that the newest limits of each axis leave."""
-    window = [slice(0, n) for n in sample.shape]
-    for prompt in prompts:
-        if isinstance(prompt, Limits):
-            window[prompt.axis] = slice(prompt.first, prompt.last + 1)
-    return tuple(window)
 
 
 def _says_inside(prompt: Prompt) -> bool:
@@ -147,7 +110,7 @@ def _beginning(sample: VolumeSample, prompts: Sequence[Prompt], reach: Reach) ->
         if extent is not None and (not isinstance(prompt, MaskPrompt) or prompt in masks):
             margins = _reach_of(prompt, extent, sample, reach)
             window = join_windows(window, grown(extent, margins, sample.spacing_mm, sample.shape))
-    window = intersect_windows(window, limits_of(prompts, sample))
+    window = intersect_windows(window, limits_of(prompts, sample.shape))
     if is_empty(window):
         return None
     blocks = Blocks.over(sample, window, reach.most_blocks)
@@ -171,7 +134,7 @@ def _reach_of(prompt: Prompt, extent: Window, sample: VolumeSample, reach: Reach
         edges = [(s.stop - s.start) * edge for s, edge in zip(extent, sample.spacing_mm, strict=True)]
         flat = [s.stop - s.start == 1 for s in extent]
         return [max(edges) / (1 if is_flat else 2) for is_flat in flat] if any(flat) else (0.0,) * 3
-    return ((reach.first_mm if _says_inside(prompt) else 0.0),) * 3
+    return ((reach.reach_mm if _says_inside(prompt) else 0.0),) * 3
 
 
 def _correction(
@@ -182,8 +145,8 @@ def _correction(
 
     everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
     points = np.concatenate([points_of(p, everywhere) for p in newest if isinstance(p, (Click, Scribble))])
-    depth_mm = _depth_mm(points, previous, sample, reach.first_mm)
-    far_mm = min(max(_CORRECTION_REACH * depth_mm, reach.least_mm), reach.first_mm)
+    depth_mm = _depth_mm(points, previous, sample, reach.reach_mm)
+    far_mm = min(max(_CORRECTION_REACH * depth_mm, reach.least_mm), reach.reach_mm)
     extent = tuple(
         slice(int(low), int(high) + 1) for low, high in zip(np.rint(points.min(0)), np.rint(points.max(0)), strict=True)
     )

@@ -65,15 +65,8 @@ def unanswered(sequence: str, scribble_idx: int, objects: int) -> SampleScore:
 def report_table(parts: pl.DataFrame, timings: pl.DataFrame, session_id: str = "") -> pl.DataFrame:
     """Return the report of what one user and segmenter did, from the tables `parts` and `timings` of a run.
 
-    What encoding a sample took is part of the first interaction, where the challenge's participants do it too.
-
-    Args:
-        parts: rows of one user, with columns jaccard and contour.
-        timings: of the same run; rows of others are not looked at.
-        session_id: for the first column.
-
-    Returns:
-        The columns `COLUMNS`, in the order of `parts`.
+    What encoding a sample took is part of the first interaction, where the challenge's participants do it too. The
+    columns are `COLUMNS`, the rows in the order of `parts`; timings of other users are not looked at.
     """
     if not parts.height:
         return pl.DataFrame(schema=COLUMNS)
@@ -99,11 +92,7 @@ def report_table(parts: pl.DataFrame, timings: pl.DataFrame, session_id: str = "
 
 
 def sample_scores(report: pl.DataFrame, metric: str = "j_and_f") -> list[SampleScore]:
-    """Return what each sample of a report came to, in the order in which they stand there.
-
-    Args:
-        report: with the columns `COLUMNS`.
-        metric: one of `METRICS`.
+    """Return what each sample of a report came to, in its order, by one of `METRICS`.
 
     Raises:
         InvalidInput: another metric.

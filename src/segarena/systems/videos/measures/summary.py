@@ -80,15 +80,7 @@ class VideoSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VideoIntervals:
-    """Bootstrap intervals of a summary, each (low, high).
-
-    Attributes:
-        auc: of the area.
-        at_threshold: of the value at the threshold.
-        by_round: (2, interactions), of the quality after each.
-        time_s: a grid over the curve's times.
-        by_time: (2, grid), of the quality at these times.
-    """
+    """Bootstrap intervals of a `VideoSummary`, (low, high); `by_time` is at `time_s`, a grid over the curve's times."""
 
     auc: tuple[float, float]
     at_threshold: tuple[float, float]
@@ -136,7 +128,8 @@ def video_summary(
         InvalidInput: `rounds` below 1.
     """
     end = horizon or Horizon()
-    counted = _counted(scores, not_run, counts_not_run, end)
+    is_counted = end.protocol == "published" if counts_not_run is None else counts_not_run
+    counted = [*scores, *(not_run if is_counted else ())]
     sums = _Sums.of(counted, _rounds(scores, rounds))
     curve = sums.curve(np.ones(len(sums.samples)), end)
     return VideoSummary(
@@ -163,15 +156,8 @@ def video_intervals(
 ) -> VideoIntervals:
     """Return how sure the summary of `scores` is; NaN with fewer than two sequences.
 
-    Args:
-        scores: as for `video_summary`; samples that were not begun are not counted.
-        rounds: as there.
-        horizon: as there.
-        threshold_s: as there.
-        until_s: where the grid of times ends; by default where the curve does.
-        repeats: how often sequences are drawn.
-        level: share of the draws inside an interval.
-        seed: of the draws.
+    Arguments are as for `video_summary`; samples that were not begun are not counted. Sequences are drawn `repeats`
+    times, and `level` of the draws lie inside an interval. The grid of times ends at `until_s`, or with the curve.
     """
     end = horizon or Horizon()
     sums = _Sums.of(scores, _rounds(scores, rounds))
@@ -259,13 +245,6 @@ class _Sums:
         else:
             objects = float(weights @ self.of_sequence / weights.sum())
         return horizon.seconds_per_object * objects
-
-
-def _counted(
-    scores: Sequence[SampleScore], not_run: Sequence[SampleScore], counts_not_run: bool | None, horizon: Horizon
-) -> list[SampleScore]:
-    is_counted = horizon.protocol == "published" if counts_not_run is None else counts_not_run
-    return [*scores, *(not_run if is_counted else ())]
 
 
 def _rounds(scores: Sequence[SampleScore], rounds: int | None) -> int:

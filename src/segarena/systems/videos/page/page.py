@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain, product
 
@@ -85,10 +85,9 @@ def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for one in timed:
         rules = (options["preset"], name, one.run.config.benchmark.protocol)
-        auc = Value(mean=one.summary.auc, low=one.intervals.auc[0], high=one.intervals.auc[1])
-        low, high = one.intervals.at_threshold
-        at_threshold = Value(mean=one.summary.at_threshold, low=low, high=high)
-        after = (_after(one, number) for number in numbers)
+        auc = _value(one.summary.auc, one.intervals.auc)
+        at_threshold = _value(one.summary.at_threshold, one.intervals.at_threshold)
+        after = (_value(one.summary.by_round[n - 1], one.intervals.by_round[:, n - 1]) for n in numbers)
         seconds = Value(mean=_mean_seconds(one), decimals=2)
         rows.append((one.label, *rules, auc, at_threshold, *after, seconds, one.summary.samples, one.dropped))
     rules = ("Robot", "Frame by", "Protocol")
@@ -109,22 +108,11 @@ def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
     sequences = dict.fromkeys(score.sequence for score in scores)
     rows = [_sequence_row(one, sequence) for sequence, one in product(sequences, timed)]
     first, last = (f"{metric_name(timed[0].metric)}@{number}" for number in (1, rounds))
+    values = (first, last, f"J@{rounds}", f"F@{rounds}", "Decay", "Seconds", "AUC")
     return Sheet(
         name="sequences",
         caption="Means over the objects, samples and frames of each sequence.",
-        head=(
-            "Sequence",
-            "Segmenter",
-            "Objects",
-            "Samples",
-            first,
-            last,
-            f"J@{rounds}",
-            f"F@{rounds}",
-            "Decay",
-            "Seconds",
-            "AUC",
-        ),
+        head=("Sequence", "Segmenter", "Objects", "Samples", *values),
         rows=tuple(row for row in rows if row),
         notes=(
             f"Decay: how much {metric_name(timed[0].metric)} after the last interaction drops from the first to the "
@@ -137,37 +125,24 @@ def curves(timed: Sequence[TimedRun]) -> Figure | None:
     """Return quality against time and against interactions."""
     name = metric_name(timed[0].metric)
     until_s = max(one.shown_until_s for one in timed)
-    charts = [
-        (
-            f"{name} against time",
-            line_chart(
-                [_against_time(one, order, until_s) for order, one in enumerate(timed)],
-                title=f"{name} against time",
-                x_label="mean seconds spent on a sample",
-                y_label=f"mean {name}",
-                size_px=panel_px(2, 330),
-            ),
-        ),
-        (
-            f"{name} against interactions",
-            line_chart(
-                [_against_rounds(one, order) for order, one in enumerate(timed)],
-                title=f"{name} against interactions",
-                x_label="interactions",
-                y_label=f"mean {name}",
-                size_px=panel_px(2, 330),
-            ),
-        ),
-    ]
+    panels = {
+        "time": ("mean seconds spent on a sample", [_against_time(one, n, until_s) for n, one in enumerate(timed)]),
+        "interactions": ("interactions", [_against_rounds(one, n) for n, one in enumerate(timed)]),
+    }
+    charts: list[tuple[str, str]] = []
+    for against, (x_label, lines) in panels.items():
+        title = f"{name} against {against}"
+        drawn = line_chart(lines, title=title, x_label=x_label, y_label=f"mean {name}", size_px=panel_px(2, 330))
+        charts.append((title, drawn))
     end_s = max(float(one.summary.time_s.max()) for one in timed)
     rest = f" From there it stays level until it ends at {end_s:.4g} s." if end_s > until_s else ""
     caption = f"Bands are 95 % intervals over sequences. AUC is the area under the curve against time.{rest}"
     return make_figure("Quality against time and interactions", caption, charts)
 
 
-def _after(one: TimedRun, number: int) -> Value:
-    low, high = one.intervals.by_round[:, number - 1]
-    return Value(mean=float(one.summary.by_round[number - 1]), low=float(low), high=float(high))
+def _value(mean: float, ends: Iterable[float]) -> Value:
+    low, high = map(float, ends)
+    return Value(mean=float(mean), low=low, high=high)
 
 
 def _sequence_row(one: TimedRun, sequence: str) -> tuple[str | int | Value, ...]:
@@ -212,9 +187,8 @@ def _against_time(one: TimedRun, colour: int, until_s: float) -> Curve:
     grid = np.linspace(0, until_s, 121)
     low, high = (np.interp(grid, one.intervals.time_s, ends) for ends in one.intervals.by_time)
     level = np.interp(grid, one.summary.time_s, one.summary.quality)
-    return Curve(
-        label=one.label, colour=colour, x=grid.tolist(), y=level.tolist(), low=low.tolist(), high=high.tolist()
-    )
+    x, y, low, high = (values.tolist() for values in (grid, level, low, high))
+    return Curve(label=one.label, colour=colour, x=x, y=y, low=low, high=high)
 
 
 def _against_rounds(one: TimedRun, colour: int) -> Curve:

@@ -59,6 +59,16 @@ class VideoPictures:
         height, width = sample.frame_shape
         view = View((slice(0, height), slice(0, width)), WIDTH_PX / width)
         title = f"{run.label}, " if is_named else ""
+        rows: list[ShownRow] = []
+        for number in rounds:
+            values, drawn = frame_values(run, dialogue.key, number), prompts[number - 1]
+            row = ShownRow(
+                number=number,
+                frames=[_frame(view, frame, kept[number], drawn) for frame in frames],
+                chart=_chart(values, number, frames, drawn),
+                value=f"{values.mean():.3f}" if len(values) else "–",
+            )
+            rows.append(row)
         return str(
             _html().strip(
                 anchor,
@@ -67,7 +77,7 @@ class VideoPictures:
                 [(frame, jpeg_uri(sample.frames[frame], view)) for frame in frames],
                 [colour_class(number) for number in range(target.objects)],
                 [_frame(view, frame, target.mask, ()) for frame in frames],
-                [_row(run, dialogue, number, view, frames, kept[number], prompts[number - 1]) for number in rounds],
+                rows,
             )
         )
 
@@ -93,10 +103,8 @@ class ShownRow:
 
 def kept_labels(run: Run, key: Key) -> dict[int, Labels]:
     """Return the kept predictions of a dialogue as labels of all objects, by round."""
-    sample, target, user, repeat = key
-    rows = _masks(run).filter(sample=sample, target=target, user=user, repeat=repeat)
     found: dict[int, Labels] = {}
-    for row in rows.iter_rows(named=True):
+    for row in _of(_masks(run), key).iter_rows(named=True):
         shape = tuple(row["shape"])
         labels = found.setdefault(row["round"], np.zeros(shape, dtype=np.uint8))
         labels[decode_rle(row["rle"], shape)] = row["object"]
@@ -105,12 +113,15 @@ def kept_labels(run: Run, key: Key) -> dict[int, Labels]:
 
 def frame_values(run: Run, key: Key, round_: int) -> NDArray[np.float64]:
     """Return the mean of J&F over objects in each frame after a round; empty where there is none."""
-    sample, target, user, repeat = key
-    rows = _parts(run).filter(sample=sample, target=target, user=user, repeat=repeat, round=round_)
+    rows = _of(_parts(run), key).filter(round=round_)
     if not {"jaccard", "contour"} <= set(rows.columns):
         return np.empty(0)
     value = (0.5 * pl.col("jaccard") + 0.5 * pl.col("contour")).mean().alias("value")
     return rows.group_by("frame").agg(value).sort("frame")["value"].to_numpy()
+
+
+def _of(table: pl.DataFrame, key: Key) -> pl.DataFrame:
+    return table.filter(**dict(zip(("sample", "target", "user", "repeat"), key, strict=True)))
 
 
 def shown_frames(count: int, prompts: Sequence[Sequence[RecordedPrompt]]) -> list[int]:
@@ -149,24 +160,6 @@ def _line(prompt: RecordedPrompt, frame: int, view: View) -> str:
 
 def _points(prompt: RecordedPrompt) -> Sequence[Sequence[float]]:
     return prompt.points if isinstance(prompt, (Scribble, Lasso)) else ()
-
-
-def _row(
-    run: Run,
-    dialogue: DialogueRecord,
-    number: int,
-    view: View,
-    frames: Sequence[int],
-    labels: Labels,
-    prompts: Sequence[RecordedPrompt],
-) -> ShownRow:
-    values = frame_values(run, dialogue.key, number)
-    return ShownRow(
-        number=number,
-        frames=[_frame(view, frame, labels, prompts) for frame in frames],
-        chart=_chart(values, number, frames, prompts),
-        value=f"{values.mean():.3f}" if len(values) else "–",
-    )
 
 
 def _chart(values: NDArray[np.float64], number: int, frames: Sequence[int], prompts: Sequence[RecordedPrompt]) -> str:

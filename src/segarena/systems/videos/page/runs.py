@@ -9,6 +9,7 @@ from itertools import chain
 
 import polars as pl
 
+from segarena.options import as_protocol
 from segarena.reports.gallery import open_dataset
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.roles import Dataset
@@ -62,8 +63,7 @@ class TimedRun:
     def horizon(self) -> Horizon:
         """Where the curve ends."""
         rules = self.run.config.benchmark
-        protocol = "published" if rules.protocol == "published" else "careful"
-        return Horizon(seconds_per_object=rules.options["seconds_per_object"], protocol=protocol)
+        return Horizon(seconds_per_object=rules.options["seconds_per_object"], protocol=as_protocol(rules.protocol))
 
     @cached_property
     def summary(self) -> VideoSummary:
@@ -89,7 +89,7 @@ class TimedRun:
 
     @cached_property
     def _dropped(self) -> pl.DataFrame:
-        """The rounds that took time and left no record."""
+        """The rounds that took time and left no record: answers that came too late."""
         mine = self.run.timings.filter(pl.col("user") == self.user).select(_KEYS)
         return mine.join(_rounds(self._dialogues), on=_KEYS, how="anti")
 

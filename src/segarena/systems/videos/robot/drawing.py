@@ -21,12 +21,7 @@ from segarena.systems.videos.robot.skeleton import medial_axis
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """A line of a robot in one frame.
-
-    Attributes:
-        object_id: 0 for the background, 1..N for the objects: the true label of what the line is meant for.
-        points: (N, 2) as (row, column), in pixels of the frame.
-    """
+    """A line of a robot in one frame: points (N, 2) as (row, column), and the true label of what they are meant for."""
 
     object_id: int
     points: Points

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.balls import disk
-from segarena.arrays.boxes import Window, bounding_window, from_window, grow_window, is_empty
+from segarena.arrays.boxes import bounding_window, from_window, grow_window, is_empty
 from segarena.arrays.components import Component
 from segarena.samples import Mask
 from segarena.systems.videos.robot.settings import RobotSettings
@@ -66,18 +66,10 @@ def open_error(error: Mask, settings: RobotSettings) -> Component | None:
     window = grow_window(window, _MARGIN_PX, error.shape)
     crop = error[window]
     radius_px = opening_radius_px(int(np.count_nonzero(crop)), settings)
-    if radius_px <= 1:
-        return _tight(window, crop)
+    left = crop if radius_px <= 1 else np.zeros_like(crop)
     disk_of = published_disk if settings.mode == "published" else disk
-    while radius_px > 1:
+    while radius_px > 1 and not left.any():
         left = opened(crop, disk_of(radius_px))
-        if left.any():
-            return _tight(window, left)
         radius_px *= _SHRINK
-    return None
-
-
-def _tight(window: Window, mask: Mask) -> Component:
-    """Return `mask`, which lies in `window` of the frame, cut to its own window."""
-    inner = bounding_window(mask)
-    return Component(from_window(inner, window), mask[inner])
+    inner = bounding_window(left)
+    return None if is_empty(inner) else Component(from_window(inner, window), left[inner])

@@ -40,13 +40,13 @@ def longest_paths(skeleton: Mask, min_nodes: int) -> list[NDArray[np.int64]]:
     """
     pixels = np.argwhere(skeleton)
     neighbours, part_of = _forest(_edges(skeleton, len(pixels)), len(pixels))
-    parts: dict[int, int] = {}
-    sizes: dict[int, int] = {}
+    # In raster order, so that a part is at the place of its first pixel.
+    parts: dict[int, list[int]] = {}
     for node, part in enumerate(part_of):
-        parts.setdefault(part, node)
-        sizes[part] = sizes.get(part, 0) + 1
-    firsts = [first for part, first in parts.items() if sizes[part] >= min_nodes]
-    return [pixels[_longest_path(neighbours, first)] for first in firsts]
+        parts.setdefault(part, []).append(node)
+    firsts = [nodes[0] for nodes in parts.values() if len(nodes) >= min_nodes]
+    starts = [_farthest(neighbours, first)[-1] for first in firsts]
+    return [pixels[_farthest(neighbours, start)] for start in starts]
 
 
 def _edges(skeleton: Mask, nodes: int) -> list[tuple[int, int]]:
@@ -92,11 +92,6 @@ def _forest(edges: list[tuple[int, int]], nodes: int) -> tuple[Neighbours, list[
     for near in neighbours:
         near.sort()
     return neighbours, [root(node) for node in range(nodes)]
-
-
-def _longest_path(neighbours: Neighbours, first: int) -> list[int]:
-    start = _farthest(neighbours, first)[-1]
-    return _farthest(neighbours, start)
 
 
 def _farthest(neighbours: Neighbours, start: int) -> list[int]:

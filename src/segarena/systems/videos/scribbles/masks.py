@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.lines import Points, bezier, pixels_between
+from segarena.arrays.lines import bezier, pixels_between
 from segarena.errors import InvalidInput
 from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import Scribbles
@@ -65,7 +65,7 @@ def scribbles_to_masks(
             points = to_pixels(line["path"], shape, fractions)
             if bezier_points is not None:
                 points = bezier(points, bezier_points)
-            pixels = _rounded(points, rounding)
+            pixels = np.floor(points + (0.5 if rounding == "nearest" else 0.0)).astype(np.int64)
             mask[tuple((pixels_between(pixels) if is_joined else pixels).T)] = line["object_id"]
     return masks
 
@@ -86,15 +86,8 @@ def scribbles_to_points(
     object_ids: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     for frame, lines in enumerate(data["scribbles"]):
         for line in lines:
-            places = _places(line["path"], shape, fractions)
+            path = line["path"]
+            places = to_pixels(path, shape, fractions) if shape else np.asarray(path, dtype=np.float64)[:, ::-1]
             positions.append(np.insert(places, 0, frame, axis=1))
             object_ids.append(np.full(len(places), line["object_id"], dtype=np.int64))
     return ScribblePoints(np.concatenate(positions), np.concatenate(object_ids))
-
-
-def _places(path: Any, shape: Shape | None, fractions: Fractions) -> Points:
-    return np.asarray(path, dtype=np.float64)[:, ::-1] if shape is None else to_pixels(path, shape, fractions)
-
-
-def _rounded(points: Points, rounding: Rounding) -> NDArray[np.int64]:
-    return np.floor(points + (0.5 if rounding == "nearest" else 0.0)).astype(np.int64)

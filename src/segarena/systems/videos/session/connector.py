@@ -15,14 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedSample:
-    """A sample whose turn it is.
+    """A sample whose turn it is, (T, H, W), with whose first scribbles it begins, from 1.
 
-    Attributes:
-        sequence: its name.
-        scribble_idx: whose first scribbles it begins with, from 1.
-        shape: (T, H, W).
-        objects: how many are judged.
-        earlier: scribbles of the interactions that were answered before this session was continued.
+    `earlier` are the scribbles of the interactions that were answered before this session was continued.
     """
 
     sequence: str

@@ -28,10 +28,11 @@ from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
 from segarena.errors import DatasetError, InvalidInput, PredictionInvalid, StoreError
+from segarena.options import as_protocol
 from segarena.records.tables import frame_of
 from segarena.samples import Labels, Mask, VideoSample
 from segarena.systems.videos.benchmarks.davis import COLUMNS as COLUMNS_OF
-from segarena.systems.videos.measures.report import COLUMNS, SampleScore, report_table, sample_scores, unanswered
+from segarena.systems.videos.measures.report import SampleScore, report_table, sample_scores, unanswered
 from segarena.systems.videos.measures.summary import Horizon, video_summary
 from segarena.systems.videos.scribbles.files import Scribbles
 from segarena.systems.videos.scribbles.positions import scribbles_from_prompts
@@ -44,15 +45,8 @@ from segarena.systems.videos.session.submissions import Submission, answer_of, a
 class LocalConnector:
     """Judges a plan's samples in this process; see `segarena.systems.videos.session.connector.Connector`.
 
-    Args:
-        plan: of the benchmark `davis`; its segmenter is None.
-        folder: where the session is kept. One that was begun there is continued.
-        report_folder: where the report is; by default `folder`.
-        shuffle_seed: the order of sequences is drawn; None: as the dataset has them.
-        clock: seconds since some fixed moment.
-
-    Attributes:
-        session_id: 64 hexadecimal digits, the same when the session is continued.
+    A session that was begun in `folder` is continued, under its `session_id` of 64 hexadecimal digits. The report goes
+    to `report_folder`, by default `folder`. With `shuffle_seed` the order of sequences is drawn.
 
     Raises:
         RunConflict: the folder holds another session, or is in use.
@@ -103,13 +97,13 @@ class LocalConnector:
         return opened
 
     def ask(self) -> Scribbles | None:
-        """Return the next scribbles about the open sample; None when it is over."""
+        """See `Connector`."""
         session = self._open()
         try:
             dialogue = session.next()
         except InvalidInput as error:
             session.fail(str(error))
-            self._pass_over(session.sample.id, error)
+            _pass_over(session.sample.id, error)
             return None
         if dialogue is None:
             if session.is_late:
@@ -118,11 +112,11 @@ class LocalConnector:
         return self._scribbles(session)
 
     def spend(self, seconds: float) -> None:
-        """Take the participant's own time off that of the open sample."""
+        """See `Connector`."""
         self._open().spend(seconds)
 
     def give_up(self, seconds: float) -> bool:
-        """Drop the scribbles that wait if the sample's time is over after `seconds` more; tell whether."""
+        """See `Connector`."""
         session = self._open()
         if not session.is_late_after(seconds):
             return False
@@ -131,12 +125,7 @@ class LocalConnector:
         return True
 
     def submit(self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None) -> bool:
-        """Take the answer to the last scribbles; False when it was too late and is dropped. It is on disk then.
-
-        Raises:
-            PredictionInvalid: wrong shape, type or content; the scribbles still wait for an answer.
-            StoreError: it could not be written.
-        """
+        """See `Connector`; the answer is on disk when this returns, or `StoreError` is raised."""
         session = self._open()
         labels = as_labels(masks, session)
         frames = None if candidates is None else tuple(candidates)
@@ -145,9 +134,7 @@ class LocalConnector:
         is_taken = session.answered > before
         self._note(session, seconds=seconds, candidates=frames, is_taken=is_taken)
         if is_taken:
-            table = self._table_of(session, session.answered)
-            self._tables.append(table)
-            self._file.add(table)
+            self._report_last(session)
         return is_taken
 
     def report(self) -> pl.DataFrame:
@@ -157,27 +144,19 @@ class LocalConnector:
     def summary(self) -> dict[str, Any]:
         """Return the published summary of what was answered so far, and how it was come by."""
         rules = self._benchmark
-        options, protocol = rules.options, rules.protocol
+        options = rules.options
         scores = sample_scores(self.report(), COLUMNS_OF[options["metric"]])
         answered = {(score.sequence, score.scribble_idx) for score in scores}
         late = [unanswered(*key, objects) for key, objects in self._begun.items() if key not in answered]
-        horizon = Horizon(
-            seconds_per_object=options["seconds_per_object"],
-            protocol="published" if protocol == "published" else "careful",
-        )
-        summary = video_summary(
-            [*scores, *late],
-            rounds=rules.rounds,
-            horizon=horizon,
-            not_run=self._not_run() if protocol == "published" else (),
-        )
-        run = {sequence for sequence, _ in self._begun}
+        horizon = Horizon(seconds_per_object=options["seconds_per_object"], protocol=as_protocol(rules.protocol))
+        not_run = self._not_run() if horizon.protocol == "published" else ()
+        summary = video_summary([*scores, *late], rounds=rules.rounds, horizon=horizon, not_run=not_run)
         about = {
             "session_id": self.session_id,
-            "protocol": protocol,
+            "protocol": rules.protocol,
             "robot": options["preset"],
             "samples": summary.samples,
-            "sequences_run": len(run),
+            "sequences_run": len({sequence for sequence, _ in self._begun}),
             "sequences": len(self._run.samples),
         }
         return {**summary.to_json(options["metric"]), "segarena": about}
@@ -225,11 +204,8 @@ class LocalConnector:
         except (DatasetError, InvalidInput) as error:
             rules = self._cast.rules
             rows.records.append(failed_sample(rules.benchmark, rules.dataset, sequence, str(error)))
-            self._pass_over(sequence, error)
+            _pass_over(sequence, error)
             return []
-
-    def _pass_over(self, sequence: str, error: Exception) -> None:
-        warnings.warn(f"sequence {sequence} is passed over: {error}", stacklevel=5)
 
     def _replay(self, session: Session) -> tuple[Scribbles, ...]:
         """Give the answers that the journal has about a sample; return the scribbles that they answered."""
@@ -252,9 +228,7 @@ class LocalConnector:
                 place = f"{self._run.path}: the answers about {session.sample.id}"
                 raise StoreError(f"{place} are damaged ({error}); begin elsewhere") from error
             session.spent_s = entry["spent_s"]
-            table = self._table_of(session, session.answered)
-            self._tables.append(table)
-            self._file.add(table)
+            self._report_last(session)
         return tuple(given)
 
     def _note(self, session: Session, **told: Any) -> None:
@@ -271,11 +245,14 @@ class LocalConnector:
         fractions = "size" if self._benchmark.protocol == "published" else "last-pixel"
         return scribbles_from_prompts(rounds[-1], sample.shape, name, fractions=fractions)
 
-    def _table_of(self, session: Session, round_: int) -> pl.DataFrame:
+    def _report_last(self, session: Session) -> None:
+        """Add the rows of the last answer to the report, and to its file."""
         rows = session.rows()
-        parts = frame_of("parts", [row for row in rows.parts if row.round == round_])
-        timings = frame_of("timings", [row for row in rows.timings if row.round == round_])
-        return report_table(parts, timings, self.session_id)
+        parts = frame_of("parts", [row for row in rows.parts if row.round == session.answered])
+        timings = frame_of("timings", [row for row in rows.timings if row.round == session.answered])
+        table = report_table(parts, timings, self.session_id)
+        self._tables.append(table)
+        self._file.add(table)
 
     def _unfinished_entries(self) -> dict[tuple[str, int], list[Submission]]:
         pending = {self._run.samples[index] for index in self._run.pending()}
@@ -289,10 +266,7 @@ class LocalConnector:
 
     def _finished_table(self) -> pl.DataFrame:
         """Return the report of the sequences that are over and written."""
-        parts = self._run.parts()
-        return (
-            report_table(parts, self._run.timings(), self.session_id) if parts.height else pl.DataFrame(schema=COLUMNS)
-        )
+        return report_table(self._run.parts(), self._run.timings(), self.session_id)
 
     def _not_run(self) -> list[SampleScore]:
         found: list[SampleScore] = []
@@ -304,3 +278,7 @@ class LocalConnector:
                 key = (sequence, session.repeat + 1)
                 found += [] if key in self._begun else [unanswered(*key, session.target.objects)]
         return found
+
+
+def _pass_over(sequence: str, error: Exception) -> None:
+    warnings.warn(f"sequence {sequence} is passed over: {error}", stacklevel=5)

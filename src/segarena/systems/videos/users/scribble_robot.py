@@ -12,9 +12,9 @@ from segarena.objects import Judged, ObjectsComparison
 from segarena.prompts import Scribble
 from segarena.registry import user
 from segarena.roles import Turn
-from segarena.samples import Labels, Mask, Sample, Target
+from segarena.samples import Labels, Sample, Target
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric
-from segarena.systems.videos.robot.drawing import Line, draw_lines
+from segarena.systems.videos.robot.drawing import draw_lines
 from segarena.systems.videos.robot.frames import Judge, Reuse, first_frame, frame_quality, frames_drawn_in, rank_frames
 from segarena.systems.videos.robot.settings import Mode, Preset, RobotSettings, Ties
 from segarena.systems.videos.robot.settings import preset as find_preset
@@ -66,18 +66,16 @@ class ScribbleRobot:
         """Return the lines of this round, all in one frame (people's may be in several); None when there are none.
 
         Raises:
-            InvalidInput: the sample is no video, or the scribbles that people drew do not fit it.
+            InvalidInput: the sample is no video, people's scribbles do not fit it, or the last answer asks for what is
+                no frame of it.
         """
-        lines = self.begin(turn) if turn.round == 1 else self.correct(turn)
+        if len(turn.sample.shape) != 3:
+            raise InvalidInput(f"scribble-robot draws in videos; sample {turn.sample.id} has shape {turn.sample.shape}")
+        lines = self._begin(turn) if turn.round == 1 else self._correct(turn)
         return lines if lines or self.may_be_silent else None
 
-    def begin(self, turn: Turn) -> Sequence[Scribble]:
-        """Return the lines of the first round: those of a person where there are any.
-
-        Raises:
-            InvalidInput: as in `next`.
-        """
-        _check_video(turn)
+    def _begin(self, turn: Turn) -> Sequence[Scribble]:
+        """Return the lines of the first round: those of a person where there are any."""
         people = _first_scribbles(turn.sample)
         if people:
             data = check_scribbles(people[turn.repeat], frames=turn.sample.shape[0], objects=turn.target.objects)
@@ -87,15 +85,10 @@ class ScribbleRobot:
                     "draw one, or take the file away"
                 )
             return prompts_from_scribbles(data, turn.sample.shape)
-        return self._draw(turn, [first_frame(_labels(turn.target.mask))], marks_all=True)
+        return self._draw(turn, [first_frame(turn.target.mask.view(np.uint8))], marks_all=True)
 
-    def correct(self, turn: Turn) -> Sequence[Scribble]:
-        """Return the lines of a later round, in a frame of those that the last answer asks for.
-
-        Raises:
-            InvalidInput: the sample is no video, or the answer asks for what is no frame of it.
-        """
-        _check_video(turn)
+    def _correct(self, turn: Turn) -> Sequence[Scribble]:
+        """Return the lines of a later round, in a frame of those that the last answer asks for."""
         quality = frame_quality(self._metric.of(turn.comparison), self._judge)
         own = turn.dialogue.rounds[bool(_first_scribbles(turn.sample)) :]
         previous = turn.dialogue.previous
@@ -110,7 +103,7 @@ class ScribbleRobot:
 
     def _draw(self, turn: Turn, frames: Sequence[int], *, marks_all: bool = False) -> Sequence[Scribble]:
         """Return the lines in the first of `frames` that gets any; warn when none does, though something is wrong."""
-        prediction, target, ignore = _predicted(turn), _labels(turn.target.mask), turn.target.ignore
+        prediction, target, ignore = _predicted(turn), turn.target.mask.view(np.uint8), turn.target.ignore
         objects = turn.target.objects
         for frame in frames:
             void = None if ignore is None else ignore[frame]
@@ -118,7 +111,7 @@ class ScribbleRobot:
                 prediction[frame], target[frame], self.settings, objects=objects, ignore=void, marks_all=marks_all
             )
             if lines:
-                return lines_to_prompts(lines, frame)
+                return tuple(in_frame(frame, line.points, line.object_id) for line in lines)
         wrong = prediction != target
         if (wrong if ignore is None else wrong & ~ignore).any():
             shown = f"frame {frames[0]}" if len(frames) == 1 else f"{len(frames)} frames"
@@ -130,22 +123,8 @@ class ScribbleRobot:
         return ()
 
 
-def lines_to_prompts(lines: Sequence[Line], frame: int) -> tuple[Scribble, ...]:
-    """Return the lines of one frame as prompts; those on the background are for object 0 and not positive."""
-    return tuple(in_frame(frame, line.points, line.object_id) for line in lines)
-
-
-def _check_video(turn: Turn) -> None:
-    if len(turn.sample.shape) != 3:
-        raise InvalidInput(f"scribble-robot draws in videos; sample {turn.sample.id} has shape {turn.sample.shape}")
-
-
 def _first_scribbles(sample: Sample) -> Sequence[Scribbles]:
     return getattr(sample, "scribbles", ())
-
-
-def _labels(mask: Mask | Labels) -> Labels:
-    return mask.view(np.uint8)
 
 
 def _predicted(turn: Turn) -> Labels:

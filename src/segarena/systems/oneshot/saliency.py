@@ -64,9 +64,8 @@ def _read(folder: Path, sample_id: str) -> NDArray[Any]:
         file = within(folder, f"{sample_id}{suffix}")
         if file.is_file():
             return _numbers(file)
-    raise DatasetMissing(
-        f"{folder}: expected a saliency map {sample_id}.png (or {', '.join(_SUFFIXES[1:])}), found none"
-    )
+    others = ", ".join(_SUFFIXES[1:])
+    raise DatasetMissing(f"{folder}: expected a saliency map {sample_id}.png (or {others}), found none")
 
 
 def _numbers(file: Path) -> NDArray[Any]:

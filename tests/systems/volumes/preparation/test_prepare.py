@@ -14,7 +14,8 @@ from segarena.files.whole import cannot_write
 from segarena.systems.volumes.files.volumes import read_labels, read_volume
 from segarena.systems.volumes.preparation import prepare as module
 from segarena.systems.volumes.preparation.catalogue import SETS, find_set
-from segarena.systems.volumes.preparation.prepare import fetch_set, prepare
+from segarena.systems.volumes.preparation.fetching import fetch
+from segarena.systems.volumes.preparation.prepare import prepare
 from segarena.systems.volumes.preparation.sources import IdcManifest, TciaCollection
 
 
@@ -258,7 +259,7 @@ def test_a_set_is_fetched_unpacked_and_prepared_from_a_server(raw, tmp_path, zen
         for path in sorted(raw.rglob("*.mha")):
             out.write(path, path.relative_to(raw).as_posix())
     served = dataclasses.replace(SETS["pengwin"], source=zenodo({"PENGWIN_CT.zip": archive.read_bytes()}), cases=3)
-    assert fetch_set(served, tmp_path / "fetched", web=web.web) == 1
+    assert fetch(served.source, tmp_path / "fetched", web=web.web) == 1
     assert prepare(served, tmp_path / "fetched", tmp_path / "out").is_as_stated
 
 
@@ -305,7 +306,7 @@ def test_a_tcia_collection_is_fetched_and_prepared(scan, server, web, tmp_path):
         server.files[f"/getImage?SeriesInstanceUID={uid}"] = packed.read_bytes()
     source = TciaCollection(collection="Nodes", page="", base_url=server.url)
     served = dataclasses.replace(SETS["lnq"], source=source, cases=1)
-    assert fetch_set(served, tmp_path / "fetched", web=web.web) == 2
+    assert fetch(served.source, tmp_path / "fetched", web=web.web) == 2
     assert prepare(served, tmp_path / "fetched", tmp_path / "out").is_as_stated
 
 
@@ -325,7 +326,7 @@ def test_an_idc_manifest_is_fetched_and_prepared(scan, server, web, tmp_path):
         server.files[f"/open/?list-type=2&prefix={uid}%2F"] = listing.encode()
     source = IdcManifest(collection="livers", bucket_url=server.url + "/{bucket}")
     served = dataclasses.replace(SETS["colorectal"], source=source, cases=1)
-    assert fetch_set(served, tmp_path / "fetched", web=web.web) == 4
+    assert fetch(served.source, tmp_path / "fetched", web=web.web) == 4
     result = prepare(served, tmp_path / "fetched", tmp_path / "out")
     assert result.is_as_stated
     assert result.cases[0].objects == {"": 1}

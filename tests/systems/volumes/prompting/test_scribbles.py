@@ -20,7 +20,7 @@ from segarena.systems.volumes.prompting.scribbles import (
     surplus_per_plane,
 )
 
-PUBLISHED = Stroke(plane="coronal", joins_contours=True, may_break=True)
+PUBLISHED = Stroke(plane="coronal", quirks=frozenset({"joined-contours", "broken-stroke"}))
 
 
 def random(seed):
@@ -198,7 +198,7 @@ def test_scribble_is_drawn_from_neighbour_to_neighbour():
 @given(PAIRS, st.integers(0, 99), st.integers(0, 4))
 def test_scribble_never_touches_the_object(pair, seed, distance_px):
     prediction, target = pair
-    stroke = Stroke(distance_px=distance_px, may_break=bool(seed % 2))
+    stroke = Stroke(distance_px=distance_px, quirks=frozenset({"broken-stroke"} if seed % 2 else ()))
     points = line_through_surplus(Comparison.of(prediction, target), random(seed), stroke)
     assert all(prediction[point] and not target[point] for point in points)
 
@@ -283,7 +283,11 @@ def fallback_case():
 def test_surplus_voxels_are_clicked_where_no_scribble_can_be_drawn(is_positive):
     comparison = fallback_case()
     for seed in range(10):
-        clicks = scribble(comparison, random(seed), Stroke(plane="coronal", calls_fallback_positive=is_positive))
+        clicks = scribble(
+            comparison,
+            random(seed),
+            Stroke(plane="coronal", quirks=frozenset({"positive-fallback"} if is_positive else ())),
+        )
         assert len({click.position for click in clicks}) == len(clicks) == 3
         assert all(comparison.prediction[c.position] and not comparison.target[c.position] for c in clicks)
         assert all(click.is_positive == is_positive for click in clicks)

@@ -19,8 +19,14 @@ from segarena.files.whole import write_whole
 from segarena.records.tables import parquet_of
 from segarena.systems.oneshot.building import measures, semantics
 from segarena.systems.oneshot.building.cache import StageJob, run_stage, stage_job
-from segarena.systems.oneshot.building.partitions import partitioned, thresholds_of
-from segarena.systems.oneshot.building.plan import FAMILIAR, BuildPlan, check_folds, check_plan
+from segarena.systems.oneshot.building.plan import (
+    FAMILIAR,
+    BuildPlan,
+    check_folds,
+    check_plan,
+    partitioned,
+    thresholds_of,
+)
 from segarena.systems.oneshot.building.sampling import (
     Drawn,
     Items,
@@ -190,9 +196,8 @@ def _list_of(row: Mapping[str, Any]) -> str:
 
 def _counts(pairs: pl.DataFrame) -> list[dict[str, Any]]:
     by = ["tier", "fold", "partition", "level"]
-    table = pairs.group_by(by).agg(
-        pairs=pl.len(), queries=pl.col("query").n_unique(), classes=pl.col("class").n_unique()
-    )
+    distinct = {"queries": pl.col("query").n_unique(), "classes": pl.col("class").n_unique()}
+    table = pairs.group_by(by).agg(pairs=pl.len(), **distinct)
     return table.sort(by, nulls_last=False).to_dicts()
 
 

@@ -28,14 +28,10 @@ from segarena.systems.oneshot.pairs.sources import ClassMask, ImageSource, binar
 from segarena.systems.oneshot.saliency import saliency_from
 
 INDEX: dict[str, Any] = {
-    "height": pl.Int64,
-    "width": pl.Int64,
-    "area_px": pl.Int64,
-    "box_share": pl.Float64,
-    "centredness": pl.Float64,
+    **dict.fromkeys(("height", "width", "area_px"), pl.Int64),
+    **dict.fromkeys(("box_share", "centredness"), pl.Float64),
     "components": pl.Int64,
-    "sha256": pl.String,
-    "left_out": pl.String,
+    **dict.fromkeys(("sha256", "left_out"), pl.String),
 }
 """Of the stage `index`; `left_out` says why an item is not used, "" where it is."""
 _CROP_MARGIN = 0.1
@@ -51,14 +47,18 @@ def index_of(source: ImageSource, *, min_area_px: int) -> Measure:
     def measure(label: str, image: str) -> Row:
         nothing = dict.fromkeys(INDEX)
         try:
-            pixels, found = _read(source, label, image)
+            pixels, found = source.image(image), source.mask(label, image)
+            if found.mask.shape != pixels.shape[:2]:
+                raise DatasetError(f"mask of {label} in {image}: expected {pixels.shape[:2]}, got {found.mask.shape}")
         except SegarenaError as error:
             return {**nothing, "left_out": str(error)}
         area = int(np.count_nonzero(found.mask))
         if area < max(1, min_area_px):
             reason = "the mask shows nothing" if not area else f"{area} pixels are fewer than {min_area_px}"
             return {**nothing, "area_px": area, "left_out": reason}
-        return {**_place(found.mask), "area_px": area, "sha256": _digest(pixels, found), "left_out": ""}
+        arrays = (pixels, found.mask, *(() if found.ignore is None else (found.ignore,)))
+        digest = sha256(repr(pixels.shape), *(array.tobytes() for array in arrays))
+        return {**_place(found.mask), "area_px": area, "sha256": digest, "left_out": ""}
 
     return measure
 
@@ -94,9 +94,7 @@ def difficulty_of(source: ImageSource, written: str) -> Measure:
     if folder.is_dir():
         return _from_folder(folder, source)
     if "/" in written and ".py:" not in written and "(" not in written:
-        raise InvalidInput(
-            f"difficulty {written!r}: expected a CSV, a folder of masks or a segmenter; nothing is there"
-        )
+        raise InvalidInput(f"difficulty {written!r}: nothing is there; expected a CSV, a folder of masks, a segmenter")
     return _from_segmenter(written, source)
 
 
@@ -147,13 +145,6 @@ def iou(prediction: Mask, target: ClassMask) -> float:
     return found.intersection / max(1, found.union)
 
 
-def _read(source: ImageSource, label: str, image: str) -> tuple[NDArray[np.uint8], ClassMask]:
-    pixels, found = source.image(image), source.mask(label, image)
-    if found.mask.shape != pixels.shape[:2]:
-        raise DatasetError(f"mask of {label} in {image}: expected {pixels.shape[:2]}, got {found.mask.shape}")
-    return pixels, found
-
-
 def _place(mask: Mask) -> Row:
     height, width = mask.shape
     rows, columns = bounding_window(mask)
@@ -165,11 +156,6 @@ def _place(mask: Mask) -> Row:
         "centredness": float(1 - np.linalg.norm(middle) / np.sqrt(2)),
         "components": int(component_labels(mask).max()),
     }
-
-
-def _digest(pixels: NDArray[np.uint8], found: ClassMask) -> str:
-    arrays = (pixels, found.mask, *(() if found.ignore is None else (found.ignore,)))
-    return sha256(repr(pixels.shape), *(array.tobytes() for array in arrays))
 
 
 def _from_table(file: Path) -> Measure:

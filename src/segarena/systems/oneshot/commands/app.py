@@ -26,7 +26,6 @@ app = typer.Typer(
 )
 
 _SHARES = ("value", "low", "high", "spread", "miou", "iou")
-_ERRORS = frozenset({"missing-files"})
 _PAIRS_HELP = "Lists of pairs, published or your own, or folders of them."
 
 
@@ -86,8 +85,8 @@ def audit(
         show_sheet(Sheet(name="findings", caption=f"{len(found)} findings", head=head, rows=rows))
         if out is not None:
             table = findings_table(found)
-            _write(out, table, {"findings": table.to_dicts(), "counts": count_table(pairs).to_dicts()})
-    if any(finding.kind in _ERRORS for finding in found):
+            _write(out, table, {"findings": table.to_dicts(), "counts": counts.to_dicts()})
+    if any(finding.kind == "missing-files" for finding in found):
         raise typer.Exit(FAILURES)
 
 

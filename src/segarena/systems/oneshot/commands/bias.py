@@ -87,9 +87,7 @@ def bias(
             if plain["salience"].count():
                 found["salience"].append((run.name, salience_table(plain, settings, salient_from=salient_from)))
         if not any(found.values()):
-            raise InvalidInput(
-                "these runs tell nothing of bias: no lists of 'segarena toss spurious', no pairs with salience"
-            )
+            raise InvalidInput("no evidence of bias in these runs: no lists of 'segarena toss spurious', no salience")
         typer.echo(f"mode: {settings.mode}")
         _show_groups("mIoU against the class asked for, by kind of support, percent", found["support"])
         _show_groups(f"mIoU of targets with salience from {salient_from} and below, percent", found["salience"])
@@ -172,9 +170,7 @@ def sgtss(
         saliency_from(saliency)  # an unknown one is refused before anything is measured
         parted = read_folds(folds, {label for label, _ in source.items()})
         if not parted:
-            raise InvalidInput(
-                "--folds: without folds no class is left out of training, and there is nothing to select"
-            )
+            raise InvalidInput("--folds: without folds no class is left out of training; there is nothing to select")
         for fold in range(len(parted)):
             shares = measure_training(
                 source,

@@ -173,18 +173,12 @@ def open_source(images: str) -> ImageSource:
         return folder_source(folder)
     spec = PluginSpec.parse(images)
     if not spec.options and spec.reference not in names("dataset"):
-        raise InvalidInput(
-            f"{images}: expected a folder that exists, or a one-shot dataset such as pascal5i(path='DIR')"
-        )
+        raise InvalidInput(f"{images}: expected an existing folder, or a one-shot dataset such as pascal5i(path='DIR')")
     return one_shot(spec).source
 
 
 def one_shot(written: str | PluginSpec) -> PairedImages:
-    """Return a one-shot dataset.
-
-    Raises:
-        InvalidInput: it is another dataset.
-    """
+    """Return a one-shot dataset; `InvalidInput` for any other."""
     from segarena.errors import InvalidInput
     from segarena.registry import build as build_plugin
     from segarena.systems.oneshot.pairs.paired import PairedImages

@@ -31,9 +31,11 @@ def read_folds(text: str, classes: Iterable[str]) -> tuple[tuple[str, ...], ...]
     if not text:
         return ()
     if text in ("pascal", "interleaved", "blocks"):
-        return tuple(
-            tuple(label for label in map(str, fold_classes(fold, text)) if label in known) for fold in range(FOLDS)
-        )
+        listed: list[tuple[str, ...]] = []
+        for fold in range(FOLDS):
+            labels = map(str, fold_classes(fold, text))
+            listed.append(tuple(label for label in labels if label in known))
+        return tuple(listed)
     if text.isdigit() and 1 <= int(text) <= len(known):
         count = int(text)
         return tuple(tuple(known[k * len(known) // count : (k + 1) * len(known) // count]) for k in range(count))

@@ -79,11 +79,7 @@ class Coco20i(PairedImages):
 
 
 def coco_source(root: Path) -> FileSource:
-    """Return where COCO-20i's images and masks are.
-
-    Raises:
-        DatasetMissing: no folder of images or masks.
-    """
+    """Return where COCO-20i's images and masks are; `DatasetMissing` without a folder of either."""
     images = find_folder(root, ("images", "val2017", "train2017"), "the images")
     folder = find_folder(root, ("maps", "masks"), "label maps or masks")
     has_labels = folder.name == "maps"

@@ -101,9 +101,9 @@ def bins_of(x: NDArray[np.float64], count: int = BINS) -> list[NDArray[np.intp]]
     """Return the places of sorted values in up to `count` bins of about equal size; equal values are never parted."""
     starts = np.flatnonzero(np.diff(x, prepend=-math.inf))
     wanted = np.linspace(0, len(x), count + 1)[1:-1]
-    edges = (
-        [int(starts[np.abs(starts - place).argmin()]) for place in wanted] if len(starts) > count else starts.tolist()
-    )
+    edges = starts.tolist()
+    if len(starts) > count:
+        edges = [int(starts[np.abs(starts - place).argmin()]) for place in wanted]
     return [part for part in np.split(np.arange(len(x)), sorted({*edges} - {0})) if len(part)]
 
 

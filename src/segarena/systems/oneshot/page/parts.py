@@ -55,7 +55,7 @@ def _part_sheet(base: Sequence[Entry], tables: Sequence[pl.DataFrame], label: st
         known = [own[part] for own in cells if part in own]
         # Low is good where the right answer is an empty mask.
         best = (min if part in NEGATIVE else max)(row["miou"] for row in known)
-        largest = max(known, key=lambda row: row["pairs"])
+        largest = max(known, key=lambda row: row["pairs"])  # segmenters that failed have fewer
         shares = [_share(own.get(part), "miou", best) for own in cells if own]
         shown.append([*shares, *(int(largest[column]) for column in counts)])
     names = [entry.segmenter for entry, own in zip(base, cells, strict=True) if own]

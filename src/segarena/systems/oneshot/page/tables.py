@@ -155,9 +155,8 @@ def _means_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | No
             if (tier, "mIoU", None) in own:
                 one = own[tier, "mIoU", None]
                 values = (_value(one, max(there)), _value(own.get((tier, "FB-IoU", None))))
-                rows.append(
-                    (tier.label, entry.segmenter, *values, one.score.pairs, one.score.queries, one.score.classes)
-                )
+                amounts = (one.score.pairs, one.score.queries, one.score.classes)
+                rows.append((tier.label, entry.segmenter, *values, *amounts))
     head = ("Tier", "Segmenter", "Class mIoU, %", "FB-IoU, %", "Pairs", "Query images", "Classes")
     return _sheet("miou", "Class mIoU and FB-IoU, means over folds.", head, rows)
 

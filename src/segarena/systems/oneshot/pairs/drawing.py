@@ -44,13 +44,10 @@ def draw_pairs(
     for label, own in sorted(images.items()):
         rng = np.random.default_rng([seed, *label.encode()])
         facts = {"class": label, "fold": fold_of(label), "dataset": dataset}
-        rows.extend(
-            {**facts, "query": query, "supports": shown} for query, shown in _of_class(own, per_class, shots, rng)
-        )
+        drawn = _of_class(own, per_class, shots, rng)
+        rows.extend({**facts, "query": query, "supports": shown} for query, shown in drawn)
     if not rows:
-        raise DatasetError(
-            f"no class has more than {shots} images with a mask; a pair needs a query and {shots} others"
-        )
+        raise DatasetError(f"no class has more than {shots} masked images; a pair needs a query and {shots} others")
     return pairs_table(rows)
 
 

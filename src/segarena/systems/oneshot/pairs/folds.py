@@ -51,11 +51,7 @@ def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
 
 
 def fold_of(class_id: int, rule: FoldRule) -> int:
-    """Return the fold that tests a class.
-
-    Raises:
-        InvalidInput: no fold does.
-    """
+    """Return the fold that tests a class; `InvalidInput` where none does."""
     for fold in range(FOLDS):
         if class_id in fold_classes(fold, rule):
             return fold

@@ -70,11 +70,7 @@ def join_item(item: Item, convention: Convention) -> str:
 
 
 def convention_of(name: str) -> Convention:
-    """Return how an item is written.
-
-    Raises:
-        DatasetError: in no known way.
-    """
+    """Return how an item is written; `DatasetError` where it is in no known way."""
     for convention, pattern in _PATTERNS.items():
         if pattern.fullmatch(name):
             return convention

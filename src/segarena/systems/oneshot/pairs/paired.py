@@ -25,9 +25,8 @@ KEPT_SUPPORTS = 64
 
 CrossClass: TypeAlias = Literal["keep", "drop"]
 
-_ATTRIBUTES = tuple(
-    name for name in COLUMNS if name not in ("supports", "support_classes", "transform", "support_kind")
-)
+_OF_SUPPORTS = ("supports", "support_classes", "transform", "support_kind")
+_ATTRIBUTES = tuple(name for name in COLUMNS if name not in _OF_SUPPORTS)
 
 
 class PairedImages(ListedDataset[ImageSample]):

@@ -61,9 +61,8 @@ def draw_scene(label: str, number: int, *, is_easy: bool, is_salient: bool) -> C
         masks[name] = masks.get(name, np.zeros_like(mask)) | mask
     if not is_easy:
         image += rng.normal(0, 18, image.shape)
-    return ClassifiedImage(
-        np.clip(image, 0, 255).astype(np.uint8), {name: mask for name, mask in masks.items() if mask.any()}
-    )
+    seen = {name: mask for name, mask in masks.items() if mask.any()}
+    return ClassifiedImage(np.clip(image, 0, 255).astype(np.uint8), seen)
 
 
 def _others(label: str, count: int, rng: np.random.Generator) -> list[str]:

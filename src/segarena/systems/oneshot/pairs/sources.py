@@ -96,19 +96,11 @@ class FileSource:
         return [file for file in self.files(label, image) if not file.is_file()]
 
     def image(self, image: str) -> NDArray[np.uint8]:
-        """Return an image.
-
-        Raises:
-            InvalidImage: missing or unreadable.
-        """
+        """Return an image; `InvalidImage` where it is missing or unreadable."""
         return read_image(self.image_file(image))
 
     def mask(self, label: str, image: str) -> ClassMask:
-        """Return where a class is in an image.
-
-        Raises:
-            InvalidMask: missing, unreadable, or of other values than expected.
-        """
+        """Return where a class is in an image; `InvalidMask` where that is missing, unreadable, or has other values."""
         file = self.mask_file(label, image)
         values = read_values(file)
         if self.has_labels:
@@ -152,11 +144,7 @@ def merged_in(folder: Path, label: str, image: str) -> Path:
 
 
 def label_items(folder: Path, classes: Iterable[int]) -> Iterable[Item]:
-    """Yield class and image of all label maps in a folder; reads every one.
-
-    Raises:
-        InvalidMask: a map cannot be read.
-    """
+    """Yield class and image of all label maps in a folder; reads every one, `InvalidMask` where that fails."""
     known = set(classes)
     for image, file in by_stem(folder, (".png",)).items():
         for value in np.unique(read_values(file)).tolist():
@@ -172,11 +160,7 @@ def merged_items(folder: Path, classes: Iterable[int]) -> list[Item]:
 
 
 def find_folder(root: Path, names: Sequence[str], what: str) -> Path:
-    """Return the first of some folders in `root` that is there.
-
-    Raises:
-        DatasetMissing: none is.
-    """
+    """Return the first of some folders in `root` that is there; `DatasetMissing` where none is."""
     for name in names:
         if (root / name).is_dir():
             return root / name

@@ -161,9 +161,8 @@ def _check_suffix(file: Path) -> None:
 def _completed(given: pl.DataFrame) -> pl.DataFrame:
     if not given.width:
         return pl.DataFrame(schema=COLUMNS)
-    table = given.with_columns(
-        *(pl.lit(None, kind).alias(name) for name, kind in COLUMNS.items() if name not in given.columns)
-    )
+    absent = {name: pl.lit(None, kind) for name, kind in COLUMNS.items() if name not in given.columns}
+    table = given.with_columns(**absent)
     try:
         table = table.with_columns(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
     except pl.exceptions.PolarsError as error:

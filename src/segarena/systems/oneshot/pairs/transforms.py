@@ -49,7 +49,7 @@ class Similarity:
     def _warp(self, pixels: NDArray[np.uint8], interpolation: int) -> NDArray[Any]:
         height, width = pixels.shape[:2]
         matrix = cv2.getRotationMatrix2D(((width - 1) / 2, (height - 1) / 2), self.rotation_deg, self.scale)
-        if self.flip:
+        if self.flip:  # x becomes W - 1 - x, so that pixel centres fall on pixel centres
             matrix[0] = -matrix[0]
             matrix[0, 2] += width - 1
         matrix[:, 2] += (self.shift_column * width, self.shift_row * height)

@@ -189,9 +189,8 @@ def _levels(table: pl.DataFrame) -> Iterator[Noticed]:
     per_class = table.group_by("class", "level").len()
     least, most = per_class["len"].min(), per_class["len"].max()
     if least != most:
-        counts = ", ".join(
-            f"{level} {count}" for level, count in table.group_by("level").len().sort("level").iter_rows()
-        )
+        sizes = table.group_by("level").len().sort("level")
+        counts = ", ".join(f"{level} {count}" for level, count in sizes.iter_rows())
         message = f"levels differ in size, {least} to {most} rows per class; {counts}"
         yield "uneven-levels", table.height, message
     pooled = table.filter(pl.col("level") == POOLED_LEVEL).height
@@ -219,9 +218,8 @@ def _leaks(table: pl.DataFrame, train_classes: Sequence[str]) -> Iterator[Notice
     if rows.height:
         labels = _labels(rows)
         of = table["class"].n_unique()
-        message = (
-            f"{rows.height} rows ask for {len(labels)} of {of} classes that the model was trained on: {some(labels, 8)}"
-        )
+        which = f"{len(labels)} of {of} classes that the model was trained on: {some(labels, 8)}"
+        message = f"{rows.height} rows ask for {which}"
         yield "train-class-leak", rows.height, message
 
 

@@ -103,9 +103,7 @@ def read_statistics(path: str | Path) -> pl.DataFrame:
     table = table.with_columns(pl.col("filename").cast(pl.String), pl.col(numbers).cast(pl.Float64, strict=False))
     empty = [name for name in ("filename", *numbers) if not table[name].is_not_null().all()]
     if empty:
-        raise DatasetError(
-            f"{file}: expected a name and numbers in every row, got something else in column {empty[0]!r}"
-        )
+        raise DatasetError(f"{file}: expected a name and numbers in every row, got others in column {empty[0]!r}")
     items = [split_item(name, "pascal5i") for name in table["filename"].to_list()]
     names = {"class": [item.label for item in items], "query": [item.image for item in items]}
     return pl.DataFrame(names).hstack(table.drop("filename"))
@@ -129,9 +127,8 @@ def recover(statistics: pl.DataFrame, pairs: pl.DataFrame, *, neighbours: int = 
     salient = is_salient == (values >= SALIENT_FROM)
     best, threshold = _best_threshold(values, is_salient)
     hits = (statistics["oss_perf"] > 0.5).to_numpy()
-    means = both.group_by("partition").agg(
-        pl.col("oss_perf").mean(), simplicity=(pl.col("saliou") * pl.col("iou")).mean()
-    )
+    simplicity = (pl.col("saliou") * pl.col("iou")).mean()
+    means = both.group_by("partition").agg(pl.col("oss_perf").mean(), simplicity=simplicity)
     rows = {row["partition"]: row for row in means.iter_rows(named=True)}
     scale = sum(PUBLISHED_WEIGHTS) / float(means["simplicity"].sum())
     return Recovery(

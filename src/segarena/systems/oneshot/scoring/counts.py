@@ -6,10 +6,10 @@ It holds the columns of the pairs that scores group by, and `intersection` and `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
@@ -18,8 +18,9 @@ from segarena.errors import DatasetError, DatasetMissing, InvalidInput, InvalidM
 from segarena.files.images import read_values
 from segarena.files.within import within
 from segarena.records.rounds import read_attributes
-from segarena.samples import ImageSample, Target
+from segarena.samples import Target
 from segarena.systems.oneshot.measures.void import Void
+from segarena.systems.oneshot.pairs.paired import PairedImages
 from segarena.systems.oneshot.pairs.table import COLUMNS as PAIR_COLUMNS
 from segarena.systems.oneshot.pairs.table import KEY
 
@@ -35,29 +36,9 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-class Pairs(Protocol):
-    """A one-shot dataset: samples whose targets are pairs."""
-
-    pairs: pl.DataFrame
-
-    @property
-    def sample_ids(self) -> Sequence[str]:
-        """All query images."""
-        ...
-
-    def load(self, sample_id: str) -> ImageSample:
-        """Read one query image with its pairs."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counted:
-    """Counts, and which pairs have none.
-
-    Attributes:
-        counts: one row per pair; columns `COLUMNS`.
-        left_out: why pairs are missing, by their names.
-    """
+    """Counts, one row per pair with the columns `COLUMNS`; and why pairs have none, by their names."""
 
     counts: pl.DataFrame
     left_out: dict[str, str]
@@ -79,7 +60,12 @@ def counts_of_records(records: pl.DataFrame) -> Counted:
     if not done.height:
         raise InvalidInput(f"no pair was answered ({failed.height} failed); look at the records")
     known = [name for name in PIXELS if name in done.columns]
-    rows = [_attributes(text, target) for text, target in done.select("attributes", "target").iter_rows()]
+    rows: list[dict[str, Any]] = []
+    for text, target in done.select("attributes", "target").iter_rows():
+        told = read_attributes(text)
+        if "list" not in told:
+            raise InvalidInput(f"target {target!r} is no pair; score runs over one-shot datasets")
+        rows.append(_attributes(told))
     table = pl.DataFrame(rows, schema={name: COLUMNS[name] for name in (*KEY, *GROUPS)}, strict=False)
     names = {row["target"] or f"sample {row['sample']}": str(row["failure"]) for row in failed.iter_rows(named=True)}
     return Counted(counts=counts_table(table.hstack(done.select(known))), left_out=names)
@@ -123,7 +109,7 @@ def counts_of_file(path: str | Path, pairs: pl.DataFrame) -> Counted:
     return Counted(counts=counts_table(table), left_out=dict.fromkeys(absent, f"no row in {file.name}"))
 
 
-def counts_of_masks(folder: str | Path, dataset: Pairs) -> Counted:
+def counts_of_masks(folder: str | Path, dataset: PairedImages) -> Counted:
     """Return the counts of a folder of predicted masks, LIST/ROW.png, or ROW.png when there is one list.
 
     A mask holds 0 and one other value. Pairs without a mask, or with one that cannot be used, are left out and named.
@@ -141,7 +127,7 @@ def counts_of_masks(folder: str | Path, dataset: Pairs) -> Counted:
             short = within(root, f"{target.id.rpartition('/')[2]}.png")
             file = short if is_one and short.is_file() else within(root, f"{target.id}.png")
             try:
-                rows.append({**_attributes_from(dict(target.attributes)), **_count(file, target)})
+                rows.append({**_attributes(target.attributes), **_count(file, target)})
             except InvalidMask as error:
                 left_out[target.id] = str(error)
     if not rows:
@@ -171,17 +157,11 @@ def counts_table(table: pl.DataFrame) -> pl.DataFrame:
     return full
 
 
-def _attributes(text: str, target: str) -> dict[str, Any]:
-    found = read_attributes(text)
-    if "list" not in found:
-        raise InvalidInput(f"target {target!r} is no pair; score runs over one-shot datasets")
-    return _attributes_from(found)
-
-
-def _attributes_from(found: dict[str, Any]) -> dict[str, Any]:
-    whole = {name: int(found[name]) for name in ("row", "fold", "code") if name in found}
-    flag = {"cross_class": bool(found["cross_class"])} if "cross_class" in found else {}
-    return {**dict.fromkeys((*KEY, *GROUPS)), **{n: found[n] for n in (*KEY, *GROUPS) if n in found}, **whole, **flag}
+def _attributes(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a pair from its target's attributes, whose numbers are all floats."""
+    kinds = {"row": int, "fold": int, "code": int, "cross_class": bool}
+    found = {name: told.get(name) for name in (*KEY, *GROUPS)}
+    return found | {name: kind(told[name]) for name, kind in kinds.items() if name in told}
 
 
 def _count(file: Path, target: Target) -> dict[str, float]:

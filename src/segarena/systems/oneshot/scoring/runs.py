@@ -42,16 +42,14 @@ def scores_of_runs(runs: Sequence[pl.DataFrame], settings: Settings) -> tuple[li
     together = pl.concat(runs)
     repeated = together.select(KEY).is_duplicated()
     apart = together.filter(~repeated)
-    found = [RunsScore(score=score, runs=1, spread=float("nan")) for score in _all(apart, settings)]
+    found = [RunsScore(score=score, runs=1, spread=float("nan")) for score in all_scores(apart, settings)]
     if not repeated.any():
         return found, together
     shared = [run.join(together.filter(repeated).select(KEY).unique(), on=KEY, how="semi") for run in runs]
     shared = [run.sort(KEY) for run in shared if run.height]
     if any(not run.select(KEY).equals(shared[0].select(KEY)) for run in shared):
-        raise InvalidInput(
-            "runs share some pairs and not others; score runs over the same lists, or over different ones"
-        )
-    each = [_all(run, settings) for run in shared]
+        raise InvalidInput("runs share some pairs and not others; score runs over the same lists, or different ones")
+    each = [all_scores(run, settings) for run in shared]
     for same in zip(*each, strict=True):
         mean, spread = mean_and_spread([score.value for score in same])
         merged = replace(same[0], value=mean, low=float("nan"), high=float("nan"))
@@ -71,7 +69,3 @@ def score_table(scores: Sequence[RunsScore]) -> pl.DataFrame:
     rows = [{**asdict(one.score), "runs": one.runs, "spread": one.spread} for one in scores]
     table = pl.DataFrame(rows, schema=schema)
     return table if any(one.runs > 1 for one in scores) else table.drop("runs", "spread")
-
-
-def _all(counts: pl.DataFrame, settings: Settings) -> list[Score]:
-    return all_scores(counts, settings) if counts.height else []

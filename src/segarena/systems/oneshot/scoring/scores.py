@@ -156,10 +156,7 @@ def all_scores(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
     """Return mean and sample standard deviation of a score over runs (the paper's GS: four models, one list).
 
-    One run has spread NaN.
-
-    Raises:
-        InvalidInput: no values.
+    One run has spread NaN; no run is an `InvalidInput`.
     """
     if not values:
         raise InvalidInput("expected the score of at least one run, got none")
@@ -247,6 +244,7 @@ def _with_mean(
     folds = sorted(fold for fold in values if fold is not None)
     scores = [_score(name, table.filter(pl.col("fold") == fold), fold, values[fold], settings) for fold in folds]
     mean = mean_of_defined(list(values.values()))
+    # The script divides by four folds however many are given.
     if published_mean and settings.strict_published:
         mean = mean * len(values) / FOLDS
     return [*scores, _score(name, table, None, mean, settings)]

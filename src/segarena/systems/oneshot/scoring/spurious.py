@@ -124,9 +124,7 @@ def _of_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
         there = shown[row["dataset"], row["fold"]]
         others = sorted(label for label in there if label != row["class"])
         if not others:
-            raise InvalidInput(
-                f"class {row['class']} is the only one of its fold; another one is needed to show instead"
-            )
+            raise InvalidInput(f"class {row['class']} is alone in its fold; another one is needed to show instead")
         label, count = others[int(rng.integers(len(others)))], len(row["supports"])
         images = there[label]
         places = rng.choice(len(images), count, replace=count > len(images)).tolist()

@@ -135,9 +135,8 @@ class Sssi:
         self.segmenter: Any = build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter
         abilities = abilities_of_segmenter(self.segmenter)
         if not any(map(abilities.understands, PROMPT_KINDS)):
-            raise PluginInvalid(
-                f"sssi needs a segmenter that answers supports; {type(self.segmenter).__name__} does not"
-            )
+            name = type(self.segmenter).__name__
+            raise PluginInvalid(f"sssi needs a segmenter that answers supports; {name} does not")
         self.sees_truth = mode == "oracle"
         self.mode, self.threshold, self.salient_from = mode, threshold, salient_from
         self.saliency, self.blur = saliency_from(saliency), Blur(sigma=sigma, dilation=dilation)

@@ -56,13 +56,13 @@ def prepare(
             return
         published = find_set(name)
         source = download or Path("downloads") / name
-        from segarena.systems.volumes.preparation.prepare import fetch_set
+        from segarena.systems.volumes.preparation.fetching import fetch as fetch_files
         from segarena.systems.volumes.preparation.prepare import prepare as prepare_set
 
         console = Console(stderr=True)
         if fetch:
             with ProgressBar("fetch", console, unit="files", rate="MB", workers=workers) as bar:
-                fetch_set(published, source, workers=workers, on_progress=bar.update)
+                fetch_files(published.source, source, workers=workers, on_progress=bar.update)
         with ProgressBar(name, console, unit="cases", workers=workers) as bar:
             prepared = prepare_set(
                 published,

@@ -24,14 +24,25 @@ FIELDS_MM = {"CT": (120.0, 144.0, 144.0), "MR": (140.0, 148.0, 148.0)}
 LEAST_SHAPE = (20, 48, 48)
 
 # Hounsfield units, and for MR the signal of an invented sequence in which blood is dark.
-CT_TISSUES = {
-    "air": -1000, "lung": -820, "fat": -95, "muscle": 58, "bowel": 20, "bone": 420, "marrow": 190, "liver": 108,
-    "spleen": 128, "kidney": 172, "heart": 142, "blood": 196, "lesion": 62, "node": 42, "stone": 380,
-}  # fmt: skip
-MR_TISSUES = {
-    "air": 0, "lung": 25, "fat": 620, "muscle": 170, "bowel": 330, "bone": 70, "marrow": 390, "liver": 260,
-    "spleen": 410, "kidney": 520, "heart": 210, "blood": 90, "lesion": 430, "node": 450, "stone": 30,
-}  # fmt: skip
+TISSUES = [
+    "air",
+    "lung",
+    "fat",
+    "muscle",
+    "bowel",
+    "bone",
+    "marrow",
+    "liver",
+    "spleen",
+    "kidney",
+    "heart",
+    "blood",
+    "lesion",
+    "node",
+    "stone",
+]
+CT_TISSUES = dict(zip(TISSUES, (-1000, -820, -95, 58, 20, 420, 190, 108, 128, 172, 142, 196, 62, 42, 380), strict=True))
+MR_TISSUES = dict(zip(TISSUES, (0, 25, 620, 170, 330, 70, 390, 260, 410, 520, 210, 90, 430, 450, 30), strict=True))
 NOISE = {"CT": 14.0, "MR": 26.0}
 
 
@@ -74,11 +85,7 @@ class Phantom:
         return hashes.fingerprint(text)
 
     def load(self, sample_id: str) -> VolumeSample:
-        """Make one sample; nothing is cached.
-
-        Raises:
-            SampleInvalid: there is no such sample.
-        """
+        """Make one sample, without caching; `SampleInvalid` where there is none of that name."""
         if sample_id not in self._numbers:
             raise SampleInvalid(f"phantom has no sample {sample_id!r}; there are {', '.join(self._numbers)}")
         number = self._numbers[sample_id]

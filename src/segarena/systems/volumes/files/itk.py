@@ -20,6 +20,7 @@ from segarena.systems.volumes.files.itk_header import check_itk_header
 
 LABEL_GROUPS = "org.mitk.multilabel.segmentation.labelgroups"
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
+# The same turn leads back.
 _LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
@@ -61,6 +62,7 @@ def read_itk(header: VolumeHeader) -> NDArray[Any]:
     except RuntimeError as error:
         raise _unreadable(header.path, error) from error
     last = () if header.groups == 1 else (header.groups,)
+    # SimpleITK gives (k, j, i): its last axis runs fastest in the file.
     return array.reshape(*header.grid.shape[::-1], *last).transpose(2, 1, 0, *range(3, 3 + len(last)))
 
 
@@ -82,11 +84,7 @@ def write_itk(path: Path, voxels: NDArray[Any], grid: Grid) -> None:
 
 
 def import_sitk() -> Any:
-    """Return the package SimpleITK.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
+    """Return the package SimpleITK; `MissingExtra` where it is not installed."""
     try:
         import SimpleITK
     except ImportError as error:
@@ -126,9 +124,8 @@ def _names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
         groups = json.loads(reader.GetMetaData(LABEL_GROUPS))
         return tuple({int(label["value"]): str(label["name"]) for label in group["labels"]} for group in groups)
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidImage(
-            f"{path}: {LABEL_GROUPS} is not a list of groups with labels ({error}); save it again"
-        ) from error
+        expected = f"{LABEL_GROUPS} as a list of groups with labels"
+        raise InvalidImage(f"{path}: expected {expected}, got: {error}; save it again") from error
 
 
 def _unreadable(path: Path, error: RuntimeError) -> InvalidImage:

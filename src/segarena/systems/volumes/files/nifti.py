@@ -97,11 +97,7 @@ def is_gzipped(path: Path) -> bool:
 
 
 def import_nibabel() -> Any:
-    """Return the package nibabel.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
+    """Return the package nibabel; `MissingExtra` where it is not installed."""
     try:
         import nibabel
     except ImportError as error:

@@ -46,11 +46,7 @@ def volume_suffix(path: Path) -> str:
 
 
 def check_readers(paths: Iterable[Path]) -> None:
-    """Raise unless the packages that read these files are installed.
-
-    Raises:
-        MissingExtra: one is not.
-    """
+    """Raise `MissingExtra` unless the packages that read these files are installed."""
     for is_nifti in {_is_nifti(path) for path in paths}:
         (import_nibabel if is_nifti else import_sitk)()
 

@@ -103,9 +103,8 @@ class VolumePictures:
             for cut in slices_of(truth, guess, prompts, sample.spacing_mm)
         ]
         title = f"{run.label}: " if is_named else ""
-        told = ", ".join(
-            f"{metric_name(m)} {v[-1]:.3f}" for m, v in dialogue.values.items() if m in ("dice", "nsd") and v
-        )
+        shown_values = {m: v for m, v in dialogue.values.items() if m in ("dice", "nsd") and v}
+        told = ", ".join(f"{metric_name(m)} {v[-1]:.3f}" for m, v in shown_values.items())
         effort = f"{dialogue.efforts[-1]:g} interactions" if dialogue.efforts else ""
         words = f"{title}{told} after {count_text(dialogue.rounds, 'round')}, {effort}"
         return str(_html().strip(words, shown, is_kept=bool(last)))

@@ -23,11 +23,7 @@ SETS: dict[str, PublishedSet] = {one.name: one for one in _ALL}
 
 
 def find_set(name: str) -> PublishedSet:
-    """Return the set of a name.
-
-    Raises:
-        InvalidInput: there is none; the message lists the near ones.
-    """
+    """Return the set of a name; the `InvalidInput` for an unknown one lists the near names."""
     if name in SETS:
         return SETS[name]
     near = difflib.get_close_matches(name, SETS, n=1)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from segarena.errors import DatasetError
 from segarena.files.whole import cannot_write
-from segarena.systems.volumes.preparation.remote_file import RemoteFile
-from segarena.systems.volumes.preparation.sources import DownloadSource
+from segarena.systems.volumes.preparation.sources import DownloadSource, RemoteFile
 from segarena.systems.volumes.preparation.transfer import Web
 from segarena.systems.volumes.preparation.unpacking import unpack
 from segarena.work.executors import executor_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,37 +15,21 @@ import numpy as np
 from segarena.errors import DatasetMissing, SampleInvalid
 from segarena.files.whole import cannot_write, clear_leftovers
 from segarena.systems.volumes.files.nifti import import_nibabel
-from segarena.systems.volumes.preparation.fetching import fetch
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
-from segarena.systems.volumes.preparation.records import CaseRecord, Journal, input_files, write_dataset, write_summary
-from segarena.systems.volumes.preparation.transfer import Web
+from segarena.systems.volumes.preparation.records import (
+    CaseRecord,
+    Journal,
+    Prepared,
+    input_files,
+    write_dataset,
+    write_summary,
+)
 from segarena.systems.volumes.preparation.unpacking import unpack
 from segarena.systems.volumes.preparation.volumes import ENDING, share, write_labels, write_volume
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Calling, Executor
 from segarena.work.progress import OnProgress, say_nothing
 from segarena.work.resuming import work_through
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """What a preparation came to: cases that are there, left out by the published rule or failed, both with the reason.
-
-    `stated` is how many cases Table 1 of the paper states; with `is_partial` a limit kept others from being prepared.
-    """
-
-    name: str
-    folders: tuple[Path, ...]
-    stated: int
-    cases: tuple[CaseRecord, ...]
-    left_out: dict[str, str] = field(default_factory=dict[str, str])
-    failed: dict[str, str] = field(default_factory=dict[str, str])
-    is_partial: bool = False
-
-    @property
-    def is_as_stated(self) -> bool:
-        """Whether nothing failed and the count is the paper's."""
-        return not self.failed and len(self.cases) == self.stated
 
 
 def prepare(
@@ -82,9 +66,8 @@ def prepare(
     import_module("segarena.systems.volumes.preparation.radiology")
     import_nibabel()
     if not download.is_dir():
-        raise DatasetMissing(
-            f"{download}: expected a folder with {published.title}, found none; {how_to_get(published)}"
-        )
+        hint = how_to_get(published)
+        raise DatasetMissing(f"{download}: expected a folder with {published.title}, found none; {hint}")
     executor = executor_of(workers)
     with Journal(out, published.name) as journal:
         try:
@@ -92,18 +75,6 @@ def prepare(
         except OSError as error:
             raise cannot_write(Path(error.filename or download), error) from error
         return _convert_all(published, download, journal, limit, executor, on_progress)
-
-
-def fetch_set(
-    published: PublishedSet,
-    download: Path,
-    *,
-    web: Web | None = None,
-    workers: int = 0,
-    on_progress: OnProgress = say_nothing,
-) -> int:
-    """Fetch a set to a folder, and return how many files it has; see `fetching.fetch`."""
-    return fetch(published.source, download, web=web, workers=workers, on_progress=on_progress)
 
 
 def how_to_get(published: PublishedSet) -> str:
@@ -198,9 +169,7 @@ def _finish(
     )
     for output in published.outputs:
         write_dataset(published, output, journal.out, len(records))
-    write_summary(
-        published, journal, records, left_out=prepared.left_out, failed=prepared.failed, is_partial=is_partial
-    )
+    write_summary(published, journal, prepared)
     return prepared
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -49,6 +48,27 @@ class CaseRecord:
             objects=record["objects"],
             notes=tuple(record["notes"]),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What a preparation came to: cases that are there, left out by the published rule or failed, both with the reason.
+
+    `stated` is how many cases Table 1 of the paper states; with `is_partial` a limit kept others from being prepared.
+    """
+
+    name: str
+    folders: tuple[Path, ...]
+    stated: int
+    cases: tuple[CaseRecord, ...]
+    left_out: dict[str, str] = field(default_factory=dict[str, str])
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    is_partial: bool = False
+
+    @property
+    def is_as_stated(self) -> bool:
+        """Whether nothing failed and the count is the paper's."""
+        return not self.failed and len(self.cases) == self.stated
 
 
 def input_files(case: RawCase, download: Path) -> tuple[InputFile, ...]:
@@ -153,19 +173,11 @@ def write_dataset(published: PublishedSet, output: Output, out: Path, cases: int
     )
 
 
-def write_summary(
-    published: PublishedSet,
-    journal: Journal,
-    records: list[CaseRecord],
-    *,
-    left_out: dict[str, str],
-    failed: dict[str, str],
-    is_partial: bool,
-) -> None:
+def write_summary(published: PublishedSet, journal: Journal, prepared: Prepared) -> None:
     """Write prepared.json, and close the journal."""
-    objects = {
-        output.folder or "all": sum(one.objects[output.folder] for one in records) for output in published.outputs
-    }
+    objects: dict[str, int] = {}
+    for output in published.outputs:
+        objects[output.folder or "all"] = sum(case.objects[output.folder] for case in prepared.cases)
     _write_json(
         journal.out / SUMMARY,
         {
@@ -178,15 +190,15 @@ def write_summary(
             "differences": dict(published.differences),
             "counts": {
                 "stated": published.cases,
-                "prepared": len(records),
-                "left_out": len(left_out),
-                "failed": len(failed),
+                "prepared": len(prepared.cases),
+                "left_out": len(prepared.left_out),
+                "failed": len(prepared.failed),
                 "objects": objects,
             },
-            "is_partial": is_partial,
-            "left_out": left_out,
-            "failed": failed,
-            "cases": [dataclasses.asdict(record) for record in records],
+            "is_partial": prepared.is_partial,
+            "left_out": prepared.left_out,
+            "failed": prepared.failed,
+            "cases": [asdict(case) for case in prepared.cases],
         },
     )
     journal.close()

@@ -38,7 +38,7 @@ def register_rigidly(moving: sitk.Image, fixed: sitk.Image) -> sitk.Transform:
     method.SetMetricSamplingPercentagePerLevel([min(1.0, SAMPLES * shrink**3 / voxels) for shrink in _SHRINKS], SEED)
     method.SetInterpolator(sitk.sitkLinear)
     method.SetOptimizerAsRegularStepGradientDescent(learningRate=2.0, minStep=1e-4, numberOfIterations=200)
-    method.SetOptimizerScalesFromPhysicalShift()
+    method.SetOptimizerScalesFromPhysicalShift()  # radians and millimetres become comparable
     method.SetShrinkFactorsPerLevel(_SHRINKS)
     method.SetSmoothingSigmasPerLevel([2.0, 1.0, 0.0])
     method.SmoothingSigmasAreSpecifiedInPhysicalUnitsOn()

@@ -15,13 +15,30 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from segarena.errors import DatasetError, DatasetMissing
-from segarena.systems.volumes.preparation.remote_file import RemoteFile
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.transfer import Web
 
 TCIA = "https://services.cancerimagingarchive.net/nbia-api/services/v1"
 _S3_LINE = re.compile(r"s3://(?P<bucket>[\w.-]+)/(?P<prefix>[\w./-]+?)/?\*?(?=\s|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteFile:
+    """A file to fetch.
+
+    Attributes:
+        path: below the download folder.
+        size_bytes: None when the server does not say beforehand.
+        md5: hexadecimal; None when nobody states it.
+        folder: unpack the file, a zip, to this folder below the download folder, and drop the zip.
+    """
+
+    url: str
+    path: str
+    size_bytes: int | None = None
+    md5: str | None = None
+    folder: str | None = None
 
 
 class DownloadSource(Protocol):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from segarena.errors import DatasetError, MissingExtra
-from segarena.systems.volumes.preparation.remote_file import RemoteFile
+from segarena.systems.volumes.preparation.sources import RemoteFile
 from segarena.version import __version__
 
 try:
@@ -67,11 +67,7 @@ class Web:
         return partial(Web, **options), ()
 
     def read(self, url: str, *, most_bytes: int = 200_000_000) -> bytes:
-        """Return a small document.
-
-        Raises:
-            DatasetError: an HTTP error, no answer, or more than `most_bytes`.
-        """
+        """Return a small document; `DatasetError` for an HTTP error, no answer, or more than `most_bytes`."""
 
         def once() -> bytes:
             with self._open(url) as response:

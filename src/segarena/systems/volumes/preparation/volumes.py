@@ -103,12 +103,9 @@ def smallest_type(labels: NDArray[Any]) -> LabelArray:
 
 
 def write_volume(image: sitk.Image, path: Path) -> None:
-    """Write a volume as NIfTI; the file gets its name once it is whole.
+    """Write a volume as NIfTI; the file gets its name once it is whole, `StoreError` where it cannot be written.
 
     It is not ITK that writes, because it reports no error when the disk is full.
-
-    Raises:
-        StoreError: it cannot be written.
     """
     from segarena.systems.volumes.preparation.radiology import sitk
 
@@ -121,11 +118,7 @@ def write_volume(image: sitk.Image, path: Path) -> None:
 
 
 def share(file: Path, path: Path) -> None:
-    """Give a file a second name; where the disk cannot, copy it.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
+    """Give a file a second name, or copy it where the disk cannot; `StoreError` where neither can be written."""
     with whole_path(path) as part:
         try:
             part.hardlink_to(file)

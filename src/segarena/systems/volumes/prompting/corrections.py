@@ -18,7 +18,7 @@ from segarena.dialogue import Dialogue
 from segarena.prompts import Box, Click, Lasso, Limits, Position
 from segarena.samples import Mask
 
-_PATCH_HALF_SIDE_MM = 64 * 1.5
+_PATCH_HALF_SIDE_MM = 64 * 1.5  # half of 128 voxels of 1.5 mm
 
 
 def is_solved(comparison: Comparison) -> bool:
@@ -40,6 +40,7 @@ def wrong_pixel_per_slice(
         errors = _errors(comparison, plane)
         count = int(np.count_nonzero(errors))
         if count:
+            # A fraction is below 1, so its rank is below the count.
             rank = int(rng.integers(count)) if fraction is None else int(fraction * count)
             clicks.append(_click(comparison, plane, errors, rank))
     return tuple(clicks)

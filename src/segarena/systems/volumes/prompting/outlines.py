@@ -29,15 +29,10 @@ class Stroke:
         length_mm: how much of the outline is followed instead, in mm; None goes by `length`.
         distance_px: how far outside the object the outline runs, in pixels whatever the spacing.
         distance_mm: the same in mm instead; None goes by `distance_px`.
-        joins_contours: outlines of several parts are one after another on one closed line, as published: the share
-            is one of all of them, and a stroke may jump from one part to the next. Otherwise a stroke follows one
-            outline.
-        may_break: a stroke goes on behind a stretch that was not predicted, as published; otherwise only its longest
-            stretch that was predicted throughout is drawn.
-        calls_fallback_positive: clicks on surplus given where no scribble can be drawn are called positive, as
-            published.
-        runs_sideways: a scribble on what is missing runs from column to column instead of from slice to slice, as
-            published for models in 3D.
+        quirks: as published, of those in `quirks.QUIRKS`. "joined-contours": outlines of several parts are one after
+            another on one closed line, the share is one of all of them, and a stroke may jump from one part to the
+            next; otherwise it follows one outline. "broken-stroke": it goes on behind a stretch that was not predicted;
+            otherwise only its longest stretch that was predicted throughout is drawn.
     """
 
     plane: Plane = "most-errors"
@@ -45,10 +40,7 @@ class Stroke:
     length_mm: float | None = None
     distance_px: int = 2
     distance_mm: float | None = None
-    joins_contours: bool = False
-    may_break: bool = False
-    calls_fallback_positive: bool = False
-    runs_sideways: bool = False
+    quirks: frozenset[str] = frozenset()
 
 
 def path_along_outline(
@@ -66,7 +58,7 @@ def path_along_outline(
     vertex. `surplus` and `target` (not empty) are bool and the same crop of a plane; pixels are those of the crop.
     `start` is where its first pixel lies in the plane, which decides the rounding; `spacing_mm` is that of a pixel.
     """
-    outlines = _outlines(_dilated(target, spacing_mm, stroke), start, joins=stroke.joins_contours)
+    outlines = _outlines(_dilated(target, spacing_mm, stroke), start, joins="joined-contours" in stroke.quirks)
     pixels = [np.rint(vertices).astype(np.int64) - start for vertices, _ in outlines]
     hits: list[tuple[int, int]] = []
     for part, path in enumerate(pixels):

@@ -25,11 +25,7 @@ QUIRKS: Mapping[str, str] = MappingProxyType(
 
 
 def resolve_quirks(protocol: Protocol, quirks: Iterable[str]) -> frozenset[str]:
-    """Return the quirks in force: those named, or all under the published protocol.
-
-    Raises:
-        InvalidInput: an unknown quirk.
-    """
+    """Return the quirks in force: those named, or all as published; `InvalidInput` for an unknown one."""
     named = frozenset([quirks] if isinstance(quirks, str) else quirks)
     if unknown := named - QUIRKS.keys():
         raise InvalidInput(f"quirks: {', '.join(sorted(unknown))} unknown; there are {', '.join(QUIRKS)}")

@@ -31,11 +31,12 @@ def scribble(comparison: Comparison, rng: np.random.Generator, stroke: Stroke) -
     if not missing + surplus:
         return ()
     if not surplus or (missing and rng.random() >= surplus / (missing + surplus)):
-        return (Scribble(line_through_missing(comparison, runs_sideways=stroke.runs_sideways)),)
+        return (Scribble(line_through_missing(comparison, runs_sideways="sideways-line" in stroke.quirks)),)
     points = line_through_surplus(comparison, rng, stroke)
     if points:
         return (Scribble(points, is_positive=False),)
-    return tuple(Click(p, stroke.calls_fallback_positive) for p in _surplus_voxels(comparison, rng, _FALLBACK_CLICKS))
+    is_positive = "positive-fallback" in stroke.quirks
+    return tuple(Click(position, is_positive) for position in _surplus_voxels(comparison, rng, _FALLBACK_CLICKS))
 
 
 def line_through_missing(comparison: Comparison, *, runs_sideways: bool = False) -> tuple[Position, ...]:
@@ -85,7 +86,7 @@ def line_through_surplus(comparison: Comparison, rng: np.random.Generator, strok
     else:
         column = int(np.count_nonzero(surplus, axis=0).argmax())
         path = [(row, column) for row in range(len(surplus))]
-    kept = _surplus_in_largest_piece(path, surplus) if stroke.may_break else _longest_stretch(path, surplus)
+    kept = (_surplus_in_largest_piece if "broken-stroke" in stroke.quirks else _longest_stretch)(path, surplus)
     pixels = ((row + start[0], column + start[1]) for row, column in kept)
     return tuple((*pixel[:axis], index, *pixel[axis:]) for pixel in pixels)
 

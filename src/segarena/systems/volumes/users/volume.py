@@ -96,10 +96,8 @@ class VolumeUser:
             length_mm=length_mm,
             distance_px=distance_px,
             distance_mm=distance_mm,
-            joins_contours="joined-contours" in self._quirks,
-            may_break="broken-stroke" in self._quirks,
-            calls_fallback_positive="positive-fallback" in self._quirks,
-            runs_sideways=refine == "scribble-point" and "sideways-line" in self._quirks,
+            # Published code turns the line for models in 3D alone, which are told a point of it.
+            quirks=self._quirks if refine == "scribble-point" else self._quirks - {"sideways-line"},
         )
         self.prompt_kinds = scheme.kinds | _REFINE_KINDS.get(refine, frozenset({"click"}))
         self.lift = Lift(spread=scheme.spread, keeps_prompts=keeps_prompts, protocol=protocol)

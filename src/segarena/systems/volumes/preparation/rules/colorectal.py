@@ -14,8 +14,10 @@ from segarena.systems.volumes.preparation.dicom_series import DicomSeries, find_
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
 from segarena.systems.volumes.preparation.sources import IdcManifest
 
-OVERLAPPING = (1020, 1026, 1027, 1031, 1037, 1049, 1053, 1057, 1070, 1078, 1080, 1081, 1083, 1088, 1112, 1122, 1127,
-               1133, 1139, 1145, 1155, 1168, 1173, 1186, 1190)  # fmt: skip
+OVERLAPPING = (
+    *(1020, 1026, 1027, 1031, 1037, 1049, 1053, 1057, 1070, 1078, 1080, 1081, 1083, 1088, 1112, 1122, 1127),
+    *(1133, 1139, 1145, 1155, 1168, 1173, 1186, 1190),
+)
 """Patients CRLM-CT-N whose tumours share voxels."""
 
 MISSING = (1183,)

@@ -14,11 +14,12 @@ from segarena.systems.volumes.preparation.sources import ZenodoRecord
 from segarena.systems.volumes.preparation.volumes import label_array, moved_labels, read_volume
 
 ORGANS = (
-    "A_Carotid_L", "A_Carotid_R", "Arytenoid", "Bone_Mandible", "Brainstem", "BuccalMucosa", "Cavity_Oral", "Cochlea_L",
-    "Cochlea_R", "Cricopharyngeus", "Esophagus_S", "Eye_AL", "Eye_AR", "Eye_PL", "Eye_PR", "Glnd_Lacrimal_L",
-    "Glnd_Lacrimal_R", "Glnd_Submand_L", "Glnd_Submand_R", "Glnd_Thyroid", "Glottis", "Larynx_SG", "Lips",
-    "OpticChiasm", "OpticNrv_L", "OpticNrv_R", "Parotid_L", "Parotid_R", "Pituitary", "SpinalCord",
-)  # fmt: skip
+    *("A_Carotid_L", "A_Carotid_R", "Arytenoid", "Bone_Mandible", "Brainstem", "BuccalMucosa", "Cavity_Oral"),
+    *("Cochlea_L", "Cochlea_R", "Cricopharyngeus", "Esophagus_S", "Eye_AL", "Eye_AR", "Eye_PL", "Eye_PR"),
+    *("Glnd_Lacrimal_L", "Glnd_Lacrimal_R", "Glnd_Submand_L", "Glnd_Submand_R", "Glnd_Thyroid", "Glottis"),
+    *("Larynx_SG", "Lips", "OpticChiasm", "OpticNrv_L", "OpticNrv_R", "Parotid_L", "Parotid_R", "Pituitary"),
+    "SpinalCord",
+)
 """Ids 1 to 30, in alphabetical order."""
 
 

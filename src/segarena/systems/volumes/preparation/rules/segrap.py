@@ -14,13 +14,13 @@ from segarena.systems.volumes.preparation.sources import ByHand
 from segarena.systems.volumes.preparation.volumes import check_same_size, label_array, read_volume
 
 ORGANS = (
-    "Brain", "BrainStem", "Chiasm", "TemporalLobe_L", "TemporalLobe_R", "Hippocampus_L", "Hippocampus_R", "Eye_L",
-    "Eye_R", "Lens_L", "Lens_R", "OpticNerve_L", "OpticNerve_R", "MiddleEar_L", "MiddleEar_R", "IAC_L", "IAC_R",
-    "TympanicCavity_L", "TympanicCavity_R", "VestibulSemi_L", "VestibulSemi_R", "Cochlea_L", "Cochlea_R", "ETbone_L",
-    "ETbone_R", "Pituitary", "OralCavity", "Mandible_L", "Mandible_R", "Submandibular_L", "Submandibular_R",
-    "Parotid_L", "Parotid_R", "Mastoid_L", "Mastoid_R", "TMjoint_L", "TMjoint_R", "SpinalCord", "Esophagus", "Larynx",
-    "Larynx_Glottic", "Larynx_Supraglot", "PharynxConst", "Thyroid", "Trachea",
-)  # fmt: skip
+    *("Brain", "BrainStem", "Chiasm", "TemporalLobe_L", "TemporalLobe_R", "Hippocampus_L", "Hippocampus_R", "Eye_L"),
+    *("Eye_R", "Lens_L", "Lens_R", "OpticNerve_L", "OpticNerve_R", "MiddleEar_L", "MiddleEar_R", "IAC_L", "IAC_R"),
+    *("TympanicCavity_L", "TympanicCavity_R", "VestibulSemi_L", "VestibulSemi_R", "Cochlea_L", "Cochlea_R"),
+    *("ETbone_L", "ETbone_R", "Pituitary", "OralCavity", "Mandible_L", "Mandible_R", "Submandibular_L"),
+    *("Submandibular_R", "Parotid_L", "Parotid_R", "Mastoid_L", "Mastoid_R", "TMjoint_L", "TMjoint_R", "SpinalCord"),
+    *("Esophagus", "Larynx", "Larynx_Glottic", "Larynx_Supraglot", "PharynxConst", "Thyroid", "Trachea"),
+)
 """Ids 1 to 45, in the order of the challenge."""
 
 FIRST = 30

@@ -23,19 +23,13 @@ from segarena.systems.oneshot.published.recovery import read_statistics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlation:
-    """How two columns of the table go together, over classes.
-
-    Attributes:
-        given: a third column whose linear part was taken out of both; "" none.
-        pearson: of values, -1 to 1; NaN where one is constant or classes are fewer than three.
-        spearman: of ranks.
-    """
+    """How two columns of the table go together, over classes."""
 
     one: str
     other: str
-    given: str
-    pearson: float
-    spearman: float
+    given: str  # a third column whose linear part was taken out of both; "" none
+    pearson: float  # of values, -1 to 1; NaN where one is constant or classes are fewer than three
+    spearman: float  # of ranks
     classes: int
 
 

@@ -46,14 +46,10 @@ from segarena.work.progress import OnProgress, say_nothing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """What was built.
-
-    Attributes:
-        items: measured items, with partition and fold.
-    """
+    """What was built."""
 
     pairs: pl.DataFrame
-    items: pl.DataFrame
+    items: pl.DataFrame  # measured items, with partition and fold
     manifest: dict[str, Any]
 
 

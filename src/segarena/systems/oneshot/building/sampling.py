@@ -22,38 +22,23 @@ _LISTED = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """How many pairs are wanted.
+    """How many pairs are wanted."""
 
-    Attributes:
-        partition: of each class in each partition of Query Complexity.
-        level: of each class in each level of Support Cognizance.
-        general: of each class in the Generalization tier.
-        allow_self: whether a query may be its own support in Query Complexity, as in the published lists.
-    """
-
-    partition: int = 100
-    level: int = 20
-    general: int = 45
-    allow_self: bool = False
+    partition: int = 100  # of each class in each partition of Query Complexity
+    level: int = 20  # of each class in each level of Support Cognizance
+    general: int = 45  # of each class in the Generalization tier
+    allow_self: bool = False  # whether a query may be its own support in Query Complexity, as in the published lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Motion:
-    """What transforms of L1 are drawn from, evenly.
+    """What transforms of L1 are drawn from, evenly."""
 
-    Attributes:
-        rotation_deg: at most so far to either side.
-        shift: at most so far along either axis, as a share of the frame.
-        scale: at most so much larger or smaller, as a factor; 1 keeps the size.
-        flip: whether half of them are flipped.
-        keep: share of the target that must stay in view.
-    """
-
-    rotation_deg: float = 30.0
-    shift: float = 0.1
-    scale: float = 1.0
-    flip: bool = False
-    keep: float = 0.5
+    rotation_deg: float = 30.0  # at most so far to either side
+    shift: float = 0.1  # at most so far along either axis, as a share of the frame
+    scale: float = 1.0  # at most so much larger or smaller, as a factor; 1 keeps the size
+    flip: bool = False  # whether half of them are flipped
+    keep: float = 0.5  # share of the target that must stay in view
 
     def draw(self, rng: np.random.Generator) -> Similarity:
         """Return a transform."""

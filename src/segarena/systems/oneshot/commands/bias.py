@@ -87,7 +87,7 @@ def bias(
             if plain["salience"].count():
                 found["salience"].append((run.name, salience_table(plain, settings, salient_from=salient_from)))
         if not any(found.values()):
-            raise InvalidInput("no evidence of bias in these runs: no lists of 'segarena toss spurious', no salience")
+            raise InvalidInput("these runs tell nothing of bias: no lists of 'segarena toss spurious', no salience")
         typer.echo(f"mode: {settings.mode}")
         _show_groups("mIoU against the class asked for, by kind of support, percent", found["support"])
         _show_groups(f"mIoU of targets with salience from {salient_from} and below, percent", found["salience"])

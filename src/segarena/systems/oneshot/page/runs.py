@@ -29,16 +29,12 @@ TIERS = ("query-complexity", COGNIZANCE, "generalization", "pairs")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Entry:
-    """One segmenter with one user, over one or several runs.
-
-    Attributes:
-        failed: pairs and samples that are in no score.
-    """
+    """One segmenter with one user, over one or several runs."""
 
     segmenter: str
     user: str
     runs: tuple[pl.DataFrame, ...]
-    failed: int
+    failed: int  # pairs and samples that are in no score
 
     @property
     def counts(self) -> pl.DataFrame:
@@ -52,14 +48,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """A tier of a dataset.
-
-    Attributes:
-        dataset: where the pairs are from; empty where no other dataset has this tier.
-    """
+    """A tier of a dataset."""
 
     name: str
-    dataset: str = ""
+    dataset: str = ""  # where the pairs are from; empty where no other dataset has this tier
 
     @property
     def label(self) -> str:

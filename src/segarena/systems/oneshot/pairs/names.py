@@ -20,23 +20,14 @@ _PATTERNS: dict[Convention, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One image of a pair.
+    """One image of a pair."""
 
-    Attributes:
-        label: the class: "11", or its name in FSS-1000.
-        image: name without ending, that no other image has: "2009_001426"; in FSS-1000 with its class, "sundial/9".
-        transform: "xf33271" where the item stands for a transformed image; "" otherwise.
-        is_null: its mask is taken away.
-        has_jpg: the name ends in .jpg, as one half of the published null rows does.
-        number: of the class in FSS-1000, -1 elsewhere; means nothing beyond the file.
-    """
-
-    label: str
-    image: str
-    transform: str = ""
-    is_null: bool = False
-    has_jpg: bool = False
-    number: int = -1
+    label: str  # the class: "11", or its name in FSS-1000
+    image: str  # name without ending, that no other image has: "2009_001426"; in FSS-1000 with its class, "sundial/9"
+    transform: str = ""  # "xf33271" where the item stands for a transformed image; "" otherwise
+    is_null: bool = False  # its mask is taken away
+    has_jpg: bool = False  # the name ends in .jpg, as one half of the published null rows does
+    number: int = -1  # of the class in FSS-1000, -1 elsewhere; means nothing beyond the file
 
 
 def split_item(name: str, convention: Convention) -> Item:

@@ -19,21 +19,13 @@ _NAME = "similarity"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Similarity:
-    """Rotation about the centre, then scale, flip and shift; what comes from outside the frame is black and no object.
+    """Rotation about the centre, then scale, flip and shift; what comes from outside is black and no object."""
 
-    Attributes:
-        rotation_deg: counter-clockwise as seen.
-        scale: above 1 enlarges.
-        shift_row: downwards, as a share of the height.
-        shift_column: to the right, as a share of the width.
-        flip: left to right.
-    """
-
-    rotation_deg: float = 0.0
-    scale: float = 1.0
-    shift_row: float = 0.0
-    shift_column: float = 0.0
-    flip: bool = False
+    rotation_deg: float = 0.0  # counter-clockwise as seen
+    scale: float = 1.0  # above 1 enlarges
+    shift_row: float = 0.0  # downwards, as a share of the height
+    shift_column: float = 0.0  # to the right, as a share of the width
+    flip: bool = False  # left to right
 
     def __str__(self) -> str:
         return f"{_NAME}({', '.join(f'{name}={value!r}' for name, value in asdict(self).items())})"

@@ -30,19 +30,12 @@ _REPLACED = re.compile(r"[a-z]0[a-z]")  # a zero within letters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListFinding:
-    """One thing that an audit noticed.
+    """One thing that an audit noticed."""
 
-    Attributes:
-        kind: "cross-class", "self-pairs", "duplicates", "tiny-cell", "missing-files", ...; see docs/toss.md.
-        list: in which list; "" for what concerns several.
-        count: of rows, cells or names, as the message says.
-        message: one line.
-    """
-
-    kind: str
-    list: str
-    count: int
-    message: str
+    kind: str  # "cross-class", "self-pairs", "duplicates", "tiny-cell", "missing-files", ...; see docs/toss.md
+    list: str  # in which list; "" for what concerns several
+    count: int  # of rows, cells or names, as the message says
+    message: str  # one line
 
 
 def audit(

@@ -39,39 +39,22 @@ SALIENT_FROM = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """How well simple rules give the published partitions back.
+    """How well simple rules give the published partitions back."""
 
-    Attributes:
-        rows: of the statistics file.
-        queries: distinct (class, image) of the lists.
-        found: of these, those with statistics.
-        unused: rows of the statistics that are in no list.
-        easy: share of `found` where easy is IoU >= 0.75.
-        salient: share where salient is salience IoU >= 0.5.
-        both: share where both hold.
-        best_threshold: the salience IoU that agrees best, and
-        best: its share.
-        missed: salient ones below 0.5.
-        surplus: non-salient ones from 0.5 on.
-        information: mutual information of each attribute with one-shot IoU > 0.5, in nats.
-        partition_means: mean one-shot IoU of each partition.
-        simplicity: salience times supervised IoU of each partition, scaled to add up to 5.
-    """
-
-    rows: int
-    queries: int
-    found: int
-    unused: int
-    easy: float
-    salient: float
-    both: float
-    best_threshold: float
-    best: float
-    missed: int
-    surplus: int
-    information: dict[str, float]
-    partition_means: dict[str, float]
-    simplicity: dict[str, float]
+    rows: int  # of the statistics file
+    queries: int  # distinct (class, image) of the lists
+    found: int  # of these, those with statistics
+    unused: int  # rows of the statistics that are in no list
+    easy: float  # share of `found` where easy is IoU >= 0.75
+    salient: float  # share where salient is salience IoU >= 0.5
+    both: float  # share where both hold
+    best_threshold: float  # the salience IoU that agrees best
+    best: float  # the share where that one does
+    missed: int  # salient ones below 0.5
+    surplus: int  # non-salient ones from 0.5 on
+    information: dict[str, float]  # mutual information of each attribute with one-shot IoU > 0.5, in nats
+    partition_means: dict[str, float]  # mean one-shot IoU of each partition
+    simplicity: dict[str, float]  # salience times supervised IoU of each partition, scaled to add up to 5
 
     @property
     def has_published_ranking(self) -> bool:

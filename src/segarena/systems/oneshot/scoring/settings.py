@@ -81,23 +81,16 @@ DEFAULT = Settings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """A score with its interval.
+    """A score with its interval."""
 
-    Attributes:
-        name: "LCA", "HCA", "SCS", "GS", "mIoU", "FB-IoU".
-        fold: None for the mean over folds.
-        value: 0 to 1.
-        low, high: ends of the interval; NaN without one.
-        queries: how many distinct query images.
-    """
-
-    name: str
+    name: str  # "LCA", "HCA", "SCS", "GS", "mIoU", "FB-IoU"
     dataset: str
     tier: str
-    fold: int | None
-    value: float
+    fold: int | None  # None for the mean over them
+    value: float  # 0 to 1
+    # Ends of the interval; NaN without one.
     low: float
     high: float
     pairs: int
-    queries: int
+    queries: int  # how many distinct query images
     classes: int

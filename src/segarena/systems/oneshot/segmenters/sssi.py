@@ -30,14 +30,10 @@ Mode: TypeAlias = Literal["oracle", "feedback", "always"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blur:
-    """How a region is made to stand out no more.
+    """How a region is made to stand out no more."""
 
-    Attributes:
-        sigma: of the Gaussian, as a share of the image's longer side.
-        dilation: how far the region is grown first, in sigmas; half of that is the width of its feathered edge.
-    """
-
-    sigma: float = 0.05
+    sigma: float = 0.05  # of the Gaussian, as a share of the image's longer side
+    # How far the region is grown first, in sigmas; half of that is the width of its feathered edge.
     dilation: float = 0.5
 
     def __call__(self, image: NDArray[np.uint8], region: Mask) -> NDArray[np.uint8]:

@@ -67,19 +67,13 @@ class Collected(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What a `dataset.json` says; nothing where there is none.
+    """What a `dataset.json` says; nothing where there is none."""
 
-    Attributes:
-        classes: numbers by class, without the background.
-        ignore_value: the number of voxels excluded from scoring.
-        modalities: of each channel, or one for all under "".
-        has_instances: whether each number is an object, as in what `segarena data prepare` writes.
-    """
-
+    # Numbers by class, without the background.
     classes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    ignore_value: int | None = None
-    modalities: Mapping[str, str] = field(default_factory=dict[str, str])
-    has_instances: bool = False
+    ignore_value: int | None = None  # the number of voxels excluded from scoring
+    modalities: Mapping[str, str] = field(default_factory=dict[str, str])  # of each channel, or one for all under ""
+    has_instances: bool = False  # whether each number is an object, as in what `segarena data prepare` writes
 
     def modality_of(self, image_pattern: str) -> str:
         """Return the modality of the channel that a pattern such as "{case}_0001" names; "" when unknown."""

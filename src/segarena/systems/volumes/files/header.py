@@ -24,27 +24,17 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VolumeHeader:
-    """What a volume's file says of itself.
+    """What a volume's file says of itself."""
 
-    Attributes:
-        path: the file.
-        grid: where its voxels lie, in stored order.
-        dtype: type of the stored numbers, in native byte order.
-        groups: how many numbers a voxel has: 1, or the groups of a MITK multi-label file.
-        names: of each group, the names of its labels by number; empty where the file has none.
-        is_scaled: whether the stored numbers are turned into float32 by a factor in the header.
-        data: the file that holds the numbers, where it is another one.
-        is_placed: False when a NIfTI file has neither sform nor qform, so that its axes are a guess.
-    """
-
-    path: Path
-    grid: Grid
-    dtype: np.dtype[Any]
-    groups: int = 1
+    path: Path  # the file
+    grid: Grid  # where its voxels lie, in stored order
+    dtype: np.dtype[Any]  # type of the stored numbers, in native byte order
+    groups: int = 1  # how many numbers a voxel has: 1, or the groups of a MITK multi-label file
+    # Of each group, the names of its labels by number; empty where the file has none.
     names: tuple[Mapping[int, str], ...] = field(default=())
-    is_scaled: bool = False
-    is_placed: bool = True
-    data: Path | None = None
+    is_scaled: bool = False  # whether the stored numbers are turned into float32 by a factor in the header
+    is_placed: bool = True  # False when a NIfTI file has neither sform nor qform, so that its axes are a guess
+    data: Path | None = None  # the file that holds the numbers, where it is another one
 
     @property
     def voxels(self) -> int:

@@ -26,17 +26,13 @@ VOLUME_SUFFIXES = (".nii.gz", ".nii", ".in.nrrd", ".nrrd", ".mha", ".mhd")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LabelVolume:
-    """A label file: 0 is background, every other number something.
+    """A label file: 0 is background, every other number something."""
 
-    Attributes:
-        groups: integer arrays in canonical order; one, or those of a MITK multi-label file, which may overlap.
-        names: of each group, what its numbers are called; empty where the file does not say.
-        grid: where the voxels lie.
-    """
-
+    # Integer arrays in canonical order; one, or those of a MITK multi-label file, which may overlap.
     groups: tuple[NDArray[np.integer[Any]], ...]
+    # Of each group, what its numbers are called; empty where the file does not say.
     names: tuple[Mapping[int, str], ...]
-    grid: Grid
+    grid: Grid  # where the voxels lie
 
 
 def volume_suffix(path: Path) -> str:

@@ -23,15 +23,10 @@ NSD_ABOVE_DSC = 0.2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseScores:
-    """One case.
+    """One case."""
 
-    Attributes:
-        dsc: (steps,), mean Dice of the classes.
-        nsd: (steps,), mean NSD of the classes.
-    """
-
-    dsc: NDArray[np.float64]
-    nsd: NDArray[np.float64]
+    dsc: NDArray[np.float64]  # (steps,), mean Dice of the classes
+    nsd: NDArray[np.float64]  # (steps,), mean NSD of the classes
 
     @property
     def dsc_auc(self) -> float:

@@ -25,18 +25,13 @@ EmptyPredictions: TypeAlias = Literal["ignored", "published"]
 class InstanceCounts:
     """Voxel counts of the predictions and targets of one case. Instances may overlap.
 
-    Attributes:
-        intersections: (predictions, targets), voxels in both.
-        prediction_areas: (predictions,).
-        target_areas: (targets,), all above 0.
-
     Raises:
         InvalidInput: shapes that do not fit together, or a target without a voxel.
     """
 
-    intersections: Counts
-    prediction_areas: Counts
-    target_areas: Counts
+    intersections: Counts  # (predictions, targets), voxels in both
+    prediction_areas: Counts  # (predictions,)
+    target_areas: Counts  # (targets,), all above 0
 
     def __post_init__(self) -> None:
         shape = (len(self.prediction_areas), len(self.target_areas))

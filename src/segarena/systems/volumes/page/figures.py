@@ -33,18 +33,13 @@ EFFORT_CAPTION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortPoint:
-    """How good someone is after a round, for how much.
+    """How good someone is after a round, for how much."""
 
-    Attributes:
-        effort: mean interactions on a target.
-        low_effort, high_effort: what the middle four fifths of targets took.
-        quality: mean with its interval.
-    """
-
-    effort: float
+    effort: float  # mean interactions on a target
+    # What the middle four fifths of targets took.
     low_effort: float
     high_effort: float
-    quality: Value
+    quality: Value  # mean with its interval
 
 
 def effort_points(runs: Sequence[Run], values: pl.DataFrame, metric: str) -> dict[tuple[str, str], list[EffortPoint]]:

@@ -37,17 +37,12 @@ MOST_FAINT = 30
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Which slice is shown, which part of it, and how large.
+    """Which slice is shown, which part of it, and how large."""
 
-    Attributes:
-        axis: the one that the slice is perpendicular to, at `index`.
-        zoom: SVG units per voxel along the slice's rows and columns.
-    """
-
-    axis: int
+    axis: int  # the one that the slice is perpendicular to, at `index`
     index: int
     window: Window
-    zoom: tuple[float, float]
+    zoom: tuple[float, float]  # SVG units per voxel along the slice's rows and columns
 
     @property
     def axes(self) -> tuple[int, int]:

@@ -18,19 +18,13 @@ LESION_GAP_MM = 6.5  # more than a voxel's diagonal and what a lesion may bulge
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something that may be segmented.
-
-    Attributes:
-        label: what it is, in human words; what several instances share.
-        kind: "organ" or "pathology".
-        distance: signed distance to its surface.
-    """
+    """Something that may be segmented."""
 
     id: str
-    label: str
-    kind: str
+    label: str  # what it is, in human words; what several instances share
+    kind: str  # "organ" or "pathology"
     tissue: str
-    distance: Field
+    distance: Field  # signed distance to its surface
 
     @property
     def mask(self) -> Mask:

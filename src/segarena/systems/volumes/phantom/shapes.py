@@ -24,15 +24,10 @@ FAR_MM = 1e3
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The voxel grid that shapes are drawn on.
+    """The voxel grid that shapes are drawn on."""
 
-    Attributes:
-        shape: (planes, rows, columns).
-        spacing_mm: edge lengths of a voxel.
-    """
-
-    shape: tuple[int, int, int]
-    spacing_mm: tuple[float, float, float]
+    shape: tuple[int, int, int]  # (planes, rows, columns)
+    spacing_mm: tuple[float, float, float]  # edge lengths of a voxel
 
     @property
     def axes_mm(self) -> tuple[Field, Field, Field]:

@@ -37,20 +37,14 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SliceGrid:
-    """Where the voxels of a stack of parallel slices are, in millimetres, LPS as DICOM has it.
+    """Where the voxels of a stack of parallel slices are, in millimetres, LPS as DICOM has it."""
 
-    Attributes:
-        along_row, along_column: unit vectors; the first leads to the next column, the second to the next row.
-        origins: (planes, 3), the centre of each slice's first pixel.
-        spacing: between rows, and between columns.
-        shape: planes, rows, columns.
-    """
-
+    # Unit vectors; the first leads to the next column, the second to the next row.
     along_row: Vector
     along_column: Vector
-    origins: NDArray[np.float64]
-    spacing: tuple[float, float]
-    shape: tuple[int, int, int]
+    origins: NDArray[np.float64]  # (planes, 3), the centre of each slice's first pixel
+    spacing: tuple[float, float]  # between rows, and between columns
+    shape: tuple[int, int, int]  # planes, rows, columns
 
     @property
     def normal(self) -> Vector:

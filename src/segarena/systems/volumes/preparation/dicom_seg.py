@@ -25,19 +25,12 @@ _EXTENT = (("Rows", 0), ("Columns", 0), ("NumberOfFrames", 1), ("SamplesPerPixel
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Segmentation:
-    """What a DICOM SEG says about a CT.
+    """What a DICOM SEG says about a CT."""
 
-    Attributes:
-        names: of all segments, in order of their numbers.
-        masks: of the wanted ones, bool, shape of the CT; one without frames is empty.
-        own_shape: planes, rows and columns of the SEG's own grid, from its first to its last frame.
-        frames_outside: frames of wanted segments that hold something and lie beyond the CT.
-    """
-
-    names: tuple[str, ...]
-    masks: tuple[NDArray[np.bool_], ...]
-    own_shape: tuple[int, int, int]
-    frames_outside: int
+    names: tuple[str, ...]  # of all segments, in order of their numbers
+    masks: tuple[NDArray[np.bool_], ...]  # of the wanted ones, bool, shape of the CT; one without frames is empty
+    own_shape: tuple[int, int, int]  # planes, rows and columns of the SEG's own grid, from its first to its last frame
+    frames_outside: int  # frames of wanted segments that hold something and lie beyond the CT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -22,21 +22,15 @@ _TAGS = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DicomSeries:
-    """One series.
-
-    Attributes:
-        modality: "CT", "SEG", ...
-        refers_to: the series that a segmentation was drawn on, "" when it does not say.
-        files: sorted by path.
-    """
+    """One series."""
 
     uid: str
     study: str
     patient: str
-    modality: str
+    modality: str  # "CT", "SEG", or another
     description: str
-    refers_to: str
-    files: tuple[Path, ...]
+    refers_to: str  # the series that a segmentation was drawn on, "" when it does not say
+    files: tuple[Path, ...]  # sorted by path
 
 
 def find_series(folder: Path) -> list[DicomSeries]:

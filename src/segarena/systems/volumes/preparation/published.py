@@ -21,20 +21,14 @@ LabelArray: TypeAlias = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """One dataset folder that comes out.
+    """One dataset folder that comes out."""
 
-    Attributes:
-        folder: below the set's own folder; "" is that folder.
-        kind: "instance": each id of a label map is one object; "organ": each id is one class.
-        classes: for "organ" the names of ids 1, 2, ...; for "instance" the one name of all objects.
-        overlapping: classes share voxels, so each is a file `labelsTr/CASE/CLASS.nii.gz`.
-        tissue: on which side of Table 7 of the paper the targets are; "" on neither.
-    """
-
+    # "instance": each id of a label map is one object; "organ": each id is one class.
     kind: Literal["instance", "organ"]
-    classes: tuple[str, ...]
-    folder: str = ""
-    overlapping: bool = False
+    classes: tuple[str, ...]  # for "organ" the names of ids 1, 2, ...; for "instance" the one name of all objects
+    folder: str = ""  # below the set's own folder; "" is that folder
+    overlapping: bool = False  # classes share voxels, so each is a file `labelsTr/CASE/CLASS.nii.gz`
+    # On which side of Table 7 of the paper the targets are; "" on neither.
     tissue: Literal["pathology", "organ", ""] = ""
 
 
@@ -49,62 +43,41 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """A case as it will be written.
+    """A case as it will be written."""
 
-    Attributes:
-        image: the scan, in its stored grid.
-        labels: for each output's folder a label map, or masks by class where classes overlap; shape of the image.
-        notes: what a reader of the result should know about this case.
-    """
-
-    image: sitk.Image
+    image: sitk.Image  # the scan, in its stored grid
+    # For each output's folder a label map, or masks by class where classes overlap; shape of the image.
     labels: Mapping[str, LabelArray | Mapping[str, LabelArray]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a reader of the result should know about this case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawCase:
-    """A case as downloaded.
+    """A case as downloaded."""
 
-    Attributes:
-        id: the name it will have.
-        inputs: every file it is made from.
-        convert: reads them; raises SampleInvalid when they cannot be used. Travels to other processes: a `partial` of a
-            function of a module.
-    """
-
-    id: str
-    inputs: tuple[Path, ...]
+    id: str  # the name it will have
+    inputs: tuple[Path, ...]  # every file it is made from
+    # Reads them; raises SampleInvalid when they cannot be used. Travels to other processes: a `partial` of a function
+    # of a module.
     convert: Callable[[], Converted | Skipped]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSet:
-    """One of the ten.
+    """One of the ten."""
 
-    Attributes:
-        name: how the command calls it.
-        paper: "D1" to "D10".
-        sequence: of an MR, such as "T1".
-        cases: how many Table 1 states.
-        licence: where its terms stand; they are the user's to accept.
-        archives: patterns of the archives in the download folder that are unpacked.
-        find: every case in a download folder, in the order of their names; no pixel is read.
-        rule: what becomes a target.
-        differences: where this preparation departs from the published one, by name.
-    """
-
-    name: str
-    paper: str
+    name: str  # how the command calls it
+    paper: str  # "D1" to "D10"
     title: str
     modality: Literal["CT", "MR"]
-    sequence: str = ""
-    cases: int
+    sequence: str = ""  # of an MR, such as "T1"
+    cases: int  # how many Table 1 states
     size_gb: float
-    licence: str
+    licence: str  # where its terms stand; they are the user's to accept
     source: DownloadSource
     outputs: tuple[Output, ...]
+    # Every case in a download folder, in the order of their names; no pixel is read.
     find: Callable[[Path], Iterable[RawCase | Skipped]]
-    rule: str
-    archives: tuple[str, ...] = ()
-    differences: Mapping[str, str]
+    rule: str  # what becomes a target
+    archives: tuple[str, ...] = ()  # patterns of the archives in the download folder that are unpacked
+    differences: Mapping[str, str]  # where this preparation departs from the published one, by name

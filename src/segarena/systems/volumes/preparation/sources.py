@@ -25,20 +25,13 @@ _S3_LINE = re.compile(r"s3://(?P<bucket>[\w.-]+)/(?P<prefix>[\w./-]+?)/?\*?(?=\s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFile:
-    """A file to fetch.
-
-    Attributes:
-        path: below the download folder.
-        size_bytes: None when the server does not say beforehand.
-        md5: hexadecimal; None when nobody states it.
-        folder: unpack the file, a zip, to this folder below the download folder, and drop the zip.
-    """
+    """A file to fetch."""
 
     url: str
-    path: str
-    size_bytes: int | None = None
-    md5: str | None = None
-    folder: str | None = None
+    path: str  # below the download folder
+    size_bytes: int | None = None  # None when the server does not say beforehand
+    md5: str | None = None  # hexadecimal; None when nobody states it
+    folder: str | None = None  # unpack the file, a zip, to this folder below the download folder, and drop the zip
 
 
 class DownloadSource(Protocol):
@@ -140,15 +133,10 @@ class TciaManifests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdcManifest:
-    """The series that an s5cmd manifest of the Imaging Data Commons lists, over HTTPS from its public buckets.
+    """The series that an s5cmd manifest of the Imaging Data Commons lists, over HTTPS from its public buckets."""
 
-    Attributes:
-        collection: as IDC writes it.
-        bucket_url: the bucket's address, with `{bucket}` for its name.
-    """
-
-    collection: str
-    bucket_url: str = "https://{bucket}.s3.amazonaws.com"
+    collection: str  # as IDC writes it
+    bucket_url: str = "https://{bucket}.s3.amazonaws.com"  # the bucket's address, with `{bucket}` for its name
     page: str = field(default="https://portal.imaging.datacommons.cancer.gov/explore/", kw_only=True)
 
     @property

@@ -38,23 +38,15 @@ def _client() -> httpx2.Client:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Web:
-    """How files are fetched.
+    """How files are fetched."""
 
-    Attributes:
-        attempts: how often a file is tried before it counts as failed.
-        wait_s: before the second attempt; doubled before each further one.
-        timeout_s: without an answer.
-        most_bytes: refuse a larger file.
-        on_progress: called with name, bytes so far, and bytes in all when known.
-        sleep: what waits.
-    """
-
-    attempts: int = 5
-    wait_s: float = 2.0
-    timeout_s: float = 60.0
-    most_bytes: int = 60 * 10**9
+    attempts: int = 5  # how often a file is tried before it counts as failed
+    wait_s: float = 2.0  # before the second attempt; doubled before each further one
+    timeout_s: float = 60.0  # without an answer
+    most_bytes: int = 60 * 10**9  # refuse a larger file
+    # Called with name, bytes so far, and bytes in all when known.
     on_progress: Callable[[str, int, int | None], None] | None = None
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] = time.sleep  # what waits
     client: httpx2.Client = field(default_factory=_client, init=False, repr=False)
 
     def telling(self, on_progress: Callable[[str, int, int | None], None]) -> Web:

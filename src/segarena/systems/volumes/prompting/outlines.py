@@ -21,25 +21,17 @@ PLANES: dict[str, tuple[int, ...]] = {"axial": (0,), "coronal": (1,), "sagittal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stroke:
-    """How a scribble around the object is drawn.
+    """How a scribble around the object is drawn."""
 
-    Attributes:
-        plane: in which plane.
-        length: share of the outline that is followed.
-        length_mm: how much of the outline is followed instead, in mm; None goes by `length`.
-        distance_px: how far outside the object the outline runs, in pixels whatever the spacing.
-        distance_mm: the same in mm instead; None goes by `distance_px`.
-        quirks: as published, of those in `quirks.QUIRKS`. "joined-contours": outlines of several parts are one after
-            another on one closed line, the share is one of all of them, and a stroke may jump from one part to the
-            next; otherwise it follows one outline. "broken-stroke": it goes on behind a stretch that was not predicted;
-            otherwise only its longest stretch that was predicted throughout is drawn.
-    """
-
-    plane: Plane = "most-errors"
-    length: float = 0.6
-    length_mm: float | None = None
-    distance_px: int = 2
-    distance_mm: float | None = None
+    plane: Plane = "most-errors"  # in which plane
+    length: float = 0.6  # share of the outline that is followed
+    length_mm: float | None = None  # how much of the outline is followed instead, in mm; None goes by `length`
+    distance_px: int = 2  # how far outside the object the outline runs, in pixels whatever the spacing
+    distance_mm: float | None = None  # the same in mm instead; None goes by `distance_px`
+    # As published, of those in `quirks.QUIRKS`. "joined-contours": outlines of several parts are one after another on
+    # one closed line, the share is one of all of them, and a stroke may jump from one part to the next; otherwise it
+    # follows one outline. "broken-stroke": it goes on behind a stretch that was not predicted; otherwise only its
+    # longest stretch that was predicted throughout is drawn.
     quirks: frozenset[str] = frozenset()
 
 

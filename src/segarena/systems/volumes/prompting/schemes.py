@@ -30,23 +30,14 @@ _Give: TypeAlias = Callable[[SlicedTarget, np.random.Generator, int, Manner], Se
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A way to start a dialogue.
+    """A way to start a dialogue."""
 
-    Attributes:
-        form: how its name is written; N stands for a number.
-        table_name: what RadioActive's tables call it.
-        kinds: the kinds of prompts given.
-        spread: how they are meant for the other slices.
-        give: the prompts of a target, given the number in the name and the manner; none for an empty target.
-        is_random: the same target may get other prompts.
-    """
-
-    form: str
-    table_name: str
-    kinds: frozenset[str]
-    spread: Spread
-    give: _Give
-    is_random: bool = False
+    form: str  # how its name is written; N stands for a number
+    table_name: str  # what RadioActive's tables call it
+    kinds: frozenset[str]  # the kinds of prompts given
+    spread: Spread  # how they are meant for the other slices
+    give: _Give  # the prompts of a target, given the number in the name and the manner; none for an empty target
+    is_random: bool = False  # the same target may get other prompts
 
 
 def _scheme(form: str, table_name: str, kinds: str, spread: Spread, give: _Give) -> Scheme:

@@ -109,6 +109,14 @@ def test_sources_that_changed_are_refused_by_name(small_run, model, name):
         small_run(f"{model}:Model")
 
 
+def test_another_plug_in_is_not_called_a_changed_one(small_run, model):
+    small_run(f"{model}:Model")
+    other = model.with_name("other.py")
+    other.write_text(MODEL)
+    with pytest.raises(RunConflict, match=r"holds a run with segmenter\.name = .*--overwrite starts anew"):
+        small_run(f"{other}:Model")
+
+
 def test_a_source_that_is_not_imported_does_not_count(small_run, model):
     small_run(f"{model}:Model")
     (model.parent / "unrelated.py").write_text("x = 1")

@@ -297,7 +297,7 @@ def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfigurat
     """Raise RunConflict unless `asked` goes on with what is there; what was edited is named before any option."""
     before, now = existing.identity, asked.identity
     edited = changes(before, now) if before and now else []
-    if edited:
+    if edited and _plugins(existing) == _plugins(asked):
         raise RunConflict(f"{folder}: {'; '.join(edited)}; {_ANEW}")
     old, new = plain_configuration(existing), plain_configuration(asked)
     is_other_data = has_other_data(before, now)
@@ -315,3 +315,7 @@ def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfigurat
     if is_other_data:
         which = files_changed(read_fingerprints(folder), data) or "which ones was not recorded"
         raise RunConflict(f"{folder}: the dataset's files changed since this run ({which}); {_ANEW}")
+
+
+def _plugins(config: RunConfiguration) -> list[str]:
+    return [str(used.spec) for used in (config.segmenter, config.dataset, *config.users, *config.metrics)]

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from segarena.records.configuration import Counts
+from segarena.reports.differing import differing_texts
 from segarena.reports.naming import short_name
 from segarena.reports.pages import Page, broken_pages
 from segarena.reports.reading import Run
@@ -29,7 +30,7 @@ def title_of(runs: Sequence[Run]) -> str:
 def alarms_of(runs: Sequence[Run]) -> list[str]:
     """Return what must be known before any number is read."""
     told = chain.from_iterable((run.folder.damage, partial_text(run), empty_text(run)) for run in runs)
-    return [*filter(None, told), *broken_pages()]
+    return [*filter(None, told), *differing_texts(runs), *broken_pages()]
 
 
 def facts_of(own: Page) -> Facts:

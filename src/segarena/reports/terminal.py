@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from segarena.records.trust import reading
+from segarena.reports.differing import differing_texts
 from segarena.reports.pages import Page, page_of
 from segarena.reports.reading import Run, read_runs
 from segarena.reports.renderers import sheet_terminal
@@ -45,7 +46,7 @@ def _table(own: Page) -> Group:
     parts += own.terminal()
     parts.append(_summary(read))
     if len(read) > 1:
-        parts += [Text(text, style="yellow") for text in [pairing_text(read)] if text]
+        parts += [Text(text, style="yellow") for text in [pairing_text(read), *differing_texts(read)] if text]
         parts += [_paired(read)] if paired_rows(read) else []
     parts += [Text(text, style=style) for text, style in _verified(read)]
     parts.append(Text("[low, high]: 95 % interval over targets, images resampled", style="dim"))

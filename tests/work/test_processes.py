@@ -140,7 +140,7 @@ def test_a_script_without_the_usual_guard_does_not_start_anew(start):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_parent_that_is_ended_keeps_what_is_done_and_leaves_no_process(start, number):
     out, process = start(4, "hangs", "sleeps")
-    wait_until(lambda: lines(out) == 5)
+    wait_until(lambda: lines(out) == 5 and len(workers_of(out)) == 2)  # on a busy machine one may do all four alone
     time.sleep(0.1)  # both hang by now, one of them deaf to all signals
     workers = workers_of(out)
     # The terminal sends Ctrl-C and hang-up, and a scheduler its request to stop, to the whole group.

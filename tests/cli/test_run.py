@@ -51,6 +51,18 @@ def test_failed_dialogues_make_exit_code_1_and_are_counted(segarena, plugin):
     assert "Traceback" not in answer.output
 
 
+def test_an_answer_that_differs_when_asked_again_makes_exit_code_1(segarena):
+    moody = PACKING.with_name("moody.py")
+    words = ("run", "clicks", "-d", "sample-squares(count=1)", "--rounds", "1", "-w", "0", "-o", "r", "--overwrite")
+    sound = segarena(*words, "-s", f"{moody}:Steady", "--verify", "1")
+    assert sound.exit_code == 0, sound.output
+    assert "1 answer asked again in another process: all equal" in sound.stdout
+    moved = segarena(*words, "-s", f"{moody}:OfBatch", "--verify", "1")
+    assert moved.exit_code == 1, moved.output
+    assert "1 answer asked again in another process: 1 came out otherwise" in moved.stdout
+    assert segarena(*words, "-s", f"{moody}:OfBatch").exit_code == 0
+
+
 def test_without_out_the_folder_is_named_after_the_run(segarena, tmp_path):
     segarena(*QUICK[:-4], "-w", "0")
     assert (tmp_path / "runs" / "clicks-sample-disc-sample-squares" / "run.json").is_file()

@@ -30,10 +30,8 @@ tests: export PYTHONDONTWRITEBYTECODE =
 tests: $(VENV)/.developed      ## the test suite, with coverage
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
-stress: $(VENV)/.developed      ## damaged files for every reader and command, killed runs: some minutes
-	$(BIN)/python tests/stress/files.py
-	$(BIN)/python tests/stress/commands.py
-	$(BIN)/python tests/stress/kills.py
+stress: $(VENV)/.developed      ## damaged files for every reader and command, edited and killed runs: about an hour
+	$(BIN)/python tests/stress
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n 2 --dist worksteal -m hypothesis
 
 bench: $(VENV)/.developed      ## speed, as ratios

@@ -21,14 +21,18 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from children import in_child
 from sound import make_all
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from segarena.cli.main import app
 from segarena.files.whole import is_leftover
 
-SLOWEST_S = 60.0
-"""A command that takes longer on one of these small files hangs, on a busy machine too."""
+SECONDS, HANGS_S = 5, 120
+"""Of the processor, more than on sound files; and on the clock, where a busy machine counts too."""
+
+IN_CHILD = 25
+PROGRESS_S = 60
 
 PYTHONS_OWN = re.compile(r"\b(?!DatasetError|StoreError)[A-Z]\w+(Error|Exception)\b")
 """The name of an exception in a message: a traceback in disguise."""
@@ -72,6 +76,10 @@ clicks.csv
     clicks maps IN -d SHAPES -o out.npz
     clicks judge IN -d SHAPES -m uniform --draws 2 -o out.csv
     clicks train IN -d SHAPES -o out --epochs 1 --size tiny
+crowd/raw.csv crowd/previous/0_______left_crowd_fn.png
+    clicks check crowd/raw.csv -d SHAPES
+    clicks maps crowd/raw.csv -d SHAPES --previous-masks crowd/previous -o out
+    clicks counts crowd/raw.csv
 modes.csv
     clicks compare-modes IN -d SHAPES -o out.csv
 shapes/images/1.png shapes/masks/1__left.png
@@ -80,6 +88,11 @@ shapes/images/1.png shapes/masks/1__left.png
     data check folder shapes
     run clicks -s nothing -d SHAPES --rounds 2 -o out
     plan clicks -s nothing -d SHAPES --rounds 2 --samples 1
+options.toml
+    run --config IN -o out
+    plan --config IN --samples 1
+folds.txt
+    toss cnb own.csv --folds IN --out out
 pairs.csv tier.txt tier.txt.gz
     toss audit IN -o out.json
     toss score counts.csv --pairs IN --repeats 0
@@ -101,17 +114,27 @@ photos/images/0.png photos/masks/left/0.png
 volumes/images/a.nii.gz volumes/labels/a.nii.gz volumes/dataset.json
     data check nifti-folder volumes
     run radioactive -s nothing -d nifti-folder(path='volumes') -o out --rounds 1
+dicom/ct/1.dcm dicom/seg.dcm
+    data prepare lnq --from dicom --out out
+flair/raw/1-Flair.nii.gz flair/raw/1-LesionSeg-Flair.nii.gz flair/raw/Table?2.xlsx
+    data prepare ms_flair --from flair/raw --out out
+flair/archive/a.zip
+    data prepare ms_flair --from flair/archive --out out
+flair/out/prepared.json flair/out/dataset.json
+    data prepare ms_flair --from flair/raw --out flair/out
+    data check nifti-folder flair/out
 clips/frames/one/0001.jpg clips/masks/one/0001.png
     data check video-folder clips
 runs/clicks/run.json runs/clicks/pieces.jsonl runs/clicks/records/000000-000002.parquet
     report runs/clicks --out out
+    check runs/clicks
     run clicks -s nothing -d SHAPES --rounds 2 -o runs/clicks
 runs/toss/run.json runs/toss/pieces.jsonl runs/toss/records/000000-000002.parquet
     report runs/toss --out out
     toss score runs/toss --repeats 0
     toss bias runs/toss
 """
-"""Files, and below them the commands that read them; IN is the file."""
+"""Files, and below them the commands that read them; IN is the file, "?" a space in its name."""
 
 
 class Case(NamedTuple):
@@ -127,7 +150,7 @@ def cases() -> list[Case]:
     files: list[str] = []
     for line in READERS.strip().splitlines():
         if not line.startswith(" "):
-            files = line.split()
+            files = [file.replace("?", " ") for file in line.split()]
             continue
         for file in files:
             words = line.replace("SHAPES", "folder(path='shapes')").replace("IN", file).split()
@@ -206,24 +229,34 @@ def run_case(case: Case, sound: Path, rng: random.Random) -> tuple[str, str]:
         folder = Path(name) / "in"
         shutil.copytree(sound, folder)
         way = damage(folder / case.file, rng)
-        runner = CliRunner(env={"COLUMNS": "160"})
-        started = time.monotonic()
-        with chdir(folder):
-            done = runner.invoke(app, list(case.arguments))
-        took = time.monotonic() - started
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            return way, _where(done.exception)
-        told = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-        if done.exit_code not in (0, 1, 2):
-            return way, f"exit code {done.exit_code}"
-        if done.exit_code == 2 and len(told) != 1:
-            return way, f"not one line of error: {done.stderr[-300:]!r}"
-        if found := PYTHONS_OWN.search(" ".join(told)):
-            return way, f"{found[0]} in {told[0][-200:]!r}"
-        if took > SLOWEST_S:
-            return way, f"{took:.0f} s"
+        done, took_s = _timed(case, folder)
         left = [str(path.relative_to(folder)) for path in folder.rglob("*") if is_leftover(path)]
-        return way, f"left behind: {left}" if left else ""
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        return way, _where(done.exception)
+    told = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    if done.exit_code not in (0, 1, 2):
+        return way, f"exit code {done.exit_code}"
+    if done.exit_code == 2 and len(told) != 1:
+        return way, f"not one line of error: {done.stderr[-300:]!r}"
+    if found := PYTHONS_OWN.search(" ".join(told)):
+        return way, f"{found[0]} in {told[0][-200:]!r}"
+    if took_s > SECONDS and took_s > SECONDS + _sound_s(case, sound):
+        return way, f"{took_s:.1f} s of the processor"
+    return way, f"left behind: {left}" if left else ""
+
+
+def _timed(case: Case, folder: Path) -> tuple[Result, float]:
+    """Run a command; return what came of it, and the seconds of the processor that it took."""
+    started = time.process_time()
+    with chdir(folder):
+        done = CliRunner(env={"COLUMNS": "160"}).invoke(app, list(case.arguments))
+    return done, time.process_time() - started
+
+
+def _sound_s(case: Case, sound: Path) -> float:
+    with tempfile.TemporaryDirectory() as name:
+        shutil.copytree(sound, Path(name) / "in")
+        return _timed(case, Path(name) / "in")[1]
 
 
 def _where(error: BaseException) -> str:
@@ -233,30 +266,57 @@ def _where(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Run cases drawn at random, and tell what was wrong."""
+    """Run cases drawn at random, in processes that may take 1 GiB more, and tell what was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="Only commands that contain this text.")
     given = parser.parse_args()
-    wrong: Counter[str] = Counter()
-    first: dict[str, str] = {}
     every = [case for case in cases() if given.only in " ".join(case.arguments)]
     random.Random(given.seed).shuffle(every)
     with tempfile.TemporaryDirectory() as name, chdir(Path(name)):
-        make_all(Path(name))
-        for number in range(given.cases):
-            rng = random.Random(f"{given.seed}/{number}")
-            # Each case once before any comes again.
-            case = every[number % len(every)]
-            way, problem = run_case(case, Path(name), rng)
-            if problem:
-                wrong[problem] += 1
-                first.setdefault(problem, f"case {number}, {case.file}: {way}: segarena {' '.join(case.arguments)}")
-    for problem, count in wrong.most_common():
-        print(f"{count} x {problem}\n    {first[problem]}")
-    print(f"{given.cases} cases of {len(every)} kinds, seed {given.seed}: {wrong.total()} wrong")
-    sys.exit(bool(wrong))
+        made = in_child(lambda _: make_all(Path(name)), range(1), seconds=600, is_limited=False)
+        if made.by:
+            sys.exit(f"the sound files cannot be made: {made.by}")
+        running = Running(every, Path(name), given.seed)
+        running.run(given.cases)
+    for problem, count in running.wrong.most_common():
+        print(f"{count} x {problem}\n    {running.first[problem]}")
+    kinds = f"{given.cases} cases of {len(every)} kinds, seed {given.seed}"
+    print(f"{kinds}: {running.wrong.total()} wrong; most memory {running.most >> 20} MiB")
+    sys.exit(bool(running.wrong))
+
+
+class Running:
+    """Runs commands on damaged files, and counts what was wrong."""
+
+    def __init__(self, every: list[Case], sound: Path, seed: int) -> None:
+        self.every, self.sound, self.seed = every, sound, seed
+        self.wrong: Counter[str] = Counter()
+        self.first: dict[str, str] = {}
+        self.most = 0
+
+    def run(self, count: int) -> None:
+        """Run so many cases; each kind once before any comes again."""
+        told, number = time.monotonic(), 0
+        while number < count:
+            done = in_child(self.case, range(number, min(number + IN_CHILD, count)), seconds=HANGS_S)
+            self.most = max(self.most, done.peak_bytes)
+            for way, problem in [*done.answers, *([("", done.by)] if done.by else [])]:
+                if problem:
+                    case = self.every[number % len(self.every)]
+                    self.wrong[problem] += 1
+                    what = f"case {number}, {case.file}: {way}: segarena {' '.join(case.arguments)}"
+                    self.first.setdefault(problem, what)
+                number += 1
+            if time.monotonic() - told > PROGRESS_S:
+                told = time.monotonic()
+                print(f"  {number} of {count}", file=sys.stderr, flush=True)
+
+    def case(self, number: int) -> tuple[str, str]:
+        """Run one case."""
+        case = self.every[number % len(self.every)]
+        return run_case(case, self.sound, random.Random(f"{self.seed}/{number}"))
 
 
 if __name__ == "__main__":

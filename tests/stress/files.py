@@ -32,7 +32,7 @@ SECONDS = 5
 """Of the processor: on the clock, a busy machine may need longer for anything."""
 
 HANGS_S = 60
-IN_CHILD = 200
+IN_CHILD = 500
 PROGRESS_S = 30
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+FLAIR_FILES = ("raw/Table 2.xlsx", "raw/1-Flair.nii.gz", "out/prepared.json")
 MASK = np.pad(np.full((6, 8), 255, np.uint8), 5)
 DEMO_VIDEO = (24, 120, 200)
 PHOTO = np.random.default_rng(0).integers(0, 255, (*MASK.shape, 3), dtype=np.uint8)
@@ -39,7 +40,7 @@ def folders() -> list[Folder]:
         Folder("fractions", _series("rle", "FRACTIONAL"), _read_series, ("ct/1.dcm", "seg.dcm")),
         Folder("jpeg", _series("jpeg"), _read_series, ("ct/1.dcm",)),
         Folder("j2k", _series("j2k"), _read_series, ("ct/1.dcm",)),
-        Folder("set", _sheet, _prepare("ms_flair"), ("raw/Table 2.xlsx", "raw/1-Flair.nii.gz", "out/prepared.json")),
+        Folder("set", write_flair, _prepare("ms_flair"), FLAIR_FILES),
         Folder("pictures", _pictures, _read_folder("folder"), ("images/a.png", "masks/a.png")),
         Folder("labels", _labels, _read_folder("nifti-folder"), ("dataset.json", "labels/a.nrrd", "images/a.nii")),
         Folder("clip", _clip, _read_folder("video-folder"), ("frames/one/0001.jpg", "masks/one/0001.png")),
@@ -74,7 +75,7 @@ def _made() -> Path:
     gather, RunFolder.gather = RunFolder.gather, lambda *_: None
     segarena.evaluate("clicks", **asked, keep_rounds=(1, 2), out=folder / "loose")
     RunFolder.gather = gather
-    _go_on(folder / "session", answers=2)
+    _go_on(folder / "session", answers=1)
     return folder
 
 
@@ -138,7 +139,8 @@ def _read_series(folder: Path) -> None:
                     read_segmentation(other.files[0], grid)
 
 
-def _sheet(folder: Path) -> None:
+def write_flair(folder: Path) -> None:
+    """Write the set ms_flair as it is downloaded to `raw`, and prepared to `out`."""
     import nibabel
     from readers import write_workbook
 

@@ -83,10 +83,10 @@ def report_of(run: Path, first: Path, into: Path) -> dict[str, bytes]:
 def main() -> None:
     """Make the runs, and tell which differ."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=20, help="Of each seed, half of them without workers.")
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
-    differing = 0
+    differing = runs = killed = at_work = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for seed in range(given.seeds):
@@ -101,13 +101,15 @@ def main() -> None:
             for workers in (0, 2):
                 out = folder / f"killed-{workers}-{seed}"
                 rng = random.Random(f"{seed}/{workers}")
-                kills = given.kills // (2 * given.seeds) + (given.kills % (2 * given.seeds) > 2 * seed + workers // 2)
+                kills = (given.kills + (workers == 0)) // 2
                 alive = kill_and_finish(run_words(out, seed, workers), kills, took_s, rng)
+                killed, at_work = killed + kills, at_work + alive
                 others[f"{workers} workers, killed {alive} times of {kills}"] = out
             for what, out in others.items():
                 is_same = report_of(out, first, folder / "shown") == expected
-                differing += not is_same
+                differing, runs = differing + (not is_same), runs + 1
                 print(f"seed {seed}, {what}: {'the same bytes' if is_same else 'DIFFERENT'}", flush=True)
+    print(f"{runs} runs, {killed} kills, {at_work} of them of runs at work: {differing} differ")
     sys.exit(bool(differing))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import cv2
@@ -12,6 +13,8 @@ import nibabel
 import numpy as np
 import polars as pl
 import scipy.io
+from dicom import write_ct, write_seg
+from folders import write_flair
 from typer.testing import CliRunner
 
 from segarena.arrays.coco_rle import Rle
@@ -26,7 +29,7 @@ LABELS[4:12, 4:14], LABELS[14:22, 16:28] = 2, 3
 def make_all(folder: Path) -> None:
     """Fill the current folder, which is `folder`, with inputs."""
     os.chdir(folder)
-    for make in (_scenes, _segmentations, _shapes, _pairs, _statistics, _volumes, _clips, _clicks, _runs):
+    for make in (_scenes, _segmentations, _shapes, _pairs, _statistics, _volumes, _sets, _clips, _clicks, _runs):
         make()
 
 
@@ -98,6 +101,9 @@ def _pairs() -> None:
     Path("tier.txt").write_text(tier)
     Path("tier.txt.gz").write_bytes(gzip.compress(tier.encode(), mtime=0))
     Path("names.txt").write_text("left\nright\n")
+    Path("folds.txt").write_text("a\nb, c\n")
+    asked = "segmenter = 'nothing'\ndataset = \"folder(path='shapes')\"\nrounds = 2\nlimit = 1\n"
+    Path("options.toml").write_text(f"benchmark = 'clicks'\n{asked}")
     Path("counts.csv").write_text("row,inter,union\n" + "".join(f"{row},{row},9\n" for row in range(6)))
 
 
@@ -123,6 +129,17 @@ def _volumes() -> None:
     Path("volumes/dataset.json").write_text(json.dumps({"labels": {"background": 0, "organ": 1, "ignore": 7}}))
 
 
+def _sets() -> None:
+    """Two sets as they are downloaded: DICOM, and volumes with a workbook, also packed and prepared."""
+    write_ct(Path("dicom/ct"), "rle")
+    write_seg(Path("dicom/seg.dcm"))
+    write_flair(Path("flair"))
+    Path("flair/archive").mkdir()
+    with zipfile.ZipFile("flair/archive/a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in Path("flair/raw").iterdir():
+            archive.write(file, file.name)
+
+
 def _clips() -> None:
     for number in range(2):
         _write_image(f"clips/frames/one/{number + 1:04d}.jpg", cv2.merge([40 * LABELS] * 3))
@@ -132,6 +149,10 @@ def _clips() -> None:
 def _clicks() -> None:
     segarena("clicks", "crowd", "-d", "folder(path='shapes')", "-o", "raw.csv", "--clicks", "6", "--limit", "2")
     segarena("clicks", "filter", "raw.csv", "-d", "folder(path='shapes')", "-o", "clicks.csv")
+    masks = ("--previous-masks", "crowd/previous")
+    segarena(
+        "clicks", "crowd", "-d", "folder(path='shapes')", "-o", "crowd/raw.csv", "--clicks", "3", "--limit", "1", *masks
+    )
     table = pl.read_csv("clicks.csv")
     table.with_columns(dataset=pl.lit("Text_Description")).write_csv("modes.csv")
 

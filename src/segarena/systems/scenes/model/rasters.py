@@ -102,7 +102,8 @@ def rasterise(scene: Scene, *, visibility: Visibility | None = None) -> Rasters:
         visibility: None takes the order where the scene has one, and what is stated otherwise.
 
     Raises:
-        InvalidMask: a mask of the scene has another size than the image, or its run lengths are damaged.
+        InvalidMask: a mask of the scene has another size than the image, or its run lengths are damaged,
+            or the image takes more memory than is free.
     """
     by_order = visibility == "order" or (visibility is None and scene.has_depth)
     amodal: list[Patch] = []
@@ -110,7 +111,10 @@ def rasterise(scene: Scene, *, visibility: Visibility | None = None) -> Rasters:
         amodal.append(amodal_patch(scene, region))
         check_in_file(sum(patch.mask.size for patch in amodal), f"{scene.title}: its masks", error=InvalidMask)
     seen = amodal if by_order else [_stated(scene, *pair) for pair in zip(scene.regions, amodal, strict=True)]
-    owner = np.zeros(scene.shape, dtype=np.int32)
+    try:
+        owner = np.zeros(scene.shape, dtype=np.int32)
+    except MemoryError as error:
+        raise InvalidMask(f"{scene.title}: an image of {scene.shape} takes more memory than is free") from error
     for place in reversed(range(len(seen))):
         owner[seen[place].window][seen[place].mask] = place + 1
     if by_order:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ def damage_is_told(path: Path) -> Generator[None]:
         yield
     except SegarenaError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error) as error:
         raise SampleInvalid(f"{path.name}: expected a whole DICOM file, got: {error}; fetch it again") from error
 
 

@@ -1,0 +1,62 @@
+"""`make stress`: everything that tries to break segarena, one part after the other, and a table of what came of it.
+
+    python tests/stress [--part files] [--share 0.1]
+
+Each part is a script of its own with a seed of its own; `--share` does that share of the cases of all of them. A part
+whose bar is missed ends with exit code 1, and so does this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from rich import print as show
+from rich.table import Table
+
+PARTS = {
+    "files": ("--cases", 50_000),
+    "commands": ("--cases", 2000),
+    "run_json_edits": ("--cases", 2000),
+    "records_flips": ("--flips", 1500),
+    "bombs": ("", 0),
+    "kills": ("--kills", 20),
+}
+"""The scripts, and how much each does."""
+
+
+def main() -> int:
+    """Run the parts, print the table; 1 when a bar was missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=tuple(PARTS), action="append", help="Only this one; may be repeated.")
+    parser.add_argument("--share", type=float, default=1.0)
+    given = parser.parse_args()
+    table = Table("part", "bar", "minutes", "what came of it")
+    is_held = True
+    for part in given.part or PARTS:
+        option, count = PARTS[part]
+        words = [option, str(max(1, round(given.share * count)))] if option else []
+        show(f"[bold]{part} {' '.join(words)}[/bold]")
+        started = time.monotonic()
+        code, last = run(Path(__file__).with_name(f"{part}.py"), words)
+        is_held = is_held and not code
+        table.add_row(part, "MISSED" if code else "held", f"{(time.monotonic() - started) / 60:.1f}", last)
+    show(table)
+    return int(not is_held)
+
+
+def run(script: Path, words: list[str]) -> tuple[int, str]:
+    """Run a script, showing what it prints; return its exit code and its last two lines."""
+    lines: list[str] = []
+    with subprocess.Popen([sys.executable, script, *words], stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            lines.append(line)
+    return process.returncode, "".join(lines[-2:]).strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from segarena.arrays.coco_rle import Rle
@@ -48,6 +49,49 @@ def test_segments_are_judged_against_full_extents_or_visible_parts(tmp_path, sce
     assert recalls(tmp_path, scene, visible)["all", "heavy"] == pytest.approx(0.1)
     both = [{**one, "amodal_mask": other["segmentation"]} for one, other in zip(visible, amodal, strict=True)]
     assert recalls(tmp_path, scene, both, given="amodal")["things", "all"] == 1.0
+
+
+@pytest.fixture
+def stated(tmp_path):
+    """Return two squares that do not overlap, and how to judge the first square's pixels against a changed file."""
+
+    def judge(region, against="amodal", **options):
+        squares = [[0, 0, 10, 0, 10, 10, 0, 10], [20, 0, 40, 0, 40, 10, 20, 10]]
+        regions = [{"segmentation": flat, "name": "x", "isStuff": 0, "occlude_rate": 0} for flat in squares]
+        regions = [{**one, "order": order, "area": 100 * order} for order, one in enumerate(regions, 1)]
+        regions[1] |= region
+        image = {"id": 5, "file_name": "5.jpg", "height": 20, "width": 50}
+        annotations = [{"id": 1, "image_id": 5, "author": "", "regions": regions}]
+        (tmp_path / "truth.json").write_text(json.dumps({"images": [image], "annotations": annotations}))
+        masks = np.zeros((2, 20, 50), bool)
+        masks[0, :5, :10] = masks[1, :10, 20:40] = True
+        (tmp_path / "segments.json").write_text(json.dumps([segment(mask) for mask in masks]))
+        results = judge_segments(
+            [tmp_path / "segments.json"], tmp_path / "truth.json", most=(10,), against=against, **options
+        )
+        return {r.occlusion: r.average_recall for r in results if r.kind == "all"}
+
+    return judge
+
+
+def test_published_takes_the_occlusion_that_the_file_states(stated):
+    # Half of the first square is found, IoU .5 at one of ten thresholds; the second is found whole.
+    found = stated({"occlude_rate": 0.25}, is_published=True)
+    assert found == pytest.approx({"all": 0.55, "none": 0.1, "partial": 1, "heavy": 1})
+    found = stated({"occlude_rate": 0.2499}, is_published=True)
+    assert found == pytest.approx({"all": 0.55, "none": 0.1, "partial": 1, "heavy": -1})
+    found = stated({"occlude_rate": 0.25})
+    assert found == pytest.approx({"all": 0.55, "none": 0.55, "partial": np.nan, "heavy": np.nan}, nan_ok=True)
+
+
+def test_published_takes_the_visible_part_that_the_file_states(stated):
+    seen = np.zeros((20, 50), bool)
+    seen[:10, 20:30] = True
+    region = {"occlude_rate": 0.5, "visible_mask": coded(seen)}
+    assert stated(region, "visible", is_published=True)["heavy"] == pytest.approx(0.1)
+    assert stated(region, "visible")["none"] == pytest.approx(0.55)
+    # Without it, the full extent, also where the order hides some of it.
+    assert stated({"occlude_rate": 0.5}, "visible", is_published=True)["heavy"] == 1
 
 
 def test_an_image_without_segments_counts(tmp_path, scene):

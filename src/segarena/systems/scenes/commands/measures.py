@@ -177,7 +177,10 @@ def quality(
         list[int] | None, typer.Option(help="Best segments of an image that count. [default: 1 10 100]")
     ] = None,
     published: Annotated[
-        bool, typer.Option("--published", help="As published: a quarter hidden counts twice, -1 for nothing.")
+        bool,
+        typer.Option(
+            "--published", help="As published: what the file states is hidden, a quarter counts twice, -1 for nothing."
+        ),
     ] = False,
 ) -> None:
     """Say how many regions segments find: average recall over IoU .5 to .95, by occlusion, things and stuff.

@@ -39,7 +39,9 @@ def judge_segments(
         against: "amodal" or "visible": which masks are to be found.
         given: "segmentation" or "amodal": which masks of the segments count; without the latter the former.
         most: numbers of segments per image that count.
-        is_published: whether exactly .25 hidden is partial as well as heavy, and nothing to be found gives -1.
+        is_published: whether what the file states counts (`occlude_rate`, and against visible parts `visible_mask`, or
+            the full extent without one) instead of what follows from the pixels, exactly .25 hidden is partial as well
+            as heavy, and nothing to be found gives -1.
 
     Raises:
         InvalidInput: other words than these.
@@ -55,7 +57,7 @@ def judge_segments(
         most=most, open_upper_end=not is_published, none_value=-1.0 if is_published else float("nan")
     )
     for image_id, scenes in read_scenes(truth).by_image().items():
-        regions = _regions(scenes[0], against)
+        regions = _regions(scenes[0], against, is_published=is_published)
         found = segments.get(image_id, [])
         masks = [_mask(segment, scenes[0], given) for segment in found]
         quality.add(masks, [number_of(segment.get("score")) or 0.0 for segment in found], regions)
@@ -74,16 +76,18 @@ def read_segments(files: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _regions(scene: Scene, against: str) -> list[TrueRegion]:
-    rasters = rasterise(scene)
-    return [
-        TrueRegion(
-            mask=rasters.visible(place) if against == "visible" else rasters.amodal(place),
-            occlusion=raster.occlusion,
-            is_stuff=region.is_stuff is True,
-        )
-        for place, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True))
-    ]
+def _regions(scene: Scene, against: str, *, is_published: bool) -> list[TrueRegion]:
+    regions: list[TrueRegion] = []
+    for region, raster in zip(scene.regions, rasterise(scene).regions, strict=True):
+        is_stuff, occlusion = region.is_stuff is True, raster.occlusion
+        patch = raster.visible if against == "visible" and not is_published else raster.amodal
+        mask = patch.full(scene.shape)
+        if is_published and region.stated_occlusion is not None:
+            occlusion = region.stated_occlusion
+        if is_published and against == "visible" and region.visible_mask is not None:
+            mask = region.visible_mask.decode()
+        regions.append(TrueRegion(mask=mask, occlusion=occlusion, is_stuff=is_stuff))
+    return regions
 
 
 def _mask(segment: dict[str, Any], scene: Scene, given: str) -> Mask:

@@ -100,7 +100,7 @@ def test_an_image_that_cannot_be_used_is_named(photos):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("build", "none"), "expected a folder that exists, or a one-shot dataset"),
+        (("build", "none"), "expected an existing folder, or a one-shot dataset"),
         (("build", "demo(limit=3)"), "error:"),
         (("build", "photos", "--folds", "9"), "expected 1 to 2"),
         (("build", "photos", "--easy-from", "most"), "expected 0 to 1, or auto or median"),

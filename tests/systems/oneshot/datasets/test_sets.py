@@ -215,7 +215,7 @@ def test_drawn_pairs_are_distinct_balanced_and_the_same_for_a_seed():
 
 
 def test_pairs_that_cannot_be_drawn_are_refused():
-    with pytest.raises(DatasetError, match="more than 1 images"):
+    with pytest.raises(DatasetError, match="more than 1 masked images"):
         draw_pairs([("a", "a0")], per_class=1)
     with pytest.raises(PluginInvalid):
         draw_pairs([("a", "a0")], per_class=0)

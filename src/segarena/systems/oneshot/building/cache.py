@@ -73,7 +73,9 @@ def run_stage(
         failures = work_through(job, units, ledger, executor, stage=name, on_progress=on_progress)
     for image, error in failures.items():
         raise type(error)(f"{image}: {error} ({len(failures)} of {len(units)} images fail; the others are done)")
-    values = {item: row for image, rows in ledger.done.items() for item, row in zip(units[image], rows, strict=True)}
+    values: dict[Item, Row] = {}
+    for image, of_image in ledger.done.items():
+        values.update(zip(units[image], of_image, strict=True))
     rows = [{"class": item[0], "image": item[1], **values[item]} for item in items]
     whole = pl.DataFrame(rows, schema={**_KEYS, **columns})
     write_whole(table, parquet_of(whole))

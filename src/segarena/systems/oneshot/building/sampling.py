@@ -53,7 +53,7 @@ class Motion:
 
     def keeps(self, transform: Similarity, mask: Mask) -> bool:
         """Tell whether enough of the target stays in view, its change of size apart."""
-        stays = np.count_nonzero(transform.mask(mask)) / transform.scale**2
+        stays = np.count_nonzero(transform.mask(mask)) / transform.scale**2  # areas grow with the square
         return bool(stays >= self.keep * np.count_nonzero(mask))
 
 
@@ -83,13 +83,9 @@ class Items:
     def __init__(self, table: pl.DataFrame, looks: np.ndarray[Any, np.dtype[np.float64]], seed: int) -> None:
         self._seed = seed
         self.classes: list[str] = sorted(set(table["class"].to_list()))
-        places: dict[str, list[int]] = {}
-        for place, label in enumerate(table["class"].to_list()):
-            places.setdefault(label, []).append(place)
-        self.of_class: dict[str, list[Row]] = {
-            label: [{**table.row(place, named=True), "place": place} for place in places[label]]
-            for label in self.classes
-        }
+        self.of_class: dict[str, list[Row]] = {label: [] for label in self.classes}
+        for place, row in enumerate(table.iter_rows(named=True)):
+            self.of_class[row["class"]].append({**row, "place": place})
         self._looks = looks
 
     def fold(self, label: str) -> int | None:
@@ -120,7 +116,7 @@ def draw_complexity(items: Items, quotas: Quotas, dataset: str) -> Drawn:
         for partition, queries in groups.items():
             pairs: list[tuple[Row, Row]] = []
             for number, supports in enumerate(shown):
-                share = (quotas.partition + number) // len(shown)
+                share = (quotas.partition + number) // len(shown)  # the shares add up to the quota
                 pairs += _draw(rng, queries, supports, share, lambda a, b: quotas.allow_self or a is not b)
             facts = {"tier": "query-complexity", "partition": partition, "dataset": dataset}
             rows = [{**facts, **_pair(items, query, support)} for query, support in pairs]

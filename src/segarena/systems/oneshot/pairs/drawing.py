@@ -42,7 +42,7 @@ def draw_pairs(
         images[label].append(image)
     rows: list[dict[str, object]] = []
     for label, own in sorted(images.items()):
-        rng = np.random.default_rng([seed, *label.encode()])
+        rng = np.random.default_rng([seed, *label.encode()])  # of its own, so that another class changes nothing
         facts = {"class": label, "fold": fold_of(label), "dataset": dataset}
         drawn = _of_class(own, per_class, shots, rng)
         rows.extend({**facts, "query": query, "supports": shown} for query, shown in drawn)

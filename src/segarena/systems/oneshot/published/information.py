@@ -61,6 +61,7 @@ def _radii(
     for label in np.unique(labels):
         own = np.flatnonzero(labels == label)
         k = min(neighbours, len(own) - 1)
+        # The first neighbour of each value is itself.
         distances = np.asarray(cKDTree(values[own, None]).query(values[own, None], k=[k + 1])[0])
         radii[own], used[own] = np.nextafter(distances[:, 0], 0), k
     return radii, used

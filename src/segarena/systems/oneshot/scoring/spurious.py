@@ -114,6 +114,7 @@ def grouped_miou(counts: pl.DataFrame, by: str, settings: Settings = DEFAULT) ->
 def _of_other_classes(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:
     """Return the pairs with as many examples of one other class each."""
     rng = np.random.default_rng(seed)
+    # By data set and fold: the examples of each class.
     shown: dict[tuple[object, object], dict[str, list[str]]] = {}
     examples = pairs.select("dataset", "fold", "class", "supports").explode("supports").unique(maintain_order=True)
     for dataset, fold, label, image in examples.iter_rows():

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -139,7 +140,7 @@ class TargetRules:
         if labelled.name and len(numbers) == 1:
             return {labelled.name: list(numbers)}
         classes = {name: [n for n in numbers if n in wanted] for name, wanted in self.classes.items()}
-        known = {n for some in classes.values() for n in some}
+        known = set(chain.from_iterable(classes.values()))
         for number in numbers:
             if number not in known:
                 classes.setdefault(labelled.names.get(number, str(number)), []).append(number)

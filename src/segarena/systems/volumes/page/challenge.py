@@ -43,12 +43,14 @@ def scores_of_cases(run: Run) -> dict[str, CaseScores]:
     steps = int(run.config.benchmark.options["steps"])
     found: defaultdict[str, list[CaseScores]] = defaultdict(list)
     for (sample, _), group in groups.items():
-        dice, nsd = ([_steps(d, metric, run.rounds, steps) for d in group] for metric in ("dice", "nsd"))
+        dice = [_steps(dialogue, "dice", run.rounds, steps) for dialogue in group]
+        nsd = [_steps(dialogue, "nsd", run.rounds, steps) for dialogue in group]
         found[sample].append(case_scores(dice, nsd))
-    return {
-        sample: CaseScores(np.mean([one.dsc for one in of], axis=0), np.mean([one.nsd for one in of], axis=0))
-        for sample, of in found.items()
-    }
+    means: dict[str, CaseScores] = {}
+    for sample, repeats in found.items():
+        dsc, nsd = [one.dsc for one in repeats], [one.nsd for one in repeats]
+        means[sample] = CaseScores(np.mean(dsc, axis=0), np.mean(nsd, axis=0))
+    return means
 
 
 def _steps(dialogue: DialogueRecord, metric: str, rounds: int, steps: int) -> NDArray[np.float64]:

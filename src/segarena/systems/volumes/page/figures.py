@@ -149,7 +149,7 @@ def _effort_chart(
         return ""
     frame = Frame(540, 400, f"{metric_name(metric)} against interactions", right=24)
     low, high = min(p.low_effort for p in every), max(p.high_effort for p in every)
-    is_log = low > 0 and high / low > 6
+    is_log = low > 0 and high / low > 6  # from one point to many per slice, cheap schemes would lie on each other
     x_scale = frame.x_scale(low / 1.15 if is_log else low - 1, high * 1.15 if is_log else high + 1, is_log=is_log)
     y_scale = frame.y_scale(*_tenths([p.quality for p in every]))
     frame.y_axis(y_scale, f"mean {metric_name(metric)}")

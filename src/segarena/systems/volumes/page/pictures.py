@@ -145,7 +145,7 @@ def middle_of(truth: Mask, axis: int) -> int:
 
 def contrast(voxels: NDArray[Any]) -> tuple[float, float]:
     """Return the 0.5 and 99.5 percentiles of the finite voxels, of every few of a large volume."""
-    step = max(1, round((voxels.size / 2_000_000) ** (1 / 3)))
+    step = max(1, round((voxels.size / 2_000_000) ** (1 / 3)))  # percentiles of two million voxels say enough
     some = np.asarray(voxels[::step, ::step, ::step], dtype=np.float64)
     some = some[np.isfinite(some)]
     low, high = np.percentile(some, [0.5, 99.5]) if some.size else (0.0, 1.0)

@@ -42,5 +42,5 @@ def renumbered(labels: NDArray[np.integer[Any]], *, least_voxels: int = 1) -> La
     for plane in labels:
         sizes += np.bincount(plane.ravel(), minlength=len(sizes))
     keeps = sizes >= max(1, least_voxels)
-    keeps[0] = False
+    keeps[0] = False  # background
     return smallest_type(np.where(keeps, np.cumsum(keeps), 0))[labels]

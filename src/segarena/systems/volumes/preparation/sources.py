@@ -7,6 +7,7 @@ import re
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from xml.etree.ElementTree import Element, ParseError
@@ -127,8 +128,9 @@ class TciaManifests:
                 f"{folder}: expected {self.manifests} .tcia manifests, found {len(manifests)}; "
                 f"save those of images and segmentations from {self.page} there"
             )
-        uids = [uid for manifest in manifests for uid in _listed_series(manifest)]
-        return [_series(self.base_url, uid) for uid in dict.fromkeys(uids)]
+        # Images and segmentations may list the same series.
+        uids = dict.fromkeys(chain.from_iterable(map(_listed_series, manifests)))
+        return [_series(self.base_url, uid) for uid in uids]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +155,7 @@ class IdcManifest:
         found = list(dict.fromkeys(match.groups() for match in _S3_LINE.finditer(text)))
         if not found:
             raise DatasetError(f"{manifests[0]}: expected lines like 'cp s3://idc-open-data/SERIES/* .', found none")
-        return [file for bucket, prefix in found for file in self._list(bucket, prefix, web)]
+        return list(chain.from_iterable(self._list(bucket, prefix, web) for bucket, prefix in found))
 
     def _list(self, bucket: str, prefix: str, web: Web) -> Iterator[RemoteFile]:
         base, token = self.bucket_url.format(bucket=bucket), ""

@@ -96,7 +96,7 @@ def _followed(
     order = (np.arange(count) + middle - count // 2) % count if is_closed else np.arange(count)
     place = count // 2 if is_closed else middle
     if stroke.length_mm is None:
-        length = round(stroke.length * count)
+        length = round(stroke.length * count)  # half to even
         first = place - length // 2
         return order[max(0, first) : max(0, first + length)]
     steps = np.diff(vertices[order] * spacing_mm, axis=0)

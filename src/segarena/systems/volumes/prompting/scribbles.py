@@ -42,6 +42,7 @@ def scribble(comparison: Comparison, rng: np.random.Generator, stroke: Stroke) -
 def line_through_missing(comparison: Comparison, *, runs_sideways: bool = False) -> tuple[Position, ...]:
     """Return the `middle_line` of what is missing; `runs_sideways` takes columns for slices."""
     if runs_sideways:
+        # Transposed, columns are the slices; positions are turned back.
         return tuple(position[::-1] for position in middle_line(comparison.missing.T, comparison.window[::-1]))
     return middle_line(comparison.missing, comparison.window)
 

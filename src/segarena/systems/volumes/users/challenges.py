@@ -65,6 +65,7 @@ class CvprUser:
     def _first(self, turn: Turn, target: SlicedTarget) -> tuple[Box, Limits]:
         plane = target.slices[len(target.slices) // 2] if self.middle == "slice" else _slice_of_middle_voxel(target)
         most = int(turn.rng.integers(self.most_px + 1))
+        # Margins are meant for an image of side 256; there is none across slices.
         margins = (0, *(most * size // 256 for size in target.shape[1:]))
         return enlarged(target.box(plane), target.shape, margins), limits(target)
 

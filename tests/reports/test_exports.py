@@ -45,7 +45,9 @@ def test_paired_csv_holds_the_difference_of_each_statistic(two):
     rows = {row["statistic"]: row for row in parsed(sheet_csv(differences_sheet(read_runs(two))))}
     assert set(rows) == {"NoC@90", "NoF@90", "IoU@1", "AuC"}
     lifted = rows["IoU@1"]
-    assert [lifted[k] for k in ("difference", "low", "high", "better", "matched")] == ["0.25", "0.25", "0.25", "1", "2"]
+    # Two photographs: of the four signs two give as much, and no interval leaves anything out.
+    told = ("difference", "low", "high", "p_value", "better", "pairs", "independent", "matched")
+    assert [lifted[name] for name in told] == ["0.25", "", "", "0.5", "1", "2", "2", "2"]
     assert lifted["baseline"] == "plain"
 
 
@@ -74,7 +76,10 @@ def test_latex_has_booktabs_rules_and_as_many_cells_as_columns(two):
         assert {line.replace(r"\&", "").count("&") + 1 for line in lines} == {columns}
     assert r"better\_100\% & centre & 4.00" in text
     assert r"0.375 {\scriptsize [0.250, 0.500]}" in text
-    assert r"\textbf{+0.250} {\scriptsize [0.250, 0.250]}" in text
+    assert r"+0.250 {\scriptsize p = 0.500}" in text
+    assert r"\textbf" not in text
+    assert r"\underline{0.625}" in text
+    assert r"IoU@1 $\uparrow$" in text
 
 
 def test_latex_of_one_run_has_no_paired_table(two):
@@ -112,6 +117,7 @@ def test_the_terminal_shows_paired_differences(two):
     text = shown(two)
     assert "better_100% − plain" in text
     assert "+0.250" in text
+    assert "p = 0.500" in text
 
 
 def test_the_terminal_takes_names_literally_and_cuts_none_of_many_users(make_run, make_ramps):

@@ -43,7 +43,7 @@ def test_latex_aligns_by_kind_and_sets_marked_numbers_in_bold(sheet):
         "% What is lost.",
         r"\begin{tabular}{llrrr}",
         r"\toprule",
-        r"Segmenter & Words & Loss & Gain & Targets \\",
+        r"Segmenter & Words & Loss $\downarrow$ & Gain $\uparrow$ & Targets \\",
         r"\midrule",
         r"graph & two words & \textbf{$-$0.250} {\scriptsize [$-$0.500, +0.100]} & 50.0 & 3 \\",
         r"grabcut &  & -- & 2 of 3 & 12 \\",
@@ -58,8 +58,8 @@ def test_html_tells_sorting_what_a_number_is_and_headings_what_it_means(sheet):
     assert '<td class="words">two words</td>' in html
     assert '<td class="num worse" data-value="-0.25">−0.250<small>[−0.500, +0.100]</small></td>' in html
     assert '<td class="num" data-value="">–</td>' in html
-    assert '<th class="num" scope="col" title="how much is lost">Loss</th>' in html
-    assert '<th class="num" scope="col" data-first="descending">Gain</th>' in html
+    assert '<th class="num" scope="col" title="how much is lost">Loss ↓</th>' in html
+    assert '<th class="num" scope="col" data-first="descending">Gain ↑</th>' in html
 
 
 def test_on_the_terminal_rows_stand_side_by_side(sheet):
@@ -67,7 +67,7 @@ def test_on_the_terminal_rows_stand_side_by_side(sheet):
     console.print(sheet_terminal(sheet))
     lines = [line.split() for line in console.export_text().splitlines()]
     assert lines[0] == ["segmenter", "graph", "grabcut"]
-    assert ["gain", "50.0", "2", "of", "3"] in lines
+    assert ["gain", "↑", "50.0", "2", "of", "3"] in lines
 
 
 def test_columns_are_picked_by_key_in_the_order_asked_for(sheet):

@@ -112,21 +112,26 @@ def test_a_run_minus_itself_is_zero_everywhere(make_run, make_ramps):
     for row in rows:
         assert (row.matched, row.unmatched) == (8, 0)
         for cell in row.cells.values():
-            assert (cell.difference, cell.low, cell.high) == (0.0, 0.0, 0.0)
-            assert cell.ties == 1.0
+            assert (cell.difference, cell.p_value, cell.ties) == (0.0, 1.0, 1.0)
         assert {direction(row.cells[s.name], s) for s in runs[0].summary} == {"unclear"}
 
 
-def test_a_constant_lift_is_the_paired_difference(make_run, make_dialogue):
+@pytest.mark.parametrize(("photographs", "p_value", "says"), [(5, 2 / 32, "unclear"), (6, 2 / 64, "better")])
+def test_a_constant_lift_is_better_where_the_photographs_are_enough(
+    make_run, make_dialogue, photographs, p_value, says
+):
     def run(name, lift):
-        values = {("photo-0", "disc-0"): 0.2, ("photo-0", "disc-1"): 0.5, ("photo-1", "disc-0"): 0.7}
+        values = {(f"photo-{i}", "disc-0"): 0.1 * i for i in range(photographs)}
+        values["photo-0", "disc-1"] = 0.5
         return make_run([make_dialogue(*key, "centre", [v + lift]) for key, v in values.items()], name)
 
     runs = read_runs([run("first", 0.0), run("second", 0.125)])
     (row,) = paired_rows(runs)
     cell = row.cells["IoU@1"]
-    assert (cell.difference, cell.low, cell.high) == pytest.approx((0.125, 0.125, 0.125))
-    assert direction(cell, statistic(runs[0], "IoU@1")) == "better"
+    ends = (0.125, 0.125) if says == "better" else (math.nan, math.nan)
+    assert (cell.difference, cell.low, cell.high) == pytest.approx((0.125, *ends), nan_ok=True)
+    assert (cell.p_value, cell.n, cell.clusters) == (p_value, photographs + 1, photographs)
+    assert direction(cell, statistic(runs[0], "IoU@1")) == says
     assert (row.label, row.baseline) == ("disc #2", "disc #1")
 
 

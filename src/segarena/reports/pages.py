@@ -21,7 +21,7 @@ from segarena.reports.reading import Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.series import round_word
 from segarena.reports.sheets import Sheet
-from segarena.reports.wording import count_text
+from segarena.reports.wording import count_text, sample_word
 
 ENTRY_POINTS = "segarena.pages"
 
@@ -74,6 +74,11 @@ class Page:
     def word(self) -> str:
         """What captions call a round."""
         return round_word(self.whole_runs)
+
+    @property
+    def sample_word(self) -> str:
+        """What texts call a sample: what is drawn, or flips its sign, as a whole."""
+        return sample_word(self.runs[0])
 
     @cached_property
     def pictures(self) -> Pictures | None:

@@ -15,15 +15,15 @@ from segarena.reports.reading import Key, Run
 from segarena.reports.renderers import sheet_html
 from segarena.reports.rendering import document
 from segarena.reports.sections import failures_parts, hardest_sheet, paired_sheet, summary_sheet
-from segarena.reports.tables import paired_rows
+from segarena.reports.tables import paired_rows, user_names
 from segarena.reports.wording import (
     FAILURES,
-    FEW_IMAGES,
+    FEW_SAMPLES,
     HELD,
-    INTERVALS,
-    PAIRED,
     count_text,
     definition,
+    intervals_text,
+    paired_text,
     pairing_text,
     protocol_text,
 )
@@ -67,8 +67,8 @@ def _general_sections(own: Page) -> list[Section]:
     targets = [] if {"hardest", "gallery"} <= own.leaves_out else ranked_targets(runs)
     cards, shown = _gallery(own, targets)
     every = [
-        Section("summary", "Summary", [*own.summary(_summary), Note(_summary_notes(runs))]),
-        Section("differences", "Paired differences", _differences(own.usual_runs)),
+        Section("summary", "Summary", [*own.summary(_summary), Note(_summary_notes(own))]),
+        Section("differences", "Paired differences", _differences(own)),
         Section("figures", "Figures", [Row(figures(own))]),
         Section("hardest", "Hardest targets", [hardest_sheet(runs, targets, shown) if targets else None]),
         Section("gallery", "Dialogues", cards),
@@ -83,20 +83,23 @@ def _summary(runs: Sequence[Run], caption: str) -> Part:
     return summary_sheet(runs, caption).pick("user", "segmenter", *statistics, "time/round", "targets", "failures")
 
 
-def _summary_notes(runs: Sequence[Run]) -> str:
+def _summary_notes(own: Page) -> str:
+    runs = own.whole_runs
     targets = set[tuple[str, str, str]]().union(*(run.targets() for run in runs))
-    images = len({(dataset, sample) for dataset, sample, _ in targets})
-    few = f"With {count_text(images, 'image')} only, take them as rough." if images < FEW_IMAGES else ""
+    samples = len({(dataset, sample) for dataset, sample, _ in targets})
+    few = f"With {count_text(samples, own.sample_word)} only, take them as rough." if samples < FEW_SAMPLES else ""
     left_out = f"Left out, for want of rounds: {', '.join(runs[0].left_out)}." if runs[0].left_out else ""
-    return " ".join(filter(None, [INTERVALS, few, left_out]))
+    best = f"Underlined: the best {'of each user' if len(user_names(runs)) > 1 else 'value'}." if len(runs) > 1 else ""
+    return " ".join(filter(None, [intervals_text(own.sample_word), few, best, left_out]))
 
 
-def _differences(runs: Sequence[Run]) -> list[Part]:
+def _differences(own: Page) -> list[Part]:
+    runs = own.usual_runs
     if len(runs) < 2:
         return []
     if not paired_rows(runs):
         return [Note(pairing_text(runs))]
-    return [paired_sheet(runs), Note(" ".join(filter(None, [PAIRED, pairing_text(runs)])))]
+    return [paired_sheet(runs), Note(" ".join(filter(None, [paired_text(own.sample_word), pairing_text(runs)])))]
 
 
 def _gallery(own: Page, targets: Sequence[RankedTarget]) -> tuple[list[Part], Mapping[Key, str]]:

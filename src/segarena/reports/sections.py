@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from segarena.reports.parts import Fold, Note, Part
@@ -49,11 +50,15 @@ def summary_sheet(runs: Sequence[Run], caption: str = "") -> Sheet:
         Column("Complete", key="complete"),
     )
     rows: list[tuple[Cell, ...]] = []
+    best = _best(runs)
     for row, timing in zip(summary_rows(runs), timing_rows(runs), strict=True):
         run = runs[row.run]
         rules = run.config.benchmark
         names = (rules.name, rules.protocol, row.user, row.label)
-        values = [_estimate(statistic, row.cells[statistic.name]) for statistic in runs[0].summary]
+        values = [
+            _estimate(statistic, row.cells[statistic.name], best.get((run.data, row.user, statistic.name)))
+            for statistic in runs[0].summary
+        ]
         time = Value(mean=timing.median_s, printed=seconds_text(timing.median_s))
         failures = Value(mean=row.failures, decimals=0, mark="alarm" if row.failures else "")
         counts = (row.targets, row.dialogues, failures, timing.encodes)
@@ -86,8 +91,10 @@ def differences_sheet(runs: Sequence[Run]) -> Sheet:
     for row in paired_rows(runs):
         for name, cell in row.cells.items():
             values = (Value(mean=float(getattr(cell, number))) for number in numbers)
-            rows.append((row.label, row.baseline, row.user, name, *values, row.matched, row.unmatched))
-    head = (*names, *(Column(number, "number") for number in (*numbers, "matched", "unmatched")))
+            counts = (cell.n, cell.clusters, row.matched, row.unmatched)
+            rows.append((row.label, row.baseline, row.user, name, *values, *counts))
+    counts = ("pairs", "independent", "matched", "unmatched")
+    head = (*names, *(Column(number, "number") for number in (*numbers, *counts)))
     return Sheet(name="paired", caption="", head=head, rows=tuple(rows))
 
 
@@ -160,13 +167,28 @@ def _columns(run: Run) -> list[Column]:
     ]
 
 
-def _estimate(statistic: Statistic, found: Interval) -> Value:
+def _best(runs: Sequence[Run]) -> dict[tuple[str, str, str], float]:
+    """Return the best mean of each statistic with each user on each dataset, where there are several."""
+    means: defaultdict[tuple[str, str, Statistic], list[float]] = defaultdict(list)
+    for row in summary_rows(runs):
+        for statistic in runs[0].summary:
+            means[runs[row.run].data, row.user, statistic].append(row.cells[statistic.name].mean)
+    best: dict[tuple[str, str, str], float] = {}
+    for (data, user, statistic), values in means.items():
+        known = [value for value in values if not math.isnan(value)]
+        if len(set(known)) > 1:
+            best[data, user, statistic.name] = (max if statistic.higher_is_better else min)(known)
+    return best
+
+
+def _estimate(statistic: Statistic, found: Interval, best: float | None) -> Value:
     return Value(
         mean=found.mean,
         low=found.low,
         high=found.high,
         printed=value_text(statistic, found.mean),
         printed_bounds=bounds_text(statistic, found.low, found.high),
+        mark="best" if found.mean == best else "",
     )
 
 
@@ -177,5 +199,6 @@ def _difference(statistic: Statistic, found: PairedDifference) -> Value:
         high=found.high,
         printed=difference_text(statistic, found),
         printed_bounds=difference_bounds_text(statistic, found),
+        p_value=found.p_value,
         mark=direction(found, statistic),
     )

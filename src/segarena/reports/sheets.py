@@ -14,9 +14,10 @@ Kind: TypeAlias = Literal["text", "words", "number", "interval"]
 """Names cut when they are long, words that may take several lines, numbers, numbers with an interval."""
 
 Mark: TypeAlias = Literal["", "best", "better", "worse", "unclear", "alarm"]
-"""What a number is to stand out for; the first three are bold in print."""
+"""What a number is to stand out for. The best of a column is underlined; bold is what a paired test says is better or
+worse than what it is compared with."""
 
-BOLD: frozenset[Mark] = frozenset({"best", "better", "worse"})
+BOLD: frozenset[Mark] = frozenset({"better", "worse"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class Value:
         is_signed: a difference, printed with its sign.
         is_share: printed in per cent, in CSV as it is.
         printed, printed_bounds: number and interval as printed where these rules do not give them, as "3 of 4".
+        p_value: of the test whose interval it is; NaN where nothing was tested.
         mark: what it stands out for.
     """
 
@@ -43,6 +45,7 @@ class Value:
     is_share: bool = False
     printed: str = ""
     printed_bounds: str = ""
+    p_value: float = math.nan
     mark: Mark = ""
 
     @property
@@ -58,9 +61,15 @@ class Value:
         return self.note if math.isnan(self.low) else f"[{self._print(self.low)}, {self._print(self.high)}]"
 
     @property
-    def is_best(self) -> bool:
-        """Whether it is the best of its column."""
-        return self.mark == "best"
+    def p_text(self) -> str:
+        """The p-value as printed; nothing where nothing was tested.
+
+        >>> Value(mean=1.0, p_value=0.0312).p_text, Value(mean=1.0, p_value=0.0005).p_text
+        ('p = 0.031', 'p < 0.001')
+        """
+        if math.isnan(self.p_value):
+            return ""
+        return "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
 
     def _print(self, value: float) -> str:
         text = f"{abs(100 * value if self.is_share else value):.{self.decimals}f}"
@@ -89,8 +98,8 @@ class Column:
         heading: above it on the page and in print.
         kind: what its cells are.
         key: its name for programs and for `Sheet.pick`; the heading if it has none of its own.
-        definition: what the numbers are, in one sentence; shown when the pointer rests on the heading.
-        higher_is_better: which way is good; None where neither is.
+        definition: what the numbers are, in one sentence; shown while the heading has the pointer or the focus.
+        higher_is_better: which way is good, printed as an arrow; None where neither is.
     """
 
     heading: str
@@ -98,6 +107,11 @@ class Column:
     key: str = ""
     definition: str = ""
     higher_is_better: bool | None = None
+
+    @property
+    def arrow(self) -> str:
+        """Which way is better, as what follows the heading; nothing where neither is."""
+        return "" if self.higher_is_better is None else " ↑" if self.higher_is_better else " ↓"
 
 
 @dataclass(frozen=True, kw_only=True)

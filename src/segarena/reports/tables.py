@@ -65,6 +65,9 @@ class TimingRow:
     encode_median_s: float
 
 
+SIGNIFICANT = 0.05
+"""A difference with at most this p-value is marked as better or worse."""
+
 Result = TypeVar("Result")
 
 TargetKey = tuple[str, str]
@@ -179,8 +182,8 @@ def thresholds_of(run: Run, metric: str) -> tuple[float, ...]:
 
 
 def direction(difference: PairedDifference, statistic: Statistic) -> Literal["better", "worse", "unclear"]:
-    """Tell what a difference says: "unclear" unless its interval leaves out zero."""
-    if not (difference.low > 0 or difference.high < 0):
+    """Tell what a difference says: "unclear" unless the paired test refuses "no difference" at 5 %."""
+    if not difference.p_value <= SIGNIFICANT:
         return "unclear"
     return "better" if (difference.difference > 0) == statistic.higher_is_better else "worse"
 

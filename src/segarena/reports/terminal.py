@@ -49,7 +49,8 @@ def _table(own: Page) -> Group:
         parts += [Text(text, style="yellow") for text in [pairing_text(read), *differing_texts(read)] if text]
         parts += [_paired(read)] if paired_rows(read) else []
     parts += [Text(text, style=style) for text, style in _verified(read)]
-    parts.append(Text("[low, high]: 95 % interval over targets, images resampled", style="dim"))
+    tested = "; differences: test of signs, bold where p ≤ 0.05" if len(read) > 1 and paired_rows(read) else ""
+    parts.append(Text(f"[low, high]: 95 % interval over targets, whole {own.sample_word}s drawn{tested}", style="dim"))
     return Group(*parts)
 
 

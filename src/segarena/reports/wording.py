@@ -12,22 +12,38 @@ from segarena.roles import Statistic
 from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.over_rounds import definition_of, over_rounds
 
-INTERVALS = (
-    "Brackets hold 95 % intervals of the mean over targets: percentile bootstrap, 2000 draws of whole images, so that "
-    "targets of one image stay together. Repeats of a dialogue are averaged first."
-)
 FAILURES = (
     "A dialogue that failed (the segmenter raised, ran out of time or answered with something else than a mask) is "
     "counted under failures and left out of the means."
 )
-PAIRED = (
-    "Differences are means over the targets that both runs finished, with intervals from the same draws of images; "
-    "those whose interval leaves out zero are set in bold. pp: percentage points."
-)
-FEW_IMAGES = 20
-"""With fewer images a bootstrap over images says little."""
+FEW_SAMPLES = 20
+"""With fewer samples a bootstrap over them says little."""
 
 HELD = "A dialogue that ended early holds its last value in the rounds it did not need."
+
+
+def sample_word(run: Run) -> str:
+    """Return what the benchmark's samples are called."""
+    kind = run.config.benchmark.sample_kind
+    return "photograph" if kind == "image" else kind
+
+
+def intervals_text(word: str) -> str:
+    """Say what the brackets of means are; `word` is what samples are called."""
+    return (
+        f"Brackets hold 95 % intervals of the mean over targets: percentile bootstrap, 2000 draws of whole {word}s, so "
+        f"that targets of one {word} stay together. Repeats of a dialogue are averaged first."
+    )
+
+
+def paired_text(word: str) -> str:
+    """Say what differences are, and when they are told apart from nothing."""
+    return (
+        "Differences are means over the targets that both runs finished. p: two-sided test that flips the signs of "
+        f"whole {word}s; brackets hold the differences that this test does not refuse at 5 %, and with fewer than six "
+        f"{word}s it refuses none. Bold: p is at most 0.05; of many differences some get there by chance. pp: "
+        "percentage points."
+    )
 
 
 def metric_name(column: str) -> str:

@@ -1,13 +1,13 @@
-"""How sure a mean is: bootstrap intervals, and paired comparison of two segmenters on the same targets.
+"""How sure a mean is: bootstrap intervals, and the paired test of two segmenters on the same targets.
 
-Values that share an image are not independent; `clusters` (image ids) resamples whole images instead. All
+Values that share an image are not independent; `clusters` (image ids) draws or flips whole images instead. All
 randomness comes from `seed`, so the same values in the same order give the same interval everywhere.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -48,10 +48,13 @@ class PairedDifference:
 
     Attributes:
         difference: mean of first minus second.
-        low: lower end of its bootstrap interval; NaN with fewer than two clusters.
+        low: lower end of the interval that the test gives; NaN where the clusters are too few for the test to refuse
+            any difference: fewer than 6 at a level of 0.95.
         high: upper end.
-        p_value: two-sided sign-flip permutation test of "no difference".
+        p_value: two-sided sign-flip permutation test of "no difference"; at most 1 - level where, and only where, the
+            interval leaves out zero.
         n: how many pairs.
+        clusters: how many of them are independent.
         better: share of pairs where the first is strictly better.
         ties: share of pairs that are equal.
     """
@@ -61,6 +64,7 @@ class PairedDifference:
     high: float
     p_value: float
     n: int
+    clusters: int
     better: float
     ties: float
 
@@ -113,7 +117,8 @@ def paired_difference(
 
     The permutation test flips the sign of each cluster's differences together. All 2 ** clusters flips are
     tried when they are no more than `repeats`; otherwise `repeats` random ones, and p is (1 + hits) / (1 + repeats).
-    No pairs give NaN everywhere; one cluster has p 1 and no interval.
+    The interval holds the differences that the same flips do not refuse. Above `MANY` clusters both are the normal ones
+    that flips tend to. No pairs give NaN everywhere; one cluster has p 1 and no interval.
 
     >>> found = paired_difference([0.75, 0.5, 1.0], [0.5, 0.25, 0.75])
     >>> found.difference, found.p_value, found.better
@@ -124,28 +129,32 @@ def paired_difference(
         second: (n,) values of the other on the same targets, in the same order.
         clusters: as `bootstrap_mean`.
         higher_is_better: which way `better` counts.
-        repeats: bootstrap samples, and random flips.
+        repeats: random flips.
         level: of the interval.
-        seed: of both.
+        seed: of the flips.
 
     Raises:
         InvalidInput: lengths differ, or as `bootstrap_mean`.
+
+    Source: the interval, Hartigan, Using subsample values as typical values, JASA 64 (1969): flipping the signs of
+    some clusters gives a total as far from 0 as the one seen where the mean of these clusters is beyond the difference.
     """
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if one.shape != two.shape:
         raise InvalidInput(f"paired values: expected as many of each, got shapes {one.shape} and {two.shape}")
     differences = one - two
     sums, sizes, mean = _clustered(differences, clusters)
-    rng = np.random.default_rng(seed)
-    low, high = _interval(sums, sizes, repeats, level, rng)
+    check_bootstrap(repeats, level)
+    p_value, low, high = _sign_flips(sums, sizes, repeats, level, np.random.default_rng(seed))
     n = len(differences)
     wins = differences > 0 if higher_is_better else differences < 0
     return PairedDifference(
         difference=mean,
         low=low,
         high=high,
-        p_value=_sign_flip_p(sums, repeats, rng),
+        p_value=p_value,
         n=n,
+        clusters=len(sums),
         better=float(np.mean(wins)) if n else math.nan,
         ties=float(np.mean(differences == 0)) if n else math.nan,
     )
@@ -188,24 +197,52 @@ def _interval(
 
 
 def _normal_interval(sums: NDArray[np.float64], sizes: NDArray[np.float64], level: float) -> tuple[float, float]:
-    """Return the interval that draws tend to: a normal one, with the spread of a ratio of sums over clusters."""
-    mean = float(sums.sum() / sizes.sum())
-    spread = math.sqrt(float(((sums - mean * sizes) ** 2).sum())) / float(sizes.sum())
+    """Return the interval that draws tend to: a normal one."""
+    mean, spread = _normal(sums, sizes)
     reach = NormalDist().inv_cdf(0.5 + level / 2) * spread
     return mean - reach, mean + reach
 
 
-def _sign_flip_p(sums: NDArray[np.float64], repeats: int, rng: np.random.Generator) -> float:
-    """Return how often a random sign for each cluster gives a total at least as far from 0 as the one seen."""
+def _normal(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the mean and the spread of a ratio of sums over clusters."""
+    mean = float(sums.sum() / sizes.sum())
+    return mean, math.sqrt(float(((sums - mean * sizes) ** 2).sum())) / float(sizes.sum())
+
+
+def _sign_flips(
+    sums: NDArray[np.float64], sizes: NDArray[np.float64], repeats: int, level: float, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Return how often random signs give a total at least as far from 0 as the one seen, and the interval."""
     count = len(sums)
     if not count:
-        return math.nan
-    least = abs(sums.sum()) - _TINY * np.abs(sums).sum()
-    if 1 << count <= repeats:
-        flips = np.arange(1 << count)[:, None] >> np.arange(count) & 1
-        return float(np.mean(np.abs(sums.sum() - 2 * (flips @ sums)) >= least))
-    hits = 0
+        return math.nan, math.nan, math.nan
+    if count > MANY:
+        mean, spread = _normal(sums, sizes)
+        p_value = 2 * NormalDist().cdf(-abs(mean) / spread) if spread else float(mean == 0)
+        return p_value, *_normal_interval(sums, sizes, level)
+    is_exact = 1 << count <= repeats
+    flipped = np.concatenate(list(_flipped(np.stack([sums, sizes], axis=1), repeats, rng, is_exact=is_exact)))
+    total, noise = sums.sum(), _TINY * np.abs(sums).sum()
+    hits = np.count_nonzero(np.abs(total - 2 * flipped[:, 0]) >= abs(total) - noise)
+    extra = 0 if is_exact else 1
+    tried = len(flipped) + extra
+    # Either sign of a flip is one of the two sides: those flipped, and the others.
+    sides = np.concatenate([flipped, np.array([total, sizes.sum()]) - flipped])
+    is_some = sides[:, 1] > 0
+    means = np.sort(np.where(np.abs(sides[:, 0]) <= noise, 0, sides[:, 0])[is_some] / sides[is_some, 1])
+    # So many of these means must lie on one side of a difference that it is not refused; a side of nobody always does.
+    needed = math.floor(round((1 - level) * tried, 9) - extra - np.count_nonzero(~is_some)) + 1
+    ends = (math.nan, math.nan) if needed < 1 else (float(means[needed - 1]), float(means[-needed]))
+    return float((extra + hits) / tried), *ends
+
+
+def _flipped(
+    values: NDArray[np.float64], repeats: int, rng: np.random.Generator, *, is_exact: bool
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the sums of `values` (clusters, ...) over the clusters of every flip, or of random ones."""
+    count = len(values)
+    if is_exact:
+        yield (np.arange(1 << count)[:, None] >> np.arange(count) & 1) @ values
+        return
     for part in chunks(repeats, count, most=_AT_ONCE):
-        flips = rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8)
-        hits += np.count_nonzero(np.abs(sums.sum() - 2 * (flips @ sums)) >= least)
-    return (1 + hits) / (1 + repeats)
+        yield rng.integers(2, size=(part.stop - part.start, count), dtype=np.int8) @ values

@@ -21,6 +21,8 @@ _ESCAPES = {
     "–": "--",
     "±": "$\\pm$",
     "…": r"\ldots{}",
+    "↑": "$\\uparrow$",
+    "↓": "$\\downarrow$",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
 }
@@ -29,7 +31,7 @@ _ESCAPES = {
 def sheet_tex(sheet: Sheet) -> str:
     """Return a tabular, with the caption as a comment. Equal tables give equal bytes."""
     alignment = "".join("l" if column.kind in ("text", "words") else "r" for column in sheet.columns)
-    head = [escape_latex(column.heading) for column in sheet.columns]
+    head = [escape_latex(column.heading + column.arrow) for column in sheet.columns]
     comment = f"% {latex_comment(sheet.caption)}\n" if sheet.caption else ""
     return comment + tabular(alignment, head, [list(map(_cell, row)) for row in sheet.rows])
 
@@ -58,5 +60,6 @@ def _cell(cell: Cell) -> str:
     if not isinstance(cell, Value):
         return escape_latex(cell.text if isinstance(cell, Link) else str(cell))
     text = escape_latex(cell.text)
-    bold = f"\\textbf{{{text}}}" if cell.mark in BOLD else text
-    return f"{bold} {{\\scriptsize {escape_latex(cell.bounds)}}}" if cell.bounds else bold
+    marked = f"\\textbf{{{text}}}" if cell.mark in BOLD else f"\\underline{{{text}}}" if cell.mark == "best" else text
+    small = ", ".join(filter(None, [cell.bounds, cell.p_text]))
+    return f"{marked} {{\\scriptsize {escape_latex(small)}}}" if small else marked

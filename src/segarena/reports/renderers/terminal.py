@@ -13,7 +13,7 @@ from segarena.reports.sheets import Cell, Link, Sheet, Value
 COLUMNS = 4
 """So many rows of a sheet stand side by side; more go below."""
 
-STYLES = {"best": "bold", "better": "green", "worse": "red", "alarm": "bold red"}
+STYLES = {"best": "underline", "better": "bold green", "worse": "bold red", "alarm": "bold red"}
 
 
 def sheet_rows(sheet: Sheet) -> Group:
@@ -21,7 +21,7 @@ def sheet_rows(sheet: Sheet) -> Group:
     table = Table(box=None, pad_edge=False)
     for column in sheet.columns:
         is_text = column.kind in ("text", "words")
-        table.add_column(column.heading, justify="left" if is_text else "right", overflow="fold")
+        table.add_column(column.heading + column.arrow, justify="left" if is_text else "right", overflow="fold")
     for row in sheet.rows:
         table.add_row(*(_text(cell, " ") for cell in row))
     notes = [Text(note, style="dim") for note in sheet.notes]
@@ -36,9 +36,10 @@ def sheet_terminal(sheet: Sheet, *, together: int = 1) -> Group:
         together: so many rows, those of one user, stay in one table if they can.
     """
     columns = max(1, COLUMNS // together) * together if together <= COLUMNS else COLUMNS
+    headings = [key + column.arrow for key, column in zip(sheet.keys, sheet.columns, strict=True)]
     tables: list[RenderableType] = []
     for start in range(0, len(sheet.rows), columns):
-        tables += [_table(sheet.keys, sheet.rows[start : start + columns]), Text()]
+        tables += [_table(headings, sheet.rows[start : start + columns]), Text()]
     return Group(*tables)
 
 
@@ -56,8 +57,8 @@ def _text(cell: Cell, between: str) -> Text:
     """Return a cell, with what separates a number from its interval."""
     match cell:
         case Value():
-            bounds = [(between + cell.bounds, "dim")] if cell.bounds else []
-            return Text.assemble((cell.text, STYLES.get(cell.mark, "")), *bounds)
+            small = [(between + text, "dim") for text in (cell.bounds, cell.p_text) if text]
+            return Text.assemble((cell.text, STYLES.get(cell.mark, "")), *small)
         case Link():
             return Text(cell.text)
         case _:

@@ -154,17 +154,17 @@ def test_scores_are_those_of_the_paper_by_hand(make):
     assert not problems
 
 
-def test_the_leader_of_each_score_is_bold_wherever_the_table_is_written(make):
+def test_the_leader_of_each_score_is_marked_wherever_the_table_is_written(make):
     good, bad = (
         make([*complexity(lift=10), *generalization()], "good"),
         make([*complexity(), *generalization((90, 90))], "bad", segmenter="ring"),
     )
     scores = sheets(good, bad)[0]["scores"]
     first, second = table(scores)
-    assert [first[name].is_best for name in ("LCA, %", "HCA, %", "GS, %")] == [True, True, False]
-    assert [second[name].is_best for name in ("LCA, %", "HCA, %", "GS, %")] == [False, False, True]
+    assert [first[name].mark == "best" for name in ("LCA, %", "HCA, %", "GS, %")] == [True, True, False]
+    assert [second[name].mark == "best" for name in ("LCA, %", "HCA, %", "GS, %")] == [False, False, True]
     assert '<td class="num best" data-value="0.75">75.00' in sheet_html(scores)
-    assert r"\textbf{75.00}" in sheet_tex(scores)
+    assert r"\underline{75.00}" in sheet_tex(scores)
     assert "0.75," in sheet_csv(scores)
 
 
@@ -187,10 +187,10 @@ def test_parts_stand_in_the_order_of_the_paper_with_their_counts(make):
 def test_low_leads_where_the_right_answer_is_nothing(make):
     low = make(cognizance({level: inter // 2 for level, inter in LEVELS.items()}), "low", segmenter="ring")
     first, second, *_ = table(sheets(make(cognizance()), low)[0]["parts-support-cognizance"])
-    assert first["L0 identical"].is_best
-    assert not second["L0 identical"].is_best
-    assert second["L4 other class ↓"].is_best
-    assert not first["L4 other class ↓"].is_best
+    assert first["L0 identical"].mark == "best"
+    assert second["L0 identical"].mark != "best"
+    assert second["L4 other class ↓"].mark == "best"
+    assert first["L4 other class ↓"].mark != "best"
 
 
 def test_tiny_cells_are_flagged_fewest_images_first(make):

@@ -49,6 +49,11 @@ class TossPage(Page):
         """Return the run without pairs whose right answer is nothing, or whose support was changed."""
         return records.asked_pairs(run)
 
+    @property
+    def sample_word(self) -> str:
+        """What the intervals draw."""
+        return "query image"
+
     def sections(self) -> list[Section]:
         """Return scores, tiers, bias and pictures of pairs."""
         base = records.base_entries(self.runs)

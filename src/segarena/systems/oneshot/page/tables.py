@@ -36,7 +36,7 @@ TIER_SCORES = {"query-complexity": ("LCA", "HCA"), COGNIZANCE: ("SCS", SCS_PAPER
 SCORES_NOTE = (
     "LCA and HCA: class mIoU of the four partitions, weighted towards easy, salient queries (LCA) or hard, non-salient "
     "ones (HCA). SCS: IoU at the levels that show the class, 1 − IoU at those that do not. GS: class mIoU of distant "
-    "classes. Brackets hold 95 % bootstrap intervals over query images; the best of each score is in bold."
+    "classes. Brackets hold 95 % bootstrap intervals over query images; the best of each score is underlined."
 )
 SUPPORTS_NOTE = (
     "Predictions are always scored against the class of the query: where the support does not show that class, a high "

@@ -14,12 +14,14 @@ from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
 from segarena.systems.oneshot.pairs.table import LEVELS, pairs_table
 from segarena.systems.oneshot.scoring.counts import counts_table
+from segarena.systems.oneshot.scoring.runs import scores_of_masks
 from segarena.systems.oneshot.scoring.scores import (
     all_scores,
     class_miou,
     fb_iou,
     gs,
     lca_hca,
+    lca_hca_of_miou,
     mean_and_spread,
     partition_weights,
     scs,
@@ -129,6 +131,17 @@ def hand_counts():
     return counts_table(pl.DataFrame(rows))
 
 
+def test_scores_of_masks_in_memory_are_those_of_their_counts():
+    predictions, targets, voids = ([row[place] for row in masks()] for place in (1, 2, 3))
+    pairs = pairs_table([
+        {"list": "x", "tier": "generalization", "class": row[0], "query": f"q{number}", "supports": ["s"]}
+        for number, row in enumerate(masks())
+    ])  # fmt: skip
+    assert scores_of_masks(pairs, predictions, targets, voids, settings=PLAIN) == all_scores(hand_counts(), PLAIN)
+    with pytest.raises(InvalidInput, match="each of 3 pairs"):
+        scores_of_masks(pairs, predictions[:2], targets)
+
+
 @pytest.mark.parametrize(
     ("choice", "value"),
     [
@@ -224,6 +237,75 @@ def test_missing_positive_level_is_an_error_or_zero(cognizance, count, level, sh
 def test_missing_negative_levels_get_full_marks_in_the_published_script(cognizance, count):
     counts = count(cognizance, "empty").filter(~pl.col("level").is_in(["L4", "L5", "L6"]))
     assert overall(scs(counts, Settings(repeats=0, strict_published=True)), "SCS") == pytest.approx(1 / 9)
+
+
+@pytest.fixture
+def half():
+    """Return counts of classes 1 and 2, all groups, and the list that asks for class 9 as well."""
+    ious = {"1": (0.9, 0.8, 0.6, 0.2), "2": (0.7, 0.5, 0.3, 0.1)}
+    rows = [
+        {"row": place, "list": "sc", "tier": "support-cognizance", "class": label, "query": f"q{label}", "level": level,
+         "supports": ["s"]}
+        for place, (label, level) in enumerate((label, level) for label in "129" for level in ("L0", "L1", "L2", "L4"))
+    ]  # fmt: skip
+    pairs = pairs_table(rows)
+    values = [iou for label in "12" for iou in ious[label]]
+    counts = counts_table(pairs.head(8).drop("supports", "support_classes").with_columns(
+        intersection=pl.Series(values) * 1000, union=pl.lit(1000.0)
+    ))  # fmt: skip
+    by_hand = [(4 * a + 3 * b + c + (1 - d)) / 9 for a, b, c, d in ious.values()]
+    return pairs, counts, by_hand
+
+
+def test_class_without_any_row_is_an_error_or_has_the_published_zero(half):
+    pairs, counts, (one, two) = half
+    with pytest.raises(InvalidInput, match=r"^class 9: no pairs of L0"):
+        scs(counts, PLAIN, pairs=pairs)
+    (score,) = scs(counts, Settings(repeats=0, strict_published=True), pairs=pairs)
+    assert score.value == pytest.approx((one + two + 1 / 9) / 3)  # nothing found, where nothing should be
+    assert overall(scs(counts, PLAIN), "SCS") == pytest.approx((one + two) / 2)
+
+
+def test_folds_of_known_sets_have_all_their_classes_and_missing_folds_count(half):
+    pairs, counts, (one, two) = half
+    strict = Settings(repeats=0, strict_published=True)
+    known = counts.with_columns(dataset=pl.lit("pascal5i"), fold=pl.lit(0, pl.Int64))
+    with pytest.raises(InvalidInput, match="fold 0: class 3"):
+        scs(known, PLAIN)
+    assert overall(scs(known, strict), "SCS") == pytest.approx((one + two + 3 / 9) / 5)
+    parted = pairs.with_columns(fold=pl.when(pl.col("class") == "9").then(1).otherwise(0))
+    scores = scs(known, strict, pairs=parted)
+    assert [score.value for score in scores] == pytest.approx([(one + two) / 2, 1 / 9, (one + two + 2 / 9) / 4])
+    assert [score.pairs for score in scores] == [8, 0, 8]
+
+
+def test_own_weights_of_scs(half):
+    _, counts, _ = half
+    (score,) = scs(counts, Settings(repeats=0, scs_weights=(1, 0, 2, 1)))
+    assert score.value == pytest.approx(fmean([(0.9 + 2 * 0.6 + 0.8) / 4, (0.7 + 2 * 0.3 + 0.9) / 4]))
+    assert "SCS published 1 0 2 1" in Settings(scs_weights=(1, 0, 2, 1)).mode
+    with pytest.raises(InvalidInput, match="expected 7 numbers"):
+        Settings(variant="paper", scs_weights=(1, 0, 2, 1))
+
+
+def test_lca_and_hca_of_a_table_are_those_of_counts(complexity, count):
+    counts = count(complexity)
+    means = {name: [
+        fmean(slow_class_ious(
+            [row for row in counts.to_dicts() if (row["fold"], row["partition"]) == (fold, name)],
+            lambda row: row["class"],
+        ).values())
+        for fold in range(2)
+    ] for name in WEIGHTS}  # fmt: skip
+    scores = lca_hca(counts, PLAIN)
+    assert lca_hca_of_miou(means) == pytest.approx((overall(scores, "LCA"), overall(scores, "HCA")))
+    alone = {"easy_sal": 0.5, "hard_sal": 0.3, "easy_nsal": 0.35}
+    with pytest.raises(InvalidInput, match="hard_nsal"):
+        lca_hca_of_miou(alone)
+    expected = (3 * 0.5 + 0.75 * 0.3 + 0.75 * 0.35) / 5 / 4
+    assert lca_hca_of_miou(alone, strict_published=True).lca == pytest.approx(expected)
+    with pytest.raises(InvalidInput, match="one per fold"):
+        lca_hca_of_miou({**alone, "hard_nsal": [0.1, 0.2], "easy_sal": [0.1, 0.2, 0.3]})
 
 
 def test_paper_variant_refuses_lists_that_pool_levels(cognizance, count):

@@ -6,6 +6,7 @@ no further run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from segarena.options import Protocol
@@ -21,7 +22,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 }
 """What each protocol has other than the defaults of `segarena.systems.oneshot.scoring.settings.Settings`."""
 
-RECORDED = ("variant", "aggregate", "void", "empty_union", "weights", "order", "strict_published")
+RECORDED = ("variant", "scs_weights", "aggregate", "void", "empty_union", "weights", "order", "strict_published")
 """The settings that a run records; reports read them back."""
 
 
@@ -34,11 +35,12 @@ def toss(
     void: Void | None = None,
     empty_union: EmptyUnion | None = None,
     weights: Weights | None = None,
+    scs_weights: Sequence[float] | None = None,
 ) -> Benchmark:
     """Judge one-shot segmenters by LCA, HCA, SCS and GS, on the fixed pairs of a one-shot dataset.
 
     The summary has the mean IoU of pairs; the scores, which are no means over pairs, are the first section of the
-    report: see `scoring/scores.py`. The last five options are conventions of these scores; None is the protocol's.
+    report: see `scoring/scores.py`. The last six options are conventions of these scores; None is the protocol's.
 
     Args:
         protocol: "careful" for the defaults, "published" for everything that the scripts do
@@ -48,13 +50,14 @@ def toss(
         void: "ignore", "background" or "script".
         empty_union: "clamp", "toss" or "pfenet".
         weights: of LCA: "published", "simplicity" or four numbers.
+        scs_weights: of SCS: four numbers, seven with the variant "paper"; None is the variant's.
 
     Raises:
         InvalidInput: other weights.
 
     Source: TOSS, section 4; `docs/toss.md` names the places where paper and scripts differ.
     """
-    settings = _settings(protocol, variant, aggregate, void, empty_union, weights)
+    settings = _settings(protocol, variant, aggregate, void, empty_union, weights, scs_weights)
     return Benchmark(
         name="toss",
         users=(PluginSpec("support"),),
@@ -65,11 +68,18 @@ def toss(
         protocol=protocol,
         paper="Patel et al., What Ails One-Shot Image Segmentation: A Data Perspective",
         # JSON has no tuples: four weights are recorded as a list.
-        options={name: list(v) if isinstance(v := getattr(settings, name), tuple) else v for name in RECORDED},
+        options={
+            name: list(value) if isinstance(value, tuple) else value
+            for name in RECORDED
+            if (value := getattr(settings, name)) is not None
+        },
     )
 
 
-def _settings(protocol: str, variant: Any, aggregate: Any, void: Any, empty_union: Any, weights: Any) -> Settings:
+def _settings(
+    protocol: str, variant: Any, aggregate: Any, void: Any, empty_union: Any, weights: Any, scs_weights: Any
+) -> Settings:
     asked = {"variant": variant, "aggregate": aggregate, "void": void, "empty_union": empty_union}
     asked["weights"] = weights if weights is None or isinstance(weights, str) else tuple(map(float, weights))
+    asked["scs_weights"] = None if scs_weights is None else tuple(map(float, scs_weights))
     return Settings(**{**PROTOCOLS[protocol], **{name: value for name, value in asked.items() if value is not None}})

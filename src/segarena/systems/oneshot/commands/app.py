@@ -98,6 +98,9 @@ def score(
         str | None, typer.Option("--dataset", "-d", help="For masks: the one-shot dataset, with its pairs.")
     ] = None,
     variant: Annotated[str, typer.Option(help="Of SCS: published or paper.")] = "published",
+    scs_weights: Annotated[
+        str | None, typer.Option(help="Of SCS: 4 numbers a,b,c,d, with --variant paper 7. [default: the variant's]")
+    ] = None,
     weights: Annotated[str, typer.Option(help="Of LCA: published, simplicity, or 4 numbers a,b,c,d.")] = "published",
     order: Annotated[str, typer.Option(help="What 4 numbers mean: paper or script.")] = "paper",
     aggregate: Annotated[str, typer.Option(help="accumulate or per_pair.")] = "accumulate",
@@ -132,7 +135,8 @@ def score(
         _check_out(out)
         # Words are checked by the settings themselves.
         words: dict[str, Any] = {"aggregate": aggregate, "empty_union": empty_union, "void": void}
-        words |= {"variant": variant, "weights": _weights(weights), "order": order}
+        words |= {"variant": variant, "weights": _numbers("--weights", weights), "order": order}
+        words["scs_weights"] = None if scs_weights is None else _numbers("--scs-weights", scs_weights)
         settings = Settings(**words, strict_published=strict_published, repeats=repeats)
         counted = [_counts(path, lists, dataset) for path in what]
         left_out = _show_scores(counted, settings, classes=classes, drop=drop_cross_class, out=out)
@@ -170,7 +174,7 @@ def recover(
         show_sheet(information_sheet(found))
 
 
-def _weights(text: str) -> Any:
+def _numbers(option: str, text: str) -> Any:
     from segarena.errors import InvalidInput
 
     if "," not in text:
@@ -178,7 +182,7 @@ def _weights(text: str) -> Any:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
-        raise InvalidInput(f"--weights {text}: expected published, simplicity or four numbers a,b,c,d") from error
+        raise InvalidInput(f"{option} {text}: expected a word, or numbers a,b,c,d") from error
 
 
 def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> Counted:
@@ -199,6 +203,8 @@ def _counts(path: Path, lists: list[Path] | None, dataset: str | None) -> Counte
 def _show_scores(
     counted: list[Counted], settings: Settings, *, classes: bool, drop: bool, out: Path | None
 ) -> dict[str, str]:
+    import polars as pl
+
     from segarena.reports.sheets import frame_sheet
     from segarena.systems.oneshot.pairs.table import drop_cross_class
     from segarena.systems.oneshot.scoring.breakdown import class_table, level_table
@@ -207,7 +213,7 @@ def _show_scores(
 
     runs = [one.counts for one in counted]
     runs = [drop_cross_class(run) for run in runs] if drop else runs
-    scores, together = scores_of_runs(runs, settings)
+    scores, together = scores_of_runs(runs, settings, pl.concat([one.pairs for one in counted]).unique())
     levels, cells = level_table(together, settings), class_table(together, settings)
     typer.echo(f"mode: {settings.mode}")
     table = score_table(scores)

@@ -12,7 +12,7 @@ import polars as pl
 from segarena.errors import InvalidInput
 from segarena.records.prompts import GivenSupport
 from segarena.reports.reading import Run
-from segarena.systems.oneshot.scoring.counts import counts_of_records
+from segarena.systems.oneshot.scoring.counts import Counted, counts_of_records
 from segarena.systems.oneshot.scoring.runs import RunsScore, scores_of_runs
 from segarena.systems.oneshot.scoring.settings import Settings
 from segarena.systems.oneshot.scoring.spurious import KINDS
@@ -35,6 +35,7 @@ class Entry:
     user: str
     runs: tuple[pl.DataFrame, ...]
     failed: int  # pairs and samples that are in no score
+    pairs: pl.DataFrame  # list, tier, fold and class of all that were asked
 
     @property
     def counts(self) -> pl.DataFrame:
@@ -81,9 +82,10 @@ def asked_pairs(run: Run) -> Run:
 def settings_of(run: Run) -> Settings:
     """Return how the run's benchmark scores."""
     options = run.config.benchmark.options
-    given = {field.name: options[field.name] for field in fields(Settings) if field.name in options}
-    if isinstance(given.get("weights"), list):
-        given["weights"] = tuple(given["weights"])
+    given: dict[str, Any] = {field.name: options[field.name] for field in fields(Settings) if field.name in options}
+    for name in ("weights", "scs_weights"):
+        if isinstance(given.get(name), list):
+            given[name] = tuple(given[name])
     return Settings(**given)
 
 
@@ -100,7 +102,7 @@ def entries(runs: tuple[Run, ...]) -> tuple[Entry, ...]:
 
     Runs of one segmenter over several lists are one entry; of several repeats the first counts.
     """
-    found: dict[tuple[str, str], list[tuple[pl.DataFrame, int]]] = {}
+    found: dict[tuple[str, str], list[Counted]] = {}
     for run in runs:
         records = run.folder.records()
         for user in run.users:
@@ -109,11 +111,12 @@ def entries(runs: tuple[Run, ...]) -> tuple[Entry, ...]:
                 counted = counts_of_records(own)
             except InvalidInput:  # nothing was answered yet; the header says so
                 continue
-            found.setdefault((run.segmenter, user), []).append((counted.counts, len(counted.left_out)))
+            found.setdefault((run.segmenter, user), []).append(counted)
     made: list[Entry] = []
     for (segmenter, user), parts in found.items():
-        counts, failed = zip(*parts, strict=True)
-        made.append(Entry(segmenter=segmenter, user=user, runs=counts, failed=sum(failed)))
+        runs_of, pairs = tuple(one.counts for one in parts), pl.concat([one.pairs for one in parts]).unique()
+        failed = sum(len(one.left_out) for one in parts)
+        made.append(Entry(segmenter=segmenter, user=user, runs=runs_of, failed=failed, pairs=pairs))
     return tuple(made)
 
 
@@ -136,13 +139,13 @@ def tiers_of(found: Sequence[Entry]) -> list[Tier]:
 
 
 def score_tier(
-    parts: Sequence[pl.DataFrame], settings: Settings
+    parts: Sequence[pl.DataFrame], settings: Settings, pairs: pl.DataFrame
 ) -> tuple[dict[tuple[str, int | None], RunsScore], str]:
     """Return the scores of one tier by name and fold, and why there are none, if so."""
     if not parts:
         return {}, ""
     try:
-        found, _ = scores_of_runs(parts, settings)
+        found, _ = scores_of_runs(parts, settings, pairs)
     except InvalidInput as error:
         return {}, str(error)
     return {(one.score.name, one.score.fold): one for one in found}, ""

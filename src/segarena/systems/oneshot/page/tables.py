@@ -80,11 +80,11 @@ def _all_scores(found: Sequence[Entry], settings: Settings) -> tuple[list[ByScor
         own: dict[ScoreKey, RunsScore] = {}
         for tier in tiers_of(found):
             parts = entry.only(tier.keep)
-            scores, problem = score_tier(parts, settings)
+            scores, problem = score_tier(parts, settings, entry.pairs)
             own |= {(tier, name, fold): one for (name, fold), one in scores.items()}
             if tier.name == COGNIZANCE and settings.variant != "paper":
                 # A list that does not tell L2 from L3 has no such score.
-                paper, _ = score_tier(parts, replace(settings, variant="paper"))
+                paper, _ = score_tier(parts, replace(settings, variant="paper", scs_weights=None), entry.pairs)
                 own |= {(tier, SCS_PAPER, fold): one for (_, fold), one in paper.items()}
             if problem:
                 names = " or ".join(name for name in TIER_SCORES.get(tier.name, ("mIoU",)) if name != SCS_PAPER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Literal, TypeAlias
 
 from segarena.errors import InvalidInput
@@ -9,6 +10,8 @@ from segarena.files.hashes import fingerprint
 
 FoldRule: TypeAlias = Literal["pascal", "interleaved", "blocks"]
 FOLDS = 4
+RULES: Mapping[str, tuple[FoldRule, ...]] = {"pascal5i": ("pascal",), "coco20i": ("interleaved", "blocks")}
+"""Which conventions a data set has."""
 
 PASCAL_CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
@@ -56,6 +59,20 @@ def fold_of(class_id: int, rule: FoldRule) -> int:
         if class_id in fold_classes(fold, rule):
             return fold
     raise InvalidInput(f"class {class_id}: expected 1 to {20 if rule == 'pascal' else 80}")
+
+
+def tested_classes(dataset: str, fold: int | None, known: Collection[str]) -> set[str]:
+    """Return the classes that a fold of PASCAL-5i or COCO-20i tests, by the convention that has all `known` ones.
+
+    None where there is no such convention.
+    """
+    if fold is None or fold not in range(FOLDS):
+        return set()
+    for rule in RULES.get(dataset, ()):
+        classes = {str(label) for label in fold_classes(fold, rule)}
+        if classes.issuperset(known):
+            return classes
+    return set()
 
 
 def fold_checksum(rule: FoldRule) -> str:

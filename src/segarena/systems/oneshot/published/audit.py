@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from segarena.datasets.listing import some
-from segarena.systems.oneshot.pairs.folds import FoldRule, fold_classes
+from segarena.systems.oneshot.pairs.folds import RULES, FoldRule, fold_classes
 from segarena.systems.oneshot.pairs.sources import ImageSource
 from segarena.systems.oneshot.pairs.table import KEY, PARTITIONS, POOLED_LEVEL, pair_id, self_pairs
 
@@ -151,8 +151,7 @@ def _uneven(table: pl.DataFrame) -> Iterator[Noticed]:
 def _foreign_folds(table: pl.DataFrame) -> Iterator[Noticed]:
     """Name the convention of folds, and rows whose class another fold tests: a model of this fold is trained on it."""
     fold = table["fold"][0]
-    rules: dict[str, tuple[FoldRule, ...]] = {"pascal5i": ("pascal",), "coco20i": ("interleaved", "blocks")}
-    known = rules.get(table["dataset"][0])
+    known = RULES.get(table["dataset"][0])
     if fold is None or known is None:
         return
     outside: dict[FoldRule, pl.DataFrame] = {}

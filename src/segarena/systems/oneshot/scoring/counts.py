@@ -6,7 +6,7 @@ It holds the columns of the pairs that scores group by, and `intersection` and `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ GROUPS = (
 )
 """Columns of a pair that scores group by; they travel through a run as attributes of its targets."""
 PIXELS = ("intersection", "union", "frame_px", "void_px", "predicted_void_px")
+ASKED = ("list", "tier", "fold", "class")
 COLUMNS: dict[str, Any] = {
     **{name: PAIR_COLUMNS[name] for name in (*KEY, *GROUPS)},
     **dict.fromkeys(PIXELS, pl.Float64),
@@ -42,6 +43,7 @@ class Counted:
 
     counts: pl.DataFrame
     left_out: dict[str, str]
+    pairs: pl.DataFrame  # all that were asked: columns `ASKED`
 
 
 def counts_of_records(records: pl.DataFrame) -> Counted:
@@ -60,15 +62,10 @@ def counts_of_records(records: pl.DataFrame) -> Counted:
     if not done.height:
         raise InvalidInput(f"no pair was answered ({failed.height} failed); look at the records")
     known = [name for name in PIXELS if name in done.columns]
-    rows: list[dict[str, Any]] = []
-    for text, target in done.select("attributes", "target").iter_rows():
-        told = read_attributes(text)
-        if "list" not in told:
-            raise InvalidInput(f"target {target!r} is no pair; score runs over one-shot datasets")
-        rows.append(_attributes(told))
-    table = pl.DataFrame(rows, schema={name: COLUMNS[name] for name in (*KEY, *GROUPS)}, strict=False)
+    table = _told(done)
+    asked = pl.concat([table, _told(failed.filter(pl.col("target") != ""))]).select(ASKED).unique()
     names = {row["target"] or f"sample {row['sample']}": str(row["failure"]) for row in failed.iter_rows(named=True)}
-    return Counted(counts=counts_table(table.hstack(done.select(known))), left_out=names)
+    return Counted(counts=counts_table(table.hstack(done.select(known))), left_out=names, pairs=asked)
 
 
 def counts_of_file(path: str | Path, pairs: pl.DataFrame) -> Counted:
@@ -106,7 +103,8 @@ def counts_of_file(path: str | Path, pairs: pl.DataFrame) -> Counted:
         raise DatasetError(f"{file}: row {strangers['list'][0]}/{strangers['row'][0]} is in no list of pairs")
     table = pairs.select(*KEY, *GROUPS).join(given, on=KEY, how="inner", maintain_order="left")
     absent = pairs.join(given, on=KEY, how="anti").select(pl.concat_str(*KEY, separator="/")).to_series().to_list()
-    return Counted(counts=counts_table(table), left_out=dict.fromkeys(absent, f"no row in {file.name}"))
+    left_out = dict.fromkeys(absent, f"no row in {file.name}")
+    return Counted(counts=counts_table(table), left_out=left_out, pairs=pairs.select(ASKED).unique())
 
 
 def counts_of_masks(folder: str | Path, dataset: PairedImages) -> Counted:
@@ -133,7 +131,32 @@ def counts_of_masks(folder: str | Path, dataset: PairedImages) -> Counted:
     if not rows:
         first = next(iter(left_out.values()), "there are no pairs")
         raise DatasetMissing(f"{root}: expected masks called LIST/ROW.png, none can be used; the first: {first}")
-    return Counted(counts=counts_table(pl.DataFrame(rows, infer_schema_length=None)), left_out=left_out)
+    counts = counts_table(pl.DataFrame(rows, infer_schema_length=None))
+    return Counted(counts=counts, left_out=left_out, pairs=dataset.pairs.select(ASKED).unique())
+
+
+def counts_of_arrays(
+    pairs: pl.DataFrame, predictions: Iterable[Any], targets: Iterable[Any], ignore: Iterable[Any] | None = None
+) -> pl.DataFrame:
+    """Return the counts of masks in memory, one prediction and target for each row of a table of pairs, in its order.
+
+    Args:
+        pairs: a table with the columns of `segarena.systems.oneshot.pairs.table.pairs_table`.
+        predictions: bool (or 0 and 1), (H, W).
+        targets: same shape.
+        ignore: same shape, True where pixels count nowhere; None when all count.
+
+    Raises:
+        InvalidInput: another number of masks than of pairs.
+        InvalidMask: shapes differ, or values other than 0 and 1.
+    """
+    voids = [None] * pairs.height if ignore is None else ignore
+    columns = [list(masks) for masks in (predictions, targets, voids)]
+    if any(len(column) != pairs.height for column in columns):
+        lengths = [len(column) for column in columns]
+        raise InvalidInput(f"expected a prediction and a target for each of {pairs.height} pairs, got {lengths}")
+    counted = [_pixels(Comparison.of(*masks)) for masks in zip(*columns, strict=True)]
+    return counts_table(pairs.select(*KEY, *GROUPS).hstack(pl.DataFrame(counted)))
 
 
 def counts_table(table: pl.DataFrame) -> pl.DataFrame:
@@ -157,6 +180,17 @@ def counts_table(table: pl.DataFrame) -> pl.DataFrame:
     return full
 
 
+def _told(records: pl.DataFrame) -> pl.DataFrame:
+    """Return what the targets of records say of their pairs."""
+    rows: list[dict[str, Any]] = []
+    for text, target in records.select("attributes", "target").iter_rows():
+        told = read_attributes(text)
+        if "list" not in told:
+            raise InvalidInput(f"target {target!r} is no pair; score runs over one-shot datasets")
+        rows.append(_attributes(told))
+    return pl.DataFrame(rows, schema={name: COLUMNS[name] for name in (*KEY, *GROUPS)}, strict=False)
+
+
 def _attributes(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of a pair from its target's attributes, whose numbers are all floats."""
     kinds = {"row": int, "fold": int, "code": int, "cross_class": bool}
@@ -171,4 +205,8 @@ def _count(file: Path, target: Target) -> dict[str, float]:
     if not ((values == 0) | (values == values.max())).all():
         raise InvalidMask(f"{file}: expected 0 and one other value; threshold it first")
     comparison = Comparison.of(values != 0, target.mask, target.ignore)
+    return _pixels(comparison)
+
+
+def _pixels(comparison: Comparison) -> dict[str, float]:
     return {"intersection": comparison.intersection, "union": comparison.union, **Void()(comparison)}

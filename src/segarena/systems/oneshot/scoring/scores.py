@@ -6,8 +6,8 @@ Source: TOSS, section 4.1, and its published scripts; the places where the two d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
 from segarena.statistics.bootstrap import mean_of_defined, percentile_interval
-from segarena.systems.oneshot.pairs.folds import FOLDS
+from segarena.systems.oneshot.pairs.folds import FOLDS, tested_classes
 from segarena.systems.oneshot.pairs.table import LEVELS, PARTITIONS, POOLED_LEVEL
-from segarena.systems.oneshot.scoring.settings import DEFAULT, PUBLISHED_WEIGHTS, Score, Settings
+from segarena.systems.oneshot.scoring.settings import DEFAULT, PUBLISHED_WEIGHTS, SCS_WEIGHTS, Score, Settings
 from segarena.systems.oneshot.scoring.tally import tally
 
 Values: TypeAlias = NDArray[np.float64]
@@ -31,8 +31,6 @@ PUBLISHED_GROUPS = {
     "1": ("L2", "L3", POOLED_LEVEL),
     "-1": ("L4", "L5", "L6"),
 }
-_PUBLISHED_GROUP_WEIGHTS = {"10": 4.0, "5": 3.0, "1": 1.0, "-1": 1.0}
-_LEVEL_WEIGHTS: dict[str, float] = dict(zip(LEVELS, (4.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0), strict=True))
 _NEGATIVE = ("-1", "L4", "L5", "L6")
 
 
@@ -55,6 +53,49 @@ def lca_hca(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score]:
     return scores
 
 
+class LcaHca(NamedTuple):
+    """Both scores, in the unit of the mIoU that they were computed from."""
+
+    lca: float
+    hca: float
+
+
+def lca_hca_of_miou(
+    miou: Mapping[str, float | Sequence[float]],
+    weights: Sequence[float] = PUBLISHED_WEIGHTS,
+    *,
+    strict_published: bool = False,
+) -> LcaHca:
+    """Return LCA and HCA of a table of class mIoU.
+
+    >>> table = {"easy_sal": 70.0, "hard_sal": 55.0, "easy_nsal": 40.0, "hard_nsal": 18.0}
+    >>> lca_hca_of_miou(table)
+    LcaHca(lca=58.05, hca=32.05)
+
+    Args:
+        miou: of each partition: a number, or one for each fold.
+        weights: of LCA, in the order of `PARTITIONS`; HCA has them reversed.
+        strict_published: a partition that is not there counts as 0, and the mean is over four folds, as in the script.
+
+    Raises:
+        InvalidInput: other partitions, one missing (unless `strict_published`), or other numbers of folds.
+
+    Source: TOSS, section 4.1.
+    """
+    wrong = sorted(set(miou) ^ set(PARTITIONS)) if not strict_published else sorted(set(miou) - set(PARTITIONS))
+    if wrong or len(weights) != len(PARTITIONS):
+        raise InvalidInput(f"expected mIoU and a weight of {', '.join(PARTITIONS)}; missing or unknown: {wrong}")
+    columns = [np.atleast_1d(np.asarray(miou.get(name, 0.0), np.float64)) for name in PARTITIONS]
+    try:
+        table = np.stack(np.broadcast_arrays(*columns))
+    except ValueError as error:
+        raise InvalidInput(f"expected a number or one per fold for each partition: {error}") from error
+    folds = FOLDS if strict_published else table.shape[1]
+    means = table.sum(axis=1) / folds
+    own = np.asarray(weights, np.float64)
+    return LcaHca(float(own @ means / own.sum()), float(own[::-1] @ means / own.sum()))
+
+
 def partition_weights(counts: pl.DataFrame, settings: Settings = DEFAULT) -> dict[str, float]:
     """Return the LCA weight of each partition; they add up to 5 unless given as numbers.
 
@@ -75,26 +116,32 @@ def partition_weights(counts: pl.DataFrame, settings: Settings = DEFAULT) -> dic
     return {name: value * scale for name, value in known.items()}
 
 
-def scs(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score]:
+def scs(counts: pl.DataFrame, settings: Settings = DEFAULT, *, pairs: pl.DataFrame | None = None) -> list[Score]:
     """Return the Support Cognizance score of each fold and then of all.
 
     A class gets the weighted mean of its groups' IoU, 1 - IoU for groups that must not be found; a fold the mean of
     its classes. Negative levels compare with the mask of the query's class: whatever misses it is right, and
     where the support shows another class that is truly in the query, finding that is right too.
 
+    Args:
+        counts: of answered pairs.
+        settings: see `Settings`.
+        pairs: all that were asked, by `fold` and `class`, so that classes without an answer are not forgotten; None
+            takes the classes that the folds of PASCAL-5i and COCO-20i have, and of other sets those with counts.
+
     Raises:
-        InvalidInput: no pairs of the tier; a class without pairs of a group (unless `strict_published`, where it has
-            IoU 0); `variant="paper"` with a list that does not tell L2 from L3.
+        InvalidInput: no pairs of the tier; a class without pairs of a group, or of all (unless `strict_published`,
+            where it has IoU 0); `variant="paper"` with a list that does not tell L2 from L3.
     """
     table = _tier(counts, "support-cognizance")
     grouped = table.with_columns(group=_groups(table, settings))
-    weights = _PUBLISHED_GROUP_WEIGHTS if settings.variant == "published" else _LEVEL_WEIGHTS
+    groups = PUBLISHED_GROUPS if settings.variant == "published" else LEVELS
+    weights = dict(zip(groups, settings.scs_weights or SCS_WEIGHTS[settings.variant], strict=True))
     found = tally(grouped, ["fold", "class", "group"], settings)
     ious = {(row["fold"], row["class"], row["group"]): iou for row, iou in found.items()}
     values: ByFold = {}
-    for fold in _folds(table):
-        classes = sorted({key[1] for key in ious if key[0] == fold})
-        values[fold] = mean_of_defined([_of_class(ious, fold, label, weights, settings) for label in classes])
+    for fold, classes in _asked(table, pairs).items():
+        values[fold] = mean_of_defined([_of_class(ious, fold, label, weights, settings) for label in sorted(classes)])
     return _with_mean("SCS", table, values, settings)
 
 
@@ -135,17 +182,17 @@ def fb_iou(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score]:
     return scores
 
 
-def all_scores(counts: pl.DataFrame, settings: Settings = DEFAULT) -> list[Score]:
+def all_scores(counts: pl.DataFrame, settings: Settings = DEFAULT, *, pairs: pl.DataFrame | None = None) -> list[Score]:
     """Return every score that the tiers in `counts` have; class mIoU for all but support cognizance.
 
-    FB-IoU is left out where the counts do not hold the size of the frames.
+    FB-IoU is left out where the counts do not hold the size of the frames. `pairs` is that of `scs`.
     """
     tiers = set(counts["tier"].to_list())
     scores: list[Score] = []
     if "query-complexity" in tiers:
         scores += lca_hca(counts, settings)
     if "support-cognizance" in tiers:
-        scores += scs(counts, settings)
+        scores += scs(counts, settings, pairs=pairs)
     if "generalization" in tiers:
         scores.append(gs(counts, settings))
     plain = counts.filter(pl.col("tier") != "support-cognizance")  # its levels want opposite things
@@ -182,6 +229,18 @@ def _folds(table: pl.DataFrame) -> list[int | None]:
     return table["fold"].unique().sort().to_list()
 
 
+def _asked(table: pl.DataFrame, pairs: pl.DataFrame | None) -> dict[int | None, set[str]]:
+    """Return the classes of each fold that were asked about, those without counts too."""
+    tables = [table] if pairs is None else [table, _tier(pairs, "support-cognizance")]
+    classes: dict[int | None, set[str]] = {}
+    asked = pl.concat([one.select(pl.col("fold").cast(pl.Int64), "class") for one in tables])
+    for fold, label in asked.unique().sort("fold").iter_rows():
+        classes.setdefault(fold, set()).add(label)
+    for fold, known in classes.items() if pairs is None else ():
+        known |= tested_classes(table["dataset"][0], fold, known)
+    return classes
+
+
 def _reversed(weights: dict[str, float], settings: Settings) -> dict[str, float]:
     order = PARTITIONS if settings.order == "paper" else _SCRIPT_ORDER
     return {name: weights[order[-1 - place]] for place, name in enumerate(order)}
@@ -193,11 +252,15 @@ def _weighted(
     missing = [name for name in weights if (fold, name) not in means]
     if missing and not settings.strict_published:
         raise InvalidInput(
-            f"fold {fold}: no pairs of {', '.join(missing)}; give all four partitions, or use strict_published, "
+            f"{_place(fold)}no pairs of {', '.join(missing)}; give all four partitions, or use strict_published, "
             "where what is missing counts as 0"
         )
     there = [weights[name] * means[fold, name] for name in weights if (fold, name) in means]
     return np.asarray(sum(there)) / sum(weights.values())
+
+
+def _place(fold: int | None) -> str:
+    return "" if fold is None else f"fold {fold}: "
 
 
 def _groups(table: pl.DataFrame, settings: Settings) -> pl.Series:
@@ -222,8 +285,10 @@ def _of_class(
     for group, weight in weights.items():
         iou = ious.get((fold, label, group))
         if iou is None and not settings.strict_published:
+            levels = " or ".join(PUBLISHED_GROUPS.get(group, (group,)))
             raise InvalidInput(
-                f"fold {fold}, class {label}: no pairs of group {group}; every class needs all, or use strict_published"
+                f"{_place(fold)}class {label}: no pairs of {levels} are counted; every class needs all levels, "
+                "or use strict_published, where what is missing has IoU 0"
             )
         iou = np.zeros_like(total) if iou is None else iou
         total = total + weight * (1 - iou if group in _NEGATIVE else iou)
@@ -242,7 +307,7 @@ def _with_mean(
     if list(values) == [None]:
         return [_score(name, table, None, values[None], settings)]
     folds = sorted(fold for fold in values if fold is not None)
-    scores = [_score(name, table.filter(pl.col("fold") == fold), fold, values[fold], settings) for fold in folds]
+    scores = [_score(name, table, fold, values[fold], settings) for fold in folds]
     mean = mean_of_defined(list(values.values()))
     # The script divides by four folds however many are given.
     if published_mean and settings.strict_published:
@@ -251,7 +316,8 @@ def _with_mean(
 
 
 def _score(name: str, table: pl.DataFrame, fold: int | None, values: Values, settings: Settings) -> Score:
-    queries = table["query"].n_unique()
+    own = table if fold is None else table.filter(pl.col("fold") == fold)
+    queries = own["query"].n_unique()
     # One query image drawn again and again shows no spread.
     low, high = percentile_interval(values[1:], settings.level) if queries > 1 else (math.nan, math.nan)
     return Score(
@@ -262,7 +328,7 @@ def _score(name: str, table: pl.DataFrame, fold: int | None, values: Values, set
         value=float(values[0]),
         low=low,
         high=high,
-        pairs=table.height,
+        pairs=own.height,
         queries=queries,
-        classes=table["class"].n_unique(),
+        classes=own["class"].n_unique(),
     )

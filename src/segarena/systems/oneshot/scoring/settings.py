@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -17,6 +18,8 @@ Order: TypeAlias = Literal["paper", "script"]
 _WORDS = {"aggregate": Aggregate, "empty_union": EmptyUnion, "void": Void, "variant": Variant, "order": Order}
 
 PUBLISHED_WEIGHTS = (3.0, 0.75, 0.75, 0.5)
+SCS_WEIGHTS: dict[Variant, tuple[float, ...]] = {"published": (4, 3, 1, 1), "paper": (4, 2, 2, 1, 1, 1, 1)}
+"""Of the four groups L0, L1, L2 + L3, L4 + L5 + L6; of the seven levels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,7 @@ class Settings:
         void: "ignore" leaves void pixels out; "background" takes them for background (PMMs); "script" has all of them
             in the union, as the TOSS scripts do with float labels.
         variant: of SCS: "published" (4 groups, weights 4 3 1 1 of 9) or "paper" (7 levels, 4 2 2 1 1 1 1 of 12).
+        scs_weights: other weights of these groups or levels; their sum is what they are divided by.
         weights: of LCA; HCA has them reversed. "published" 3 0.75 0.75 0.5, "simplicity" the mean of salience times
             difficulty in each partition, or four numbers.
         order: which partitions four numbers mean: "paper" easy_sal, hard_sal, easy_nsal, hard_nsal; "script" has the
@@ -44,6 +48,7 @@ class Settings:
     empty_union: EmptyUnion = "clamp"
     void: Void = "ignore"
     variant: Variant = "published"
+    scs_weights: tuple[float, ...] | None = None
     weights: Weights = "published"
     order: Order = "paper"
     strict_published: bool = False
@@ -58,22 +63,33 @@ class Settings:
         numbers: tuple[float, ...] = self.weights if isinstance(self.weights, tuple) else PUBLISHED_WEIGHTS
         if isinstance(self.weights, str) and self.weights not in ("published", "simplicity"):
             raise InvalidInput(f"weights {self.weights!r}: expected published, simplicity or four numbers")
-        if len(numbers) != len(PARTITIONS) or min(numbers) < 0 or not sum(numbers) > 0:
-            raise InvalidInput(f"weights {numbers}: expected four numbers, none below 0, not all 0")
+        _check_weights("weights", numbers, len(PARTITIONS))
+        if self.scs_weights is not None:
+            _check_weights("scs_weights", self.scs_weights, len(SCS_WEIGHTS[self.variant]))
 
     @property
     def mode(self) -> str:
         """One line that says under which conventions a table was made."""
-        weights = " ".join(f"{w:g}" for w in self.weights) if isinstance(self.weights, tuple) else self.weights
+        weights = _written(self.weights) if isinstance(self.weights, tuple) else self.weights
+        of_scs = "" if self.scs_weights is None else f" {_written(self.scs_weights)}"
         parts = [
             f"IoU {self.aggregate}",
             f"empty union {self.empty_union}",
             f"void {self.void}",
-            f"SCS {self.variant}",
+            f"SCS {self.variant}{of_scs}",
             f"weights {weights}",
             f"order {self.order}",
         ]
         return ", ".join([*parts, *(["strict_published"] if self.strict_published else [])])
+
+
+def _check_weights(name: str, numbers: Sequence[float], count: int) -> None:
+    if len(numbers) != count or min(numbers) < 0 or not sum(numbers) > 0:
+        raise InvalidInput(f"{name} {numbers}: expected {count} numbers, none below 0, not all 0")
+
+
+def _written(numbers: Sequence[float]) -> str:
+    return " ".join(f"{number:g}" for number in numbers)
 
 
 DEFAULT = Settings()

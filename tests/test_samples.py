@@ -132,6 +132,11 @@ def test_a_sample_whose_targets_fit_passes():
             "target a, ignore: expected shape",
         ),
         (
+            [Target(id="a", mask=np.full((4, 6), 255, dtype=np.uint8))],
+            InvalidMask,
+            "expected labels 0 to 254, got 255; set excluded",
+        ),
+        (
             [Target(id="a", mask=np.zeros((4, 6), dtype=bool))] * 2,
             InvalidInput,
             "two targets have the id 'a'; ids must differ",

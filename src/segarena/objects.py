@@ -14,7 +14,7 @@ import numpy as np
 from segarena.borders import read_only
 from segarena.comparison import Comparison, Memory, Reference
 from segarena.errors import InvalidMask
-from segarena.samples import Labels, Mask, Sample, Target, VolumeSample, as_mask
+from segarena.samples import Labels, Mask, Sample, Target, VolumeSample, as_labels, as_mask
 
 
 class ObjectsReference(Memory):
@@ -56,14 +56,14 @@ class ObjectsComparison(Memory):
         reference: the target.
 
     Raises:
-        InvalidMask: the shapes differ.
+        InvalidMask: the shapes differ, or the prediction is neither bool nor whole numbers 0 to 255.
     """
 
     def __init__(self, prediction: Labels | Mask, reference: ObjectsReference) -> None:
         if prediction.shape != reference.shape:
             raise InvalidMask(f"prediction has shape {prediction.shape}, the target {reference.shape}")
         super().__init__()
-        self.prediction: Labels = read_only(prediction.astype(np.uint8, copy=False))
+        self.prediction: Labels = read_only(as_labels(prediction, name="prediction"))
         self.reference = reference
 
     @property

@@ -22,6 +22,9 @@ Mask: TypeAlias = NDArray[np.bool_]
 Labels: TypeAlias = NDArray[np.uint8]
 """Several objects judged together (DAVIS): 0 background, 1..N the objects."""
 
+VOID = 255
+"""What files of labels say of pixels excluded from scoring: no object has this number."""
+
 Shape: TypeAlias = tuple[int, ...]
 
 
@@ -187,6 +190,23 @@ def as_mask(array: Any, shape: Shape | None = None, *, name: str = "mask") -> Ma
     return mask.astype(np.bool_)
 
 
+def as_labels(array: Any, *, name: str = "labels") -> Labels:
+    """Return `array` as uint8 labels, or say why it cannot be: other numbers are never cut off or wrapped around.
+
+    Raises:
+        InvalidMask: not bool or numbers, or values other than whole ones from 0 to 255.
+    """
+    labels = np.asarray(array)
+    if labels.dtype == np.uint8:
+        return labels
+    if labels.dtype.kind not in "biuf":
+        raise InvalidMask(f"{name}: expected whole numbers 0 to 255, got dtype {labels.dtype}")
+    wrong = ~((labels >= 0) & (labels <= 255)) | (labels != np.floor(labels))
+    if wrong.any():
+        raise InvalidMask(f"{name}: expected whole numbers 0 to 255, got {labels[wrong][0]:g}")
+    return labels.astype(np.uint8)
+
+
 def check_sample(sample: Sample) -> None:
     """Raise unless every target of `sample` fits it and the target ids are distinct.
 
@@ -204,5 +224,9 @@ def check_sample(sample: Sample) -> None:
             raise InvalidMask(f"{name}: expected a bool mask or uint8 labels, got {target.mask.dtype}")
         if target.mask.shape != sample.shape:
             raise InvalidMask(f"{name}: mask has shape {target.mask.shape}, the sample {sample.shape}")
+        if target.mask.dtype == np.uint8 and target.objects == VOID:
+            raise InvalidMask(
+                f"{name}: expected labels 0 to 254, got 255; set excluded pixels to 0 and give them as ignore"
+            )
         if target.ignore is not None:
             as_mask(target.ignore, sample.shape, name=f"{name}, ignore")

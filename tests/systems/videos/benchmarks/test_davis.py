@@ -55,6 +55,7 @@ def test_options_that_are_none_are_refused():
         ("davis(metric='IoU')", "metric: expected one of 'J', 'F', 'J_AND_F'"),
         ("davis(protocol='mine')", "protocol: expected one of 'careful', 'published'"),
         ("davis(seconds_per_object=0)", "more than 0, or None"),
+        ("davis(seconds_per_object=None, rounds=None)", "at least one of them"),
     ):
         with pytest.raises((InvalidInput, PluginInvalid), match=expected):
             build("benchmark", text)

@@ -12,7 +12,7 @@ from scipy import ndimage
 from segarena.arrays.contours import contour_radius_px
 from segarena.arrays.label_edges import label_edges
 from segarena.comparison import Comparison
-from segarena.errors import InvalidInput, PluginInvalid
+from segarena.errors import InvalidInput, InvalidMask, PluginInvalid
 from segarena.objects import ObjectsComparison, ObjectsReference
 from segarena.registry import build
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric, jaccard_contour
@@ -127,6 +127,34 @@ def test_void_is_removed_or_is_background():
     judged = ObjectsComparison(prediction, ObjectsReference(target, 1, void))
     assert JaccardContourMetric()(judged)["jaccard"] == 1.0
     assert JaccardContourMetric(void="background")(judged)["jaccard"] == 4 / 6
+
+
+def test_excluded_pixels_of_a_target_are_no_object():
+    target = np.zeros((1, 6, 8), np.uint8)
+    target[0, :, :4] = 1
+    target[0, 0, 7] = 255
+    nothing = jaccard_contour(target * 0, target)
+    assert (nothing.jaccard.shape, nothing.jaccard.item()) == ((1, 1), 0)
+    predicted = np.where(target == 255, 1, target)
+    assert jaccard_contour(predicted, target).jaccard.item() == 1
+    assert jaccard_contour(predicted, target, void="background").jaccard.item() == 24 / 25
+    also = np.zeros(target.shape, dtype=bool)
+    also[0, 0, 0] = True
+    predicted[0, 0, 0] = 0
+    assert jaccard_contour(predicted, target, also).jaccard.item() == 1
+    assert jaccard_contour(predicted, target).jaccard.item() == 23 / 24
+
+
+@pytest.mark.parametrize("value", [-1, 257, 1.5, math.nan])
+def test_labels_are_not_wrapped_around_or_cut_off(value):
+    fine = np.ones((1, 2, 2), np.uint8)
+    other = np.array([[[1, 1], [1, value]]])
+    for name, pair in {"target": (fine, other), "prediction": (other, fine)}.items():
+        with pytest.raises(InvalidMask, match=f"{name}: expected whole numbers 0 to 255, got {value:g}"):
+            jaccard_contour(*pair)
+    same = jaccard_contour(fine.astype(np.int64), fine.astype(float))
+    assert same.jaccard.item() == 1
+    assert jaccard_contour(np.full((1, 2, 2), 7), fine).jaccard.item() == 0  # a label that no object has
 
 
 def test_the_record_is_the_mean_over_objects_and_frames_and_the_parts_are_each():

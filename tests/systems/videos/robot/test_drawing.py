@@ -99,7 +99,7 @@ def published_lines(prediction, target, robot, objects):
         while radius_px > 1 and not left.any():
             left = opened(error, published_disk(radius_px))
             radius_px *= 0.9
-        paths = longest_paths(medial_axis(left, robot.ties), robot.min_nodes)
+        paths = longest_paths(medial_axis(left, robot.ties), robot.min_nodes, "search")
         lines.extend((label, smooth_line(path, robot.max_points).tolist()) for path in paths)
     return lines
 

@@ -115,6 +115,21 @@ def test_an_answer_after_the_time_is_dropped_and_the_next_sample_begins(open_ses
         assert list(session.get_report()["interaction"]) == [1] * FRAMES
 
 
+@pytest.mark.parametrize("protocol", ["careful", "published"])
+def test_by_time_alone_there_are_as_many_interactions_as_there_is_time_for(
+    open_session, masks_of, clock, tmp_path, protocol
+):
+    with open_session(max_time=10, max_nb_interactions=None, sequences=["two"], protocol=protocol) as session:
+        with pytest.warns(UserWarning, match="the 20 s of its 2 objects were over"):
+            answer_all(session, masks_of, clock, seconds=1.0)
+        summary = session.get_global_summary()
+    assert session.get_report()["interaction"].max() == 20
+    assert summary["curve"]["time"] == [*range(21), 20]
+    page = write_report([session.folder], tmp_path / "page").html.read_text(encoding="utf-8")
+    assert "J&amp;F@end" in page
+    assert "@1000" not in page
+
+
 def test_two_objects_have_twice_the_time(open_session, masks_of, clock):
     with open_session(max_time=10, sequences=["two"], max_nb_interactions=1) as session:
         session.next()

@@ -26,13 +26,16 @@ SECONDS_PER_OBJECT = 240.0
 
 INTERACTIONS = 8
 
+BY_TIME_ALONE = 1000
+"""The rounds of a dialogue that time alone is to end."""
+
 
 @benchmark("davis")
 def davis(
     *,
     preset: Preset = "local-1.0.4",
     metric: MetricToOptimize = "J_AND_F",
-    rounds: int = INTERACTIONS,
+    rounds: int | None = INTERACTIONS,
     seconds_per_object: float | None = SECONDS_PER_OBJECT,
     counts_judging: bool | None = None,
     protocol: Protocol = "careful",
@@ -45,19 +48,21 @@ def davis(
     Args:
         preset: of the robot: "default", "local-1.0.4" or "server-2020".
         metric: the robot draws in the frame where this is lowest: "J", "F" or "J_AND_F"; the curve shows it, too.
-        rounds: the most interactions.
+        rounds: the most interactions; None: as many as the time allows, 1000 at most.
         seconds_per_object: the time for all interactions about a video, for each of its objects; None: no limit.
         counts_judging: judging and drawing run on that time as well; by default only as published.
         protocol: "careful", or "published" for everything that the published package does otherwise.
 
     Raises:
-        InvalidInput: no time at all.
+        InvalidInput: no time at all, or neither a limit of time nor of interactions.
 
     Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the page of the interactive track;
     `docs/davis.md` names the differences.
     """
     if seconds_per_object is not None and not seconds_per_object > 0:
         raise InvalidInput(f"seconds_per_object: expected more than 0, or None for no limit, got {seconds_per_object}")
+    if rounds is None and seconds_per_object is None:
+        raise InvalidInput("rounds and seconds_per_object: expected at least one of them, got none")
     is_published = protocol == "published"
     counts = is_published if counts_judging is None else counts_judging
     robot = {"preset": preset, "judge": COLUMNS[metric], "mode": "published" if is_published else "checked"}
@@ -66,7 +71,7 @@ def davis(
         name="davis",
         users=(PluginSpec("scribble-robot", robot, "robot"),),
         metrics=(void,),
-        rounds=rounds,
+        rounds=rounds or BY_TIME_ALONE,
         summary=_summary(rounds),
         dataset=PluginSpec("demo-videos"),
         budget=_budget(seconds_per_object, counts),
@@ -88,11 +93,18 @@ def _budget(seconds_per_object: float | None, counts_judging: bool) -> TimeBudge
     return TimeBudget(seconds_per_object=float(seconds_per_object), counts_judging=counts_judging)
 
 
-def _summary(rounds: int) -> tuple[Statistic, ...]:
-    shown = dict.fromkeys(number for number in (1, 2, 3, 5, rounds) if number <= rounds)
+def last_round(rounds: int) -> str:
+    """Return what the last of `rounds` interactions is called in "J&F@...": "end" where time alone ends dialogues."""
+    return "end" if rounds == BY_TIME_ALONE else str(rounds)
+
+
+def _summary(rounds: int | None) -> tuple[Statistic, ...]:
+    last = rounds or BY_TIME_ALONE
+    names = {number: str(number) for number in (1, 2, 3, 5) if number < last} | {last: last_round(last)}
+    area = Statistic(name="AuC over interactions", kind="auc", metric="j_and_f")
     return (
-        *(Statistic(name=f"J&F@{number}", kind="at_round", metric="j_and_f", round=number) for number in shown),
-        Statistic(name=f"J@{rounds}", kind="at_round", metric="jaccard", round=rounds),
-        Statistic(name=f"F@{rounds}", kind="at_round", metric="contour", round=rounds),
-        Statistic(name="AuC over interactions", kind="auc", metric="j_and_f"),
+        *(Statistic(name=f"J&F@{name}", kind="at_round", metric="j_and_f", round=n) for n, name in names.items()),
+        Statistic(name=f"J@{names[last]}", kind="at_round", metric="jaccard", round=last),
+        Statistic(name=f"F@{names[last]}", kind="at_round", metric="contour", round=last),
+        *([] if rounds is None else [area]),
     )

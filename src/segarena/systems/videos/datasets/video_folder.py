@@ -9,8 +9,9 @@ from segarena.datasets.listing import existing_folder, some
 from segarena.errors import DatasetMissing
 from segarena.registry import dataset
 from segarena.roles import Finding
+from segarena.samples import VOID
 from segarena.systems.videos.files.frames import gaps, image_files
-from segarena.systems.videos.files.listing import VOID, ObjectRules, VideoDataset, VideoFiles, choose
+from segarena.systems.videos.files.listing import ObjectRules, VideoDataset, VideoFiles, choose
 
 LAYOUT = "PATH/frames/SEQ/0001.jpg with PATH/masks/SEQ/0001.png"
 

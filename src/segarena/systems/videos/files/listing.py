@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 from segarena.datasets.listing import CheckTally, Files, ListedDataset, some
 from segarena.errors import DatasetMissing, InvalidInput, InvalidMask, SampleInvalid
 from segarena.roles import Finding
-from segarena.samples import Labels, Target, VideoSample
+from segarena.samples import VOID, Labels, Target, VideoSample
 from segarena.systems.videos.files.frames import FrameFiles, frame_shape, match_masks, read_label_stack
 from segarena.systems.videos.scribbles.files import Scribbles, read_scribbles
-
-VOID = 255
-"""The value that DAVIS gives to pixels excluded from scoring."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
 from segarena.objects import Judged, ObjectsComparison, ObjectsReference
 from segarena.registry import metric
-from segarena.samples import Labels, Mask
+from segarena.samples import VOID, Labels, Mask, as_labels, as_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,17 @@ class JaccardContour:
     contour: NDArray[np.float64]
 
 
+Void: TypeAlias = Literal["ignore", "background"]
+
+
 def jaccard_contour(
-    prediction: Any, target: Any, ignore: Any = None, *, objects: int | None = None, bound_share: float = 0.008
+    prediction: Any,
+    target: Any,
+    ignore: Any = None,
+    *,
+    objects: int | None = None,
+    bound_share: float = 0.008,
+    void: Void = "ignore",
 ) -> JaccardContour:
     """Return J and F of every object in every frame.
 
@@ -54,24 +63,28 @@ def jaccard_contour(
     one mask fills the frame and the other is empty.
 
     Args:
-        prediction: uint8 labels (T, H, W), or (H, W) for one frame; bool for one object.
-        target: the same shape.
-        ignore: bool, same shape: removed from both masks before anything is looked at.
-        objects: how many objects are judged; by default the highest label of the target.
+        prediction: whole labels (T, H, W), or (H, W) for one frame; bool for one object. Labels that the target's
+            objects do not have belong to none of them.
+        target: the same shape; 255 belongs to no object, but to `ignore`.
+        ignore: bool, same shape: excluded from scoring.
+        objects: how many objects are judged; by default the highest label of the target below 255.
         bound_share: how far contours may run apart, as a share of the diagonal; 1 or more is pixels.
+        void: "ignore": ignored pixels are removed from both masks before anything is looked at; "background": they are
+            background as any other, as in the published interactive challenge.
 
     Raises:
-        InvalidInput: no objects, or the shapes differ.
+        InvalidInput: no objects, the shapes differ, or labels other than 0 to 255.
     """
-    labels = np.asarray(target).astype(np.uint8, copy=False)
+    labels = as_labels(target, name="target")
+    is_void = labels == VOID
+    if is_void.any():
+        labels = np.where(is_void, np.uint8(0), labels)
+        ignore = is_void if ignore is None else is_void | as_mask(ignore, labels.shape, name="ignore")
     count = int(labels.max(initial=0)) if objects is None else objects
     if count < 1:
         raise InvalidInput("J and F need at least one object; the target has none, so say how many are judged")
     comparison = ObjectsComparison(np.asarray(prediction), ObjectsReference(labels, count, ignore))
-    return JaccardContourMetric(bound_share=bound_share).of(comparison)
-
-
-Void: TypeAlias = Literal["ignore", "background"]
+    return JaccardContourMetric(bound_share=bound_share, void=void).of(comparison)
 
 
 @metric("jaccard-contour")

@@ -20,7 +20,7 @@ from segarena.reports.series import Figure, panel_px
 from segarena.reports.series import figure as make_figure
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.reports.wording import metric_name, protocol_text
-from segarena.systems.videos.benchmarks.davis import COLUMNS
+from segarena.systems.videos.benchmarks.davis import COLUMNS, last_round
 from segarena.systems.videos.measures.report import SampleScore
 from segarena.systems.videos.measures.sequences import decay
 from segarena.systems.videos.measures.summary import video_summary
@@ -78,24 +78,22 @@ def mode_text(run: Run) -> str:
 
 def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
     """Return the challenge's values, a row for each segmenter."""
-    rounds = timed[0].run.rounds
     options = timed[0].run.config.benchmark.options
     name = metric_name(timed[0].metric)
-    numbers = dict.fromkeys((1, rounds))
+    places = {f"{name}@1": 0, f"{name}@{last_round(timed[0].run.rounds)}": -1}
     rows: list[tuple[Cell, ...]] = []
     for one in timed:
         rules = (options["preset"], name, one.run.config.benchmark.protocol)
         auc = _value(one.summary.auc, one.intervals.auc)
         at_threshold = _value(one.summary.at_threshold, one.intervals.at_threshold)
-        after = (_value(one.summary.by_round[n - 1], one.intervals.by_round[:, n - 1]) for n in numbers)
+        after = (_value(one.summary.by_round[at], one.intervals.by_round[:, at]) for at in places.values())
         seconds = Value(mean=_mean_seconds(one), decimals=2)
         rows.append((one.label, *rules, auc, at_threshold, *after, seconds, one.summary.samples, one.dropped))
     rules = ("Robot", "Frame by", "Protocol")
-    after = (f"{name}@{number}" for number in numbers)
     return Sheet(
         name="summary",
         caption="The challenge's values. Quality is averaged over objects, time over samples.",
-        head=("Segmenter", *rules, "AUC", f"{name}@60s", *after, "s / interaction", "Samples", "Too late"),
+        head=("Segmenter", *rules, "AUC", f"{name}@60s", *places, "s / interaction", "Samples", "Too late"),
         rows=tuple(rows),
         notes=("Brackets hold 95 % intervals from 1000 bootstrap draws of whole sequences.",),
     )
@@ -103,12 +101,12 @@ def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
 
 def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
     """Return the values of each sequence, a row for each segmenter."""
-    rounds = timed[0].run.rounds
+    end = last_round(timed[0].run.rounds)
     scores = chain.from_iterable(one.scores(one.metric) for one in timed)
     sequences = dict.fromkeys(score.sequence for score in scores)
     rows = [_sequence_row(one, sequence) for sequence, one in product(sequences, timed)]
-    first, last = (f"{metric_name(timed[0].metric)}@{number}" for number in (1, rounds))
-    values = (first, last, f"J@{rounds}", f"F@{rounds}", "Decay", "Seconds", "AUC")
+    first, last = (f"{metric_name(timed[0].metric)}@{number}" for number in (1, end))
+    values = (first, last, f"J@{end}", f"F@{end}", "Decay", "Seconds", "AUC")
     return Sheet(
         name="sequences",
         caption="Means over the objects, samples and frames of each sequence.",
@@ -151,12 +149,12 @@ def _sequence_row(one: TimedRun, sequence: str) -> tuple[str | int | Value, ...]
         return [score for score in one.scores(metric) if score.sequence == sequence]
 
     def at_last(metric: str) -> Value:
-        return Value(mean=float(video_summary(scores_of(metric), rounds=one.run.rounds).by_round[-1]))
+        return Value(mean=float(video_summary(scores_of(metric), rounds=one.rounds).by_round[-1]))
 
     mine = scores_of(one.metric)
     if not mine:
         return ()
-    own = video_summary(mine, rounds=one.run.rounds, horizon=one.horizon)
+    own = video_summary(mine, rounds=one.rounds, horizon=one.horizon)
     return (
         sequence,
         one.label,

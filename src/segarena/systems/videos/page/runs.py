@@ -13,7 +13,7 @@ from segarena.options import as_protocol
 from segarena.reports.gallery import open_dataset
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.roles import Dataset
-from segarena.systems.videos.benchmarks.davis import COLUMNS
+from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, COLUMNS
 from segarena.systems.videos.measures.report import SampleScore, report_table, sample_scores, unanswered
 from segarena.systems.videos.measures.summary import (
     Horizon,
@@ -60,6 +60,12 @@ class TimedRun:
         return [*sample_scores(self.report, metric), *self._late]
 
     @cached_property
+    def rounds(self) -> int:
+        """The most interactions with a sample; where time alone ends dialogues, the most that there were."""
+        most = self.run.rounds
+        return max([1, *(dialogue.rounds for dialogue in self._dialogues)]) if most == BY_TIME_ALONE else most
+
+    @cached_property
     def horizon(self) -> Horizon:
         """Where the curve ends."""
         rules = self.run.config.benchmark
@@ -68,7 +74,7 @@ class TimedRun:
     @cached_property
     def summary(self) -> VideoSummary:
         """The curve."""
-        return video_summary(self.scores(self.metric), rounds=self.run.rounds, horizon=self.horizon)
+        return video_summary(self.scores(self.metric), rounds=self.rounds, horizon=self.horizon)
 
     @property
     def shown_until_s(self) -> float:
@@ -79,7 +85,7 @@ class TimedRun:
     def intervals(self) -> VideoIntervals:
         """How sure it is."""
         return video_intervals(
-            self.scores(self.metric), rounds=self.run.rounds, horizon=self.horizon, until_s=self.shown_until_s
+            self.scores(self.metric), rounds=self.rounds, horizon=self.horizon, until_s=self.shown_until_s
         )
 
     @cached_property

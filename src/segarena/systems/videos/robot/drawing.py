@@ -15,7 +15,7 @@ from segarena.samples import Labels, Mask
 from segarena.systems.videos.robot.curve import guided_line, is_on, nearest_pixels, smooth_line
 from segarena.systems.videos.robot.opening import open_error
 from segarena.systems.videos.robot.paths import longest_paths
-from segarena.systems.videos.robot.settings import RobotSettings, Ties
+from segarena.systems.videos.robot.settings import RobotSettings
 from segarena.systems.videos.robot.skeleton import medial_axis
 
 
@@ -92,21 +92,22 @@ def validity(line: Line, prediction: Labels, target: Labels) -> Validity:
 
 
 def _lines_in(error: Mask, label: Mask, settings: RobotSettings, marks_all: bool) -> list[Points]:
-    paths = _paths_in(open_error(error, settings), settings.ties, settings.min_nodes)
+    paths = _paths_in(open_error(error, settings), settings, settings.min_nodes)
     if settings.mode == "published":
         return [smooth_line(path, settings.max_points) for path in paths]
     if not paths:
         # Thin everywhere, and often many specks: each of them would give a line.
         largest = largest_component(error, ties="first")
-        paths = _paths_in(largest, settings.ties, settings.min_nodes)
+        paths = _paths_in(largest, settings, settings.min_nodes)
         if marks_all and not paths:
-            paths = _paths_in(largest, settings.ties, min_nodes=1)
+            paths = _paths_in(largest, settings, min_nodes=1)
     return [guided_line(path, settings.max_points, label) for path in paths]
 
 
-def _paths_in(part: Component | None, ties: Ties, min_nodes: int) -> list[NDArray[np.int64]]:
+def _paths_in(part: Component | None, settings: RobotSettings, min_nodes: int) -> list[NDArray[np.int64]]:
     """Return the path through each piece of a part of the frame, in pixels of the frame."""
     if part is None:
         return []
     corner = np.array([side.start for side in part.window])
-    return [path + corner for path in longest_paths(medial_axis(part.mask, ties), min_nodes)]
+    loops = "search" if settings.mode == "published" else "raster"
+    return [path + corner for path in longest_paths(medial_axis(part.mask, settings.ties), min_nodes, loops)]

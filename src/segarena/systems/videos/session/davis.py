@@ -55,7 +55,7 @@ class DavisInteractiveSession:
         subset: "train", "val" or "trainval".
         shuffle: draw the order of sequences.
         max_time: seconds for all interactions of a sample, for each of its objects; at most 600. None: no limit.
-        max_nb_interactions: of a sample; at most 16. None: 16.
+        max_nb_interactions: of a sample; at most 16. None: as many as the time allows.
         metric_to_optimize: "J", "F" or "J_AND_F": the robot draws in the frame where it is lowest.
         report_save_dir: where the report is written; by default beside the session.
         dataset: any video dataset instead of `davis_root`, as written ("demo-videos") or as an object.
@@ -103,7 +103,7 @@ class DavisInteractiveSession:
         options = {
             "preset": preset,
             "metric": metric_to_optimize,
-            "rounds": int(most or MOST_INTERACTIONS),
+            "rounds": None if most is None else int(most),
             "seconds_per_object": capped("max_time", max_time, MOST_SECONDS),
             "protocol": protocol,
         }

@@ -31,6 +31,7 @@ from segarena.errors import DatasetError, InvalidInput, PredictionInvalid, Store
 from segarena.options import as_protocol
 from segarena.records.tables import frame_of
 from segarena.samples import Labels, Mask, VideoSample
+from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE
 from segarena.systems.videos.benchmarks.davis import COLUMNS as COLUMNS_OF
 from segarena.systems.videos.measures.report import SampleScore, report_table, sample_scores, unanswered
 from segarena.systems.videos.measures.summary import Horizon, video_summary
@@ -150,7 +151,8 @@ class LocalConnector:
         late = [unanswered(*key, objects) for key, objects in self._begun.items() if key not in answered]
         horizon = Horizon(seconds_per_object=options["seconds_per_object"], protocol=as_protocol(rules.protocol))
         not_run = self._not_run() if horizon.protocol == "published" else ()
-        summary = video_summary([*scores, *late], rounds=rules.rounds, horizon=horizon, not_run=not_run)
+        rounds = None if rules.rounds == BY_TIME_ALONE else rules.rounds
+        summary = video_summary([*scores, *late], rounds=rounds, horizon=horizon, not_run=not_run)
         about = {
             "session_id": self.session_id,
             "protocol": rules.protocol,

@@ -60,7 +60,7 @@ def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -
     return figure(title, caption, [("", chart)]) if rows else None
 
 
-def _lines(runs: Sequence[Run], statistic: Statistic) -> list[tuple[str, int, dict[TargetKey, float]]]:
+def _lines(runs: Sequence[Run], statistic: Statistic) -> list[tuple[str, int, Mapping[TargetKey, float]]]:
     """Return (label, colour, value of each target): the users of one run, or the runs, each the mean over users."""
     if len(runs) > 1:
         return [(run.label, order, mean_over_users(run, statistic)) for order, run in enumerate(runs)]

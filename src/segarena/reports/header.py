@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
-from segarena.records.configuration import Counts
+from segarena.options import options_of
+from segarena.records.configuration import Counts, PluginUsed
+from segarena.registry import names
 from segarena.reports.differing import differing_texts
 from segarena.reports.naming import short_name
 from segarena.reports.pages import Page, broken_pages
@@ -17,6 +19,10 @@ from segarena.specs import PluginSpec
 
 Facts: TypeAlias = "list[tuple[str, str]]"
 """Names and texts; those without a text are left out."""
+
+
+MOST_USERS = 6
+"""More are counted in the lines on top, and named below."""
 
 
 def title_of(runs: Sequence[Run]) -> str:
@@ -33,21 +39,53 @@ def alarms_of(runs: Sequence[Run]) -> list[str]:
     return [*filter(None, told), *differing_texts(runs), *broken_pages()]
 
 
+def what_ran(own: Page) -> list[str]:
+    """Return what was judged on what, in two lines; of options only those that were set."""
+    runs, rules = own.runs, own.runs[0].config.benchmark
+    data = dict.fromkeys(str(_as_set("dataset", run.config.dataset)) for run in runs)
+    segmenters = dict.fromkeys(str(_as_set("segmenter", run.config.segmenter)) for run in runs)
+    users = user_names(runs)
+    took_part = f"{len(users)} users" if len(users) > MOST_USERS else ", ".join(users)
+    return [
+        f"{rules.name} on {', '.join(data)}: {_amount(own)}; {took_part}; {_rounds(own)}",
+        ", ".join(segmenters),
+    ]
+
+
+def _as_set(kind: str, used: PluginUsed) -> PluginSpec:
+    """Return a plug-in with the options that are not as its signature has them, where its name is a known one."""
+    known = names(kind).get(used.name)
+    declared = options_of(known) if known else ()
+    # run.json knows no tuples
+    defaults = {one.name: [*one.default] if isinstance(one.default, tuple) else one.default for one in declared}
+    given = {name: value for name, value in used.options.items() if name not in defaults or defaults[name] != value}
+    return PluginSpec(short_name(used.name), given)
+
+
+def _amount(own: Page) -> str:
+    targets = set[tuple[str, str, str]]().union(*(run.targets() for run in own.runs))
+    samples: set[tuple[str, str]] = set()
+    for run in own.runs:
+        samples.update((run.dataset, sample) for sample in run.samples)
+    return f"{count_text(len(targets), 'target')} in {count_text(len(samples), own.sample_word)}"
+
+
+def _rounds(own: Page) -> str:
+    config = own.runs[0].config
+    stop = config.benchmark.stop_at
+    until = f", until {stop[0]} is at least {stop[1]:g}" if stop else ""
+    return f"at most {count_text(config.rounds, own.word)}{until}"
+
+
 def facts_of(own: Page) -> Facts:
     """Return what was judged, and by which rules."""
-    runs, config = own.runs, own.runs[0].config
-    rules = config.benchmark
-    targets = set[tuple[str, str, str]]().union(*(run.targets() for run in runs))
-    samples: set[tuple[str, str]] = set()
-    for run in runs:
-        samples.update((run.dataset, sample) for sample in run.samples)
-    stop = rules.stop_at
+    runs, rules = own.runs, own.runs[0].config.benchmark
     return [
         ("Benchmark", rules.name + (f" ({rules.paper})" if rules.paper else "")),
         ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),
-        ("Targets", f"{len(targets)} in {count_text(len(samples), 'sample')}"),
+        ("Targets", _amount(own)),
         ("Users", ", ".join(user_names(runs))),
-        ("Rounds", f"at most {config.rounds}" + (f", until {stop[0]} is at least {stop[1]:g}" if stop else "")),
+        ("Rounds", _rounds(own)),
         ("Rules", "; ".join(dict.fromkeys(_rules_text(own, run) for run in runs))),
     ]
 

@@ -21,7 +21,9 @@ from segarena.reports.reading import Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.series import round_word
 from segarena.reports.sheets import Sheet
+from segarena.reports.verdict import verdict_texts
 from segarena.reports.wording import count_text, sample_word
+from segarena.roles import Statistic
 
 ENTRY_POINTS = "segarena.pages"
 
@@ -79,6 +81,21 @@ class Page:
     def sample_word(self) -> str:
         """What texts call a sample: what is drawn, or flips its sign, as a whole."""
         return sample_word(self.runs[0])
+
+    @cached_property
+    def decides(self) -> Statistic | None:
+        """The statistic of the verdict: by default the last NoC of the summary, else its first statistic."""
+        summary = self.usual_runs[0].summary
+        counted = [statistic for statistic in summary if statistic.kind == "noc"]
+        return next(iter([*counted[-1:], *summary]), None)
+
+    @cached_property
+    def verdict(self) -> Sequence[str]:
+        """What came out, in a sentence for each dataset."""
+        if self.decides is None:
+            return []
+        words = {"round_word": self.word, "sample_word": self.sample_word}
+        return verdict_texts(self.usual_runs, self.decides, **words)
 
     @cached_property
     def pictures(self) -> Pictures | None:

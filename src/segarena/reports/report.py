@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from segarena.reports.figures import figures
 from segarena.reports.gallery import gallery
-from segarena.reports.header import alarms_of, facts_of, run_facts, title_of
+from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
 from segarena.reports.pages import Page
 from segarena.reports.parts import Note, Part, Row, Section, Terms, is_empty, kind_of
 from segarena.reports.ranking import RankedTarget, gallery_keys, ranked_targets
@@ -40,6 +40,8 @@ def report_html(own: Page) -> str:
         benchmark=own.runs[0].config.benchmark.name,
         mode=protocol_text(own.runs[0]),
         alarms=alarms_of(own.runs),
+        verdict=own.verdict,
+        ran=what_ran(own),
         facts=facts_of(own),
         runs=[(run.label, run.config.command, run_facts(run)) for run in own.runs],
         sections=sections,

@@ -20,6 +20,17 @@ worse than what it is compared with."""
 BOLD: frozenset[Mark] = frozenset({"better", "worse"})
 
 
+def p_text(p_value: float) -> str:
+    """Return a p-value as printed; nothing for NaN.
+
+    >>> p_text(0.0312), p_text(0.0005)
+    ('p = 0.031', 'p < 0.001')
+    """
+    if math.isnan(p_value):
+        return ""
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """A number with its interval.
@@ -62,14 +73,8 @@ class Value:
 
     @property
     def p_text(self) -> str:
-        """The p-value as printed; nothing where nothing was tested.
-
-        >>> Value(mean=1.0, p_value=0.0312).p_text, Value(mean=1.0, p_value=0.0005).p_text
-        ('p = 0.031', 'p < 0.001')
-        """
-        if math.isnan(self.p_value):
-            return ""
-        return "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
+        """The p-value as printed; nothing where nothing was tested."""
+        return p_text(self.p_value)
 
     def _print(self, value: float) -> str:
         text = f"{abs(100 * value if self.is_share else value):.{self.decimals}f}"

@@ -74,11 +74,16 @@ TargetKey = tuple[str, str]
 """Sample, target."""
 
 
-def target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, float]:
+def target_values(run: Run, user: str, statistic: Statistic) -> Mapping[TargetKey, float]:
     """Return `statistic` of each target, the mean over its repeats, in the order of the run.
 
     Dialogues that failed, or in which the metric was not defined in some round, are left out.
     """
+    what = ("values", user, replace(statistic, name="", higher_is_better=True))
+    return _once(run, what, lambda: _target_values(run, user, statistic))
+
+
+def _target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, float]:
     dialogues, curves = run.curves(user, statistic.metric)
     if not dialogues:
         return {}
@@ -208,18 +213,20 @@ def _once(run: Run, what: Hashable, compute: Callable[[], Result]) -> Result:
     return run.computed[what]
 
 
-def _differences(run: Run, baseline: Run, user: str) -> dict[str, PairedDifference]:
-    cells: dict[str, PairedDifference] = {}
-    for statistic in run.summary:
-        ours, theirs = (target_values(r, user, statistic) for r in (run, baseline))
-        both = [key for key in theirs if key in ours] if run.dataset == baseline.dataset else []
-        cells[statistic.name] = paired_difference(
-            [ours[key] for key in both],
-            [theirs[key] for key in both],
-            image_clusters(both),
-            higher_is_better=statistic.higher_is_better,
-        )
-    return cells
+def difference_of(run: Run, baseline: Run, user: str, statistic: Statistic) -> PairedDifference:
+    """Return how a run differs from another one with one user, on the targets that both finished."""
+    return _once(run, (baseline, user, statistic), lambda: _difference(run, baseline, user, statistic))
+
+
+def _difference(run: Run, baseline: Run, user: str, statistic: Statistic) -> PairedDifference:
+    ours, theirs = (target_values(one, user, statistic) for one in (run, baseline))
+    both = [key for key in theirs if key in ours] if run.dataset == baseline.dataset else []
+    return paired_difference(
+        [ours[key] for key in both],
+        [theirs[key] for key in both],
+        image_clusters(both),
+        higher_is_better=statistic.higher_is_better,
+    )
 
 
 def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
@@ -229,7 +236,7 @@ def _paired_row(position: int, run: Run, baseline: Run, user: str) -> PairedRow:
         label=run.label,
         baseline=baseline.label,
         user=user,
-        cells=_once(run, (baseline, user), lambda: _differences(run, baseline, user)),
+        cells={statistic.name: difference_of(run, baseline, user, statistic) for statistic in run.summary},
         matched=len(ours & theirs),
         unmatched=len(ours ^ theirs),
     )

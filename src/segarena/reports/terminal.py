@@ -43,6 +43,7 @@ def _table(own: Page) -> Group:
     parts: list[RenderableType] = [Text(f"{read[0].config.benchmark.name}, {protocol_text(read[0])}")]
     told = chain.from_iterable((partial_text(run), empty_text(run)) for run in read)
     parts += [Text(text, style="bold yellow") for text in filter(None, told)]
+    parts += [Text(sentence, style="bold") for sentence in own.verdict]
     parts += own.terminal()
     parts.append(_summary(read))
     if len(read) > 1:

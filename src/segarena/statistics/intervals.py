@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -67,6 +67,10 @@ class PairedDifference:
     clusters: int
     better: float
     ties: float
+
+    def turned(self) -> PairedDifference:
+        """Return the second minus the first; `better` stays that of the first."""
+        return replace(self, difference=-self.difference, low=-self.high, high=-self.low)
 
 
 def bootstrap_mean(
@@ -158,6 +162,22 @@ def paired_difference(
         better=float(np.mean(wins)) if n else math.nan,
         ties=float(np.mean(differences == 0)) if n else math.nan,
     )
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values so enlarged that among all of them chance alone gives one below 5 % only in 5 % of cases.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+
+    Source: Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
+    """
+    adjusted = [1.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted
 
 
 def _clustered(

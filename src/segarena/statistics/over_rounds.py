@@ -37,12 +37,17 @@ class OverRounds(ABC):
         has_threshold: reads `statistic.threshold`, which charts then mark.
         sentence: what it is, without its name and without a full stop; the first line of the docstring if there is
             none. `{metric}`, `{rounds}`, `{steps}` from round to round, `{threshold}` and `{round}` are filled in.
+        level: what a segmenter does whose mean is `{value}`. Also filled in: `{name}`, `{metric}`, `{threshold}` and
+            `{word}`, what a round is called.
+        lead: what one does that is better by `{size}` than `{other}`.
     """
 
     decimals: int = 3
     is_share: bool = False
     has_threshold: bool = False
     sentence: str = ""
+    level: str = "comes to {name} {value}"
+    lead: str = "is {size} ahead of {other} in {name}"
 
     @abstractmethod
     def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:
@@ -125,6 +130,8 @@ class NumberOfClicks(OverRounds):
 
     decimals = 2
     has_threshold = True
+    level = "needs {value} {word}s for {metric} {threshold:g}"
+    lead = "needs {size} fewer {word}s than {other} for {metric} {threshold:g}"
     sentence = "number of rounds until {metric} is at least {threshold:g}; {rounds} when it never is"
 
     def values(self, statistic: Statistic, values: ArrayLike, options: Mapping[str, Any]) -> Values:

@@ -13,7 +13,7 @@ from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.parts import Html, Note, Section
 from segarena.reports.reading import Run
 from segarena.reports.renderers import sheet_csv, sheet_terminal
-from segarena.reports.sheets import Sheet
+from segarena.reports.sheets import Sheet, Value
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.page import runs as records
 from segarena.systems.oneshot.page.figures import toss_figures
@@ -54,6 +54,12 @@ class TossPage(Page):
         """What the intervals draw."""
         return "query image"
 
+    @cached_property
+    def verdict(self) -> Sequence[str]:
+        """The leader of each score, then who is ahead in the mean IoU of pairs."""
+        scores = self.sheets.get("scores")
+        return [*leaders(scores), *super().verdict] if scores else super().verdict
+
     def sections(self) -> list[Section]:
         """Return scores, tiers, bias and pictures of pairs."""
         base = records.base_entries(self.runs)
@@ -85,6 +91,17 @@ class TossPage(Page):
         texts = self.problems if sheet is None else [records.mode_text(self.runs), *self.problems]
         shown = [] if sheet is None else [sheet_terminal(without_counts(sheet))]
         return [*(Text(text, style="dim") for text in texts), *shown, Text(records.PAIRS_ASKED, style="bold")]
+
+
+def leaders(scores: Sheet) -> list[str]:
+    """Say who has the highest value of each score, or what the values of the only segmenter are."""
+    told: list[str] = []
+    for name, *cells in zip(scores.head, *scores.rows, strict=True):
+        for row, cell in zip(scores.rows, cells, strict=True):
+            if isinstance(cell, Value) and cell.mark == "best":
+                score = str(name).removesuffix(", %")
+                told.append(f"{score} {cell.text} % {cell.bounds} ({row[0]})".replace("  ", " "))
+    return [f"{'Highest scores' if len(scores.rows) > 1 else 'Scores'}: {', '.join(told)}."] if told else []
 
 
 def without_counts(sheet: Sheet) -> Sheet:

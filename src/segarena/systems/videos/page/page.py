@@ -20,6 +20,7 @@ from segarena.reports.series import Figure, panel_px
 from segarena.reports.series import figure as make_figure
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.reports.wording import metric_name, protocol_text
+from segarena.roles import Statistic
 from segarena.systems.videos.benchmarks.davis import COLUMNS, last_round
 from segarena.systems.videos.measures.report import SampleScore
 from segarena.systems.videos.measures.sequences import decay
@@ -30,6 +31,13 @@ from segarena.systems.videos.page.runs import TimedRun, timed_runs
 @page("davis")
 class DavisPage(Page):
     """Quality against time, and each sequence."""
+
+    @cached_property
+    def decides(self) -> Statistic | None:
+        """What the robot looks at, after the last interaction."""
+        column = COLUMNS[self.runs[0].config.benchmark.options["metric"]]
+        own = [one for one in self.usual_runs[0].summary if one.kind == "at_round" and one.metric == column]
+        return max(own, key=lambda one: one.round, default=super().decides)
 
     @cached_property
     def timed(self) -> list[TimedRun]:

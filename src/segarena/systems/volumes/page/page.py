@@ -15,6 +15,7 @@ from segarena.reports.parts import Note, Section
 from segarena.reports.reading import Run
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import protocol_text
+from segarena.roles import Statistic
 from segarena.systems.volumes.page.challenge import challenge_sheets, is_cvpr2025
 from segarena.systems.volumes.page.figures import effort_figures, rounds_figures
 from segarena.systems.volumes.page.instances import instances_sheet
@@ -33,6 +34,14 @@ class VolumesPage(Page):
     def applies(cls, run: Run) -> bool:
         """Tell whether the run's benchmark is about volumes and its records have Dice."""
         return is_volumes(run)
+
+    @cached_property
+    def decides(self) -> Statistic | None:
+        """Dice after the last round; the challenge's area where it is that."""
+        summary = self.usual_runs[0].summary
+        dice = [one for one in summary if one.metric == "dice" and one.kind in ("auc_last_five", "at_round")]
+        areas = [one for one in dice if one.kind == "auc_last_five"]
+        return next(iter([*areas, *sorted(dice, key=lambda one: -one.round)]), super().decides)
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:

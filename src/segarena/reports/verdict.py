@@ -1,0 +1,114 @@
+"""What came out, in a sentence for each dataset: who is ahead by how much, or that nobody can tell."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from segarena.reports.reading import Run
+from segarena.reports.sheets import p_text
+from segarena.reports.standings import Standing, standings
+from segarena.reports.tables import SIGNIFICANT, mean_of, user_names
+from segarena.reports.wording import bounds_text, count_text, metric_name, value_text
+from segarena.roles import Statistic
+from segarena.statistics.intervals import PairedDifference
+from segarena.statistics.over_rounds import over_rounds
+
+MOST_DATASETS = 3
+"""Of more datasets a table says more than sentences."""
+
+FEWEST = 6
+"""With fewer samples the paired test can refuse nothing at 5 %."""
+
+
+def verdict_texts(runs: Sequence[Run], statistic: Statistic, *, round_word: str, sample_word: str) -> list[str]:
+    """Return a sentence for each dataset that has a value of the statistic that decides."""
+    user = _best_user(runs, statistic)
+    by_data: defaultdict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_data[run.data].append(run)
+    texts: list[str] = []
+    for data, group in list(by_data.items())[:MOST_DATASETS]:
+        found = standings(group, user, statistic)
+        if found:
+            where = [f"on {data}"] if len(by_data) > 1 else []
+            where += [f"with {user}"] if len(user_names(runs)) > 1 else []
+            told = _Verdict(statistic, round_word, sample_word, user).text(found)
+            said = ", ".join([" ".join(where), told] if where else [told])
+            texts.append(said if not where else said[0].upper() + said[1:])
+    return texts
+
+
+def _best_user(runs: Sequence[Run], statistic: Statistic) -> str:
+    """Return the user with whom any run has the best mean; the first of equal ones."""
+    sign = 1 if statistic.higher_is_better else -1
+    users = user_names(runs)
+
+    def best(user: str) -> float:
+        means = (sign * mean_of(run, user, statistic).mean for run in runs if user in run.users)
+        return max((mean for mean in means if not math.isnan(mean)), default=-math.inf)
+
+    return max(users, key=best)
+
+
+class _Verdict:
+    """Writes the sentence about runs on one dataset."""
+
+    def __init__(self, statistic: Statistic, round_word: str, sample_word: str, user: str) -> None:
+        self.statistic = statistic
+        self.kind = over_rounds(statistic.kind)
+        self.round_word = round_word
+        self.sample_word = sample_word
+        self.user = user
+
+    def text(self, found: Sequence[Standing]) -> str:
+        """Return the sentence; the best comes first."""
+        best, *others = found
+        if not others:
+            samples = len({sample for _, sample, _ in best.run.targets(self.user)})
+            return f"{self._level(best)} on {self._sample(best.mean.n, samples)}."
+        second = others[0].run.label
+        lead = best.leads[second]
+        ahead = f"{self._ahead(best, second)} on {self._sample(lead.n, lead.clusters)} ({p_text(lead.p_value)}"
+        if len(others) == 1:
+            return f"{ahead})." if lead.p_value <= SIGNIFICANT else self._undecided(best, second, ahead, lead)
+        unclear = [label for label, p_value in best.adjusted.items() if p_value > SIGNIFICANT]
+        if not unclear:
+            return f"{best.run.label} is ahead of all {len(others)} others: {ahead}, Holm {best.adjusted[second]:.3f})."
+        clear = len(others) - len(unclear)
+        rest = f", and is ahead of {'the other' if clear == 1 else f'the other {clear}'}" if clear else ""
+        return f"{self._level(best)}, the best mean, and cannot be told apart from {_listed(unclear)}{rest}."
+
+    def _undecided(self, best: Standing, second: str, ahead: str, lead: PairedDifference) -> str:
+        few = f"; fewer than six {self.sample_word}s never can tell" if lead.clusters < FEWEST else ""
+        return f"{best.run.label} and {second} cannot be told apart: {ahead}{few})."
+
+    def _level(self, standing: Standing) -> str:
+        mean = standing.mean
+        bounds = bounds_text(self.statistic, mean.low, mean.high)
+        value = f"{value_text(self.statistic, mean.mean)} {bounds}".strip()
+        return f"{standing.run.label} {self._filled(self.kind.level, value=value)}"
+
+    def _ahead(self, standing: Standing, other: str) -> str:
+        lead = standing.leads[other]
+        size = value_text(self.statistic, abs(lead.difference)).replace(" %", " pp")
+        # The means may stand in another order than the targets of both.
+        names = (standing.run.label, other) if lead.difference >= 0 else (other, standing.run.label)
+        shown = lead if lead.difference >= 0 else lead.turned()
+        bounds = bounds_text(self.statistic, shown.low, shown.high).replace("-", "−")
+        return f"{names[0]} {self._filled(self.kind.lead, size=size, other=names[1])} {bounds}".strip()
+
+    def _filled(self, sentence: str, **given: str) -> str:
+        words = {"word": self.round_word, "metric": metric_name(self.statistic.metric)}
+        return sentence.format(name=self.statistic.name, threshold=self.statistic.threshold, **words, **given)
+
+    def _sample(self, targets: int, samples: int) -> str:
+        return f"{count_text(targets, 'target')} in {count_text(samples, self.sample_word)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return "a", "a and b", "a, b and 3 more"."""
+    if len(names) > 4:
+        names = [*names[:3], f"{len(names) - 3} more"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -144,7 +144,7 @@ def test_recovery_prints_shares_and_ranking(tmp_path):
         (tmp_path / f"split0_q_{partition}.txt").write_text(text, encoding="utf-8")
     done = toss("recover", tmp_path / "stats.csv", "--tiers", tmp_path)
     assert done.exit_code == 0
-    assert "200 of 200 query images have statistics" in done.stdout
+    assert "200 of 200 query targets (a class in an image) have statistics" in done.stdout
     assert done.stdout.count(" 100.0\n") == 4
     assert "ranked NOT as published" in done.stdout
     assert toss("recover", tmp_path / "none.csv", "--tiers", tmp_path).exit_code == 2

@@ -16,6 +16,7 @@ from segarena.systems.oneshot.datasets.folder import OneShotFolder
 from segarena.systems.oneshot.datasets.fss import Fss1000
 from segarena.systems.oneshot.datasets.pascal import Pascal5i
 from segarena.systems.oneshot.pairs.drawing import draw_pairs
+from segarena.systems.oneshot.pairs.published import read_lists
 from segarena.systems.oneshot.pairs.scenes import CLASSES, draw_scene
 from segarena.systems.oneshot.pairs.table import PARTITIONS, pairs_table, write_pairs
 from segarena.systems.oneshot.pairs.transforms import Similarity, transform_of
@@ -149,6 +150,98 @@ def test_coco_ids_are_padded_and_conventions_told_apart(tmp_path):
     assert drawn == {"interleaved": {0}, "blocks": {0}}
     with pytest.raises(PluginInvalid, match="expected one of 'interleaved', 'blocks'"):
         registry.build("dataset", f"coco20i(path={str(tmp_path)!r}, folds='x')")
+
+
+def test_files_of_unpadded_coco_ids_are_found(tmp_path):
+    for number in (139, 129492):
+        write(tmp_path / "val2017" / f"{number:012d}.jpg", image(number))
+        write(tmp_path / "masks" / f"5_{number:012d}.png", square(255))
+    source = Coco20i(path=str(tmp_path)).source
+    assert source.missing("5", "139") == source.missing("5", "000000000139") == []
+    assert source.missing("5", "140") == [
+        tmp_path / "val2017/000000000140.jpg", tmp_path / "masks/5_000000000140.png"
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def coco2014(tmp_path):
+    for number in (42, 391895, 522418):
+        write(tmp_path / "val2014" / f"COCO_val2014_{number:012d}.jpg", image(number))
+        write(tmp_path / "annotations/val2014" / f"COCO_val2014_{number:012d}.png", square(5))
+    return tmp_path
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_lists_of_images_of_coco_2014(coco2014, protocol):
+    names = [f"val2014/COCO_val2014_{number:012d}.jpg" for number in (42, 391895)]
+    (coco2014 / "fold0.pkl").write_bytes(pickle.dumps({4: names, 8: []}, protocol))
+    listed = Coco20i(path=str(coco2014), pairs=str(coco2014 / "fold0.pkl"), per_class=2)
+    assert sorted(listed.sample_ids) == ["000000000042", "000000391895"]
+    (target,) = listed.load("000000000042").targets
+    assert (target.label, target.mask.sum(), target.attributes["fold"]) == ("airplane", 64, 0)
+    assert [finding for finding in listed.check() if finding.is_error] == []
+    assert len(Coco20i(path=str(coco2014)).sample_ids) == 3
+    (coco2014 / "split0_test.txt").write_text("5_42 5_522418\n", encoding="utf-8")
+    assert Coco20i(path=str(coco2014), pairs=str(coco2014 / "split0_test.txt")).load("000000000042").targets
+
+
+class Harm:
+    def __reduce__(self):
+        return (open, ("/harmed", "w"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pickle.dumps({4: [Harm()]}),
+        pickle.dumps({4: [np.int64(3)]}),
+        pickle.dumps(["val2014/COCO_val2014_000000000042.jpg"]),
+        pickle.dumps({"4": ["a.jpg"]}),
+        pickle.dumps({4: "a.jpg"}),
+        b"\x80\x04}r\xff\xff\xff\xff.",  # a memo of four thousand million places
+        b"\x80\x04\x8a\xff.",
+        b"cos\nsystem\n.",
+        b"",
+        b"no pickle",
+    ],
+)
+def test_pickles_of_anything_else_are_refused_and_not_executed(coco2014, data):
+    (coco2014 / "fold0.pkl").write_bytes(data)
+    with pytest.raises(DatasetError, match=r"fold0\.pkl: expected"):
+        Coco20i(path=str(coco2014), pairs=str(coco2014 / "fold0.pkl"))
+
+
+def test_lists_of_images_of_pascal(voc):
+    hsnet, pfenet = voc / "fold0.txt", voc / "val.txt"
+    hsnet.write_text("2009_000001__01\n2009_000002__01\n2009_000003__02\n", encoding="utf-8")
+    rows = [f"JPEGImages/{name}.jpg SegmentationClassAug/{name}.png\n" for _, name in IMAGES[1:]]
+    pfenet.write_text("".join(rows), encoding="utf-8")
+    listed = Pascal5i(path=str(voc), pairs=str(hsnet), per_class=2).pairs
+    assert listed.select("class", "query").rows() == [("1", "2009_000002"), ("1", "2009_000001")]
+    of_masks = Pascal5i(path=str(voc), pairs=str(pfenet), per_class=2).pairs
+    assert set(of_masks.select("class", "query").rows()) == {("2", "2009_000003"), ("2", "2009_000004")}
+    with pytest.raises(DatasetError, match="lists images without pairs"):
+        read_lists([hsnet])
+    hsnet.write_text("2009_000001__01\n2009_000002\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="got others too"):
+        Pascal5i(path=str(voc), pairs=str(hsnet))
+
+
+def test_coloured_masks_of_fss_are_read_as_their_authors_do_and_named(tmp_path):
+    for number in range(1, 4):
+        write(tmp_path / "owl" / f"{number}.jpg", image(number))
+        write(tmp_path / "owl" / f"{number}.png", np.repeat(square()[..., None], 3, axis=2))
+    stray = np.repeat(square()[..., None], 3, axis=2)
+    stray[0, 0], stray[0, 1] = (255, 0, 0), (0, 255, 255)  # in OpenCV's order: blue, yellow
+    write(tmp_path / "owl/2.png", stray)
+    listed = Fss1000(path=str(tmp_path))
+    expected = cv2.imread(str(tmp_path / "owl/2.png"))[:, :, 0] >= 128
+    assert expected.sum() == 65
+    np.testing.assert_array_equal(listed.source.mask("owl", "owl/2").mask, expected)
+    (found,) = [finding for finding in listed.check() if "coloured" in finding.message]
+    assert not found.is_error
+    assert found.message.startswith("1 masks have coloured pixels")
+    assert "owl/2.png" in found.message
 
 
 @pytest.mark.parametrize("value", [1, 255])

@@ -136,6 +136,35 @@ def test_missing_files_are_looked_for_once_each(tmp_path):
     assert len(asked) == len(set(asked)) == 14
 
 
+def test_class_list_is_held_against_its_own_data_set_as_a_whole():
+    other = [{**row, "class": f"9{row['class']}", "dataset": "coco20i", "list": "other"} for row in CLEAN]
+    parted = [{**row, "list": row["class"], "dataset": "fss1000"} for row in CLEAN]
+    pairs = pl.concat([pairs_table(rows) for rows in (parted, other)])
+    assert audit(pairs, class_list=["cat", "dog"]) == []
+    (found,) = audit(pairs, class_list=["cat", "dog", "newt"])
+    assert (found.kind, found.list, found.message) == (
+        "class-list",
+        "",
+        "1 names of the class list are in no pair: newt",
+    )
+
+
+def test_files_are_looked_for_in_lists_of_their_own_data_set():
+    class Nothing:
+        def missing(self, label, image):
+            return [f"{label}/{image}"]
+
+    for dataset, count in (("coco20i", 14), ("fss1000", 0), ("mine", 14), ("", 14)):
+        found = kinds([{**row, "dataset": "coco20i"} for row in CLEAN], files=Nothing(), dataset=dataset)
+        assert (found["missing-files"].count if found else 0) == count
+
+
+def test_images_and_targets_are_counted_apart():
+    rows = [{**row, "query": row["query"][3:]} for row in CLEAN]  # the same six images are asked about cats and dogs
+    table = count_table(pairs_table(rows))
+    assert table.select("pairs", "queries", "targets").row(0) == (12, 6, 12)
+
+
 def test_counts_of_levels(cognizance):
     table = count_table(cognizance)
     assert table["level"].to_list() == [level for level in ("L0", "L1", "L2", "L3", "L4", "L5", "L6") for _ in range(2)]

@@ -71,12 +71,14 @@ def audit(
     with one_line_errors():
         _check_out(out)
         pairs = read_lists(lists)
+        of = one_shot(dataset) if dataset else None
         found = audit_pairs(
             pairs,
             tiny=tiny,
             train_classes=read_class_list(train_classes) if train_classes else (),
             class_list=read_class_list(class_list) if class_list else None,
-            files=one_shot(dataset).source if dataset else None,
+            files=of and of.source,
+            dataset=of.pairs["dataset"][0] if of else "",
         )
         counts = count_table(pairs)
         show_sheet(frame_sheet("Pairs", _slim(counts.drop("tier"))))
@@ -163,8 +165,8 @@ def recover(
     with one_line_errors():
         found = recover_partitions(read_statistics(statistics), read_lists([tiers]), neighbours=neighbours)
         typer.echo(
-            f"{found.found} of {found.queries} query images have statistics; {found.unused} of {found.rows} rows of "
-            "statistics are in no list"
+            f"{found.found} of {found.queries} query targets (a class in an image) have statistics; {found.unused} of "
+            f"{found.rows} rows of statistics are in no list"
         )
         show_sheet(rule_sheet(found))
         typer.echo(f"at 0.5, {found.missed} salient images lie below and {found.surplus} others above")
@@ -239,6 +241,7 @@ def _slim(table: pl.DataFrame) -> pl.DataFrame:
         cell = pl.coalesce("partition", "level").fill_null("").alias("cell")
         place = table.columns.index("partition")
         table = table.drop("partition", "level").insert_column(place, table.select(cell)["cell"])
+    table = table.rename({"queries": "query images", "targets": "query targets"}, strict=False)
     return table.drop("dataset") if table["dataset"].n_unique() == 1 else table
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from segarena.errors import DatasetError, PluginInvalid
+from segarena.systems.oneshot.pairs.items import lists_images, read_images
 from segarena.systems.oneshot.pairs.published import read_lists
 from segarena.systems.oneshot.pairs.sources import Item
 from segarena.systems.oneshot.pairs.table import pairs_table
@@ -63,12 +66,21 @@ def listed_or_drawn(
 ) -> pl.DataFrame:
     """Return the pairs of the lists at `pairs` (several are separated by commas); drawn ones when it is empty.
 
+    Lists of images without pairs say which images pairs are drawn from; see `segarena.systems.oneshot.pairs.items`.
+
     Raises:
-        DatasetError: see `draw_pairs` and `segarena.systems.oneshot.pairs.published.read_lists`.
+        DatasetError: see `draw_pairs`, `segarena.systems.oneshot.pairs.published.read_lists` and `read_images`.
     """
-    if pairs:
-        return read_lists(Path(part.strip()) for part in pairs.split(","))
-    return draw_pairs(items(), per_class=per_class, shots=shots, seed=seed, fold_of=fold_of, dataset=dataset)
+    draw = partial(draw_pairs, per_class=per_class, shots=shots, seed=seed, fold_of=fold_of, dataset=dataset)
+    if not pairs:
+        return draw(items())
+    paths = [Path(part.strip()).expanduser() for part in pairs.split(",")]
+    of_images = [path for path in paths if lists_images(path)]
+    if not of_images:
+        return read_lists(paths)
+    if len(of_images) < len(paths):
+        raise DatasetError(f"{of_images[0]}: lists images, others list pairs; give either")
+    return draw(list(dict.fromkeys(chain.from_iterable(read_images(path, items) for path in of_images))))
 
 
 def _of_class(images: Sequence[str], wanted: int, shots: int, rng: np.random.Generator) -> list[tuple[str, list[str]]]:

@@ -19,6 +19,7 @@ from segarena.errors import DatasetError, DatasetMissing, InvalidInput
 from segarena.files.limits import check_pixels, most_pixels
 from segarena.files.whole import write_whole
 from segarena.files.within import within
+from segarena.systems.oneshot.pairs.items import lists_images
 from segarena.systems.oneshot.pairs.names import Convention, Item, convention_of, join_item, split_item
 from segarena.systems.oneshot.pairs.table import POOLED_LEVEL, SUFFIXES, pairs_table, read_pairs
 
@@ -80,6 +81,8 @@ def read_published(path: str | Path) -> pl.DataFrame:
         DatasetError: the file is empty, a row has another number of fields, a name, a class or a code is unknown.
     """
     file = Path(path)
+    if lists_images(file):
+        raise DatasetError(f"{file}: lists images without pairs; as pairs='{file.name}' of a dataset, pairs are drawn")
     rows = _fields(file)
     stem = stem_of(file)
     is_sc = bool(_SC.fullmatch(stem))

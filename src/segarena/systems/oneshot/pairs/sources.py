@@ -69,6 +69,7 @@ class FileSource:
         mask_file: where the mask of a class in an image is, or the label map that holds it.
         list_items: lists what there is.
         titles: classes in human words.
+        read_mask: reads a mask file, int32 (H, W).
         has_labels: masks are label maps whose values are classes and `VOID`; otherwise they hold one class, as 0 and 1
             or as 0 and 255 (from 128 on).
     """
@@ -77,6 +78,7 @@ class FileSource:
     mask_file: Callable[[str, str], Path]
     list_items: Callable[[], Iterable[Item]]
     titles: Mapping[str, str] = field(default_factory=dict[str, str])
+    read_mask: Callable[[Path], NDArray[np.int32]] = read_values
     has_labels: bool = False
 
     @cached_property
@@ -102,7 +104,7 @@ class FileSource:
     def mask(self, label: str, image: str) -> ClassMask:
         """Return where a class is in an image; `InvalidMask` where that is missing, unreadable, or has other values."""
         file = self.mask_file(label, image)
-        values = read_values(file)
+        values = self.read_mask(file)
         if self.has_labels:
             void = values == VOID
             return ClassMask(mask=values == int(label), ignore=void if void.any() else None)

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import polars as pl
 
 from segarena.datasets.listing import some
 from segarena.systems.oneshot.pairs.folds import RULES, FoldRule, fold_classes
+from segarena.systems.oneshot.pairs.names import Convention
 from segarena.systems.oneshot.pairs.sources import ImageSource
 from segarena.systems.oneshot.pairs.table import KEY, PARTITIONS, POOLED_LEVEL, pair_id, self_pairs
 
@@ -45,6 +46,7 @@ def audit(
     train_classes: Sequence[str] = (),
     class_list: Sequence[str] | None = None,
     files: ImageSource | None = None,
+    dataset: str = "",
 ) -> list[ListFinding]:
     """Return all findings, list by list, then those that concern several lists.
 
@@ -52,23 +54,31 @@ def audit(
         pairs: of any number of lists; see `segarena.systems.oneshot.pairs.table`.
         tiny: see `TINY`.
         train_classes: classes that a model was trained on; pairs that ask for one are leaks.
-        class_list: the classes that the list says it has, to compare with those it has.
+        class_list: the classes that the list says it has, to compare with those that its data set has in these pairs.
         files: where images and masks are, to look for each; None does not.
+        dataset: whose files these are: lists of another data set of those published are passed over.
     """
     looks = (
         *(_cross_class, _selves, _duplicates, _uneven, _foreign_folds, _odd_names, _levels),
         partial(_tiny, tiny=tiny),
         partial(_leaks, train_classes=train_classes),
-        partial(_classes, class_list=class_list),
-        partial(_missing, files=files),
+        partial(_missing, files=files, dataset=dataset),
     )
     findings: list[ListFinding] = []
     for table in pairs.partition_by("list", maintain_order=True):
         name = table["list"][0]
         noticed = chain.from_iterable(look(table) for look in looks)
         findings += [ListFinding(kind=kind, list=name, count=count, message=text) for kind, count, text in noticed]
-    noticed = chain(_shared_queries(pairs), _queries_of_levels(pairs))
-    return findings + [ListFinding(kind=kind, list="", count=count, message=text) for kind, count, text in noticed]
+    named = _named_in(pairs, class_list or ())
+    several = (
+        (named, _classes(named, class_list)),
+        (pairs, _shared_queries(pairs)),
+        (pairs, _queries_of_levels(pairs)),
+    )
+    for table, noticed in several:
+        name = table["list"][0] if table["list"].n_unique() == 1 else ""
+        findings += [ListFinding(kind=kind, list=name, count=count, message=text) for kind, count, text in noticed]
+    return findings
 
 
 def findings_table(findings: Sequence[ListFinding]) -> pl.DataFrame:
@@ -78,7 +88,11 @@ def findings_table(findings: Sequence[ListFinding]) -> pl.DataFrame:
 
 
 def count_table(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return how many pairs, distinct query images and classes each list and level has, and the least of a class."""
+    """Return how much each list and level has, and the least of a class.
+
+    `queries` are distinct query images, `targets` distinct classes in query images: an image with two classes that are
+    asked for is one query and two targets.
+    """
     by = ("list", "dataset", "tier", "fold", "partition", "level")
     classes = pairs.group_by(*by, "class").agg(pairs=pl.len(), queries=pl.col("query").n_unique())
     least = classes.group_by(by).agg(
@@ -89,7 +103,7 @@ def count_table(pairs: pl.DataFrame) -> pl.DataFrame:
     )
     return (
         pairs.group_by(by, maintain_order=True)
-        .agg(pairs=pl.len(), queries=pl.col("query").n_unique())
+        .agg(pairs=pl.len(), queries=pl.col("query").n_unique(), targets=pl.struct("class", "query").n_unique())
         .join(least, on=by, nulls_equal=True, maintain_order="left")
         .sort("list", "level", maintain_order=True)
     )
@@ -215,6 +229,13 @@ def _leaks(table: pl.DataFrame, train_classes: Sequence[str]) -> Iterator[Notice
         yield "train-class-leak", rows.height, message
 
 
+def _named_in(pairs: pl.DataFrame, class_list: Sequence[str]) -> pl.DataFrame:
+    """Return the pairs of the data sets that a class list names classes of; all where it names none."""
+    is_named = pl.col("class").is_in(list(class_list)).any().over("dataset")
+    named = pairs.filter(is_named)
+    return named if named.height else pairs
+
+
 def _classes(table: pl.DataFrame, class_list: Sequence[str] | None) -> Iterator[Noticed]:
     if class_list is None:
         return
@@ -238,8 +259,9 @@ def _classes(table: pl.DataFrame, class_list: Sequence[str] | None) -> Iterator[
         yield "class-list", surplus, message
 
 
-def _missing(table: pl.DataFrame, files: ImageSource | None) -> Iterator[Noticed]:
-    if files is None:
+def _missing(table: pl.DataFrame, files: ImageSource | None, dataset: str) -> Iterator[Noticed]:
+    published = get_args(Convention)
+    if files is None or (dataset in published and table["dataset"][0] in set(published) - {dataset}):
         return
     shown = table.select("supports", "support_classes").explode("supports", "support_classes")
     needed = {*table.select("class", "query").iter_rows(), *((label, image) for image, label in shown.iter_rows())}
@@ -255,7 +277,7 @@ def _shared_queries(pairs: pl.DataFrame) -> Iterator[Noticed]:
     places = rows.group_by("dataset", "fold", "class", "query").agg(pl.col("partition").n_unique())
     shared = places.filter(pl.col("partition") > 1).height
     if shared:
-        message = f"{shared} query images are in several partitions"
+        message = f"{shared} targets (a class in a query image) are in several partitions"
         yield "shared-queries", shared, message
 
 

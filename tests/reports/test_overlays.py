@@ -12,7 +12,7 @@ from PIL import Image
 from segarena.arrays.boxes import bounding_window
 from segarena.prompts import Box, Click, Scribble
 from segarena.records.prompts import GivenMask
-from segarena.reports.overlays import VIEW_PX, jpeg_uri, outline, positions_of, prompt_marks, view_of
+from segarena.reports.overlays import NUMBER_PX, VIEW_PX, jpeg_uri, outline, positions_of, prompt_marks, view_of
 
 
 def filled(path, view):
@@ -96,10 +96,23 @@ def click(row, column, positive=True):
 
 def test_clicks_lie_at_the_centre_of_their_pixel_and_are_numbered_by_round():
     view = view_of((96, 96), [(slice(0, 96), slice(0, 96))], [])  # 5 SVG units per pixel
-    marks = prompt_marks([[click(0, 1)], [click(95, 95, positive=False)]], view, is_large=True)
-    assert '<circle cx="7.5" cy="2.5"' in marks
-    assert re.findall(r'class="number">(\d+)<', marks) == ["1", "2"]
-    assert marks.count("<rect") == 1  # a negative click is a square
+    first, second = prompt_marks([[click(0, 1)], [click(95, 95, positive=False)]], view)
+    assert '<circle cx="7.5" cy="2.5"' in first
+    assert re.findall(r'class="number">(\d+)<', first + second) == ["1", "2"]
+    assert (first.count("<rect"), second.count("<rect")) == (0, 2)  # a negative click is a square
+
+
+@given(st.integers(0, 5000), st.integers(2, 20))
+def test_numbers_of_clicks_cover_no_other_number_and_stay_in_the_picture(seed, count):
+    rng = np.random.default_rng(seed)
+    view = view_of((96, 96), [(slice(0, 96), slice(0, 96))], [])
+    places = rng.normal(48, 6, (count, 2)).clip(0, 95)
+    marks = prompt_marks([[click(*place)] for place in places], view)
+    numbers = np.array(re.findall(r'<text x="([\d.-]+)" y="([\d.-]+)"', "".join(marks)), dtype=float)
+    apart = np.linalg.norm(numbers[:, None] - numbers[None], axis=2) + 1e9 * np.eye(count)
+    assert apart.min() >= NUMBER_PX - 0.2
+    assert (numbers > 0).all()
+    assert (numbers < 485.1).all()
 
 
 def test_boxes_and_scribbles_are_drawn_and_masks_are_not():
@@ -109,7 +122,7 @@ def test_boxes_and_scribbles_are_drawn_and_masks_are_not():
         Scribble(((1, 1), (5, 9.5)), is_positive=False),
         GivenMask(7),
     ]
-    marks = prompt_marks([prompts], view, is_large=False)
+    (marks,) = prompt_marks([prompts], view)
     assert 'x="102.5" y="52.5" width="200" height="100"' in marks
     assert 'points="7.5,7.5 50,27.5"' in marks
     assert positions_of(prompts[2]) == []

@@ -28,7 +28,7 @@ def test_a_value_that_is_missing_is_an_error_and_no_empty_place():
 def test_only_the_script_of_a_page_may_run_on_it():
     assert "script-src" not in statistics("x")
     page = document(
-        SCENES, "review.html", script="review.js", title="x", name="x", counted="", general=[], left_out=0,
+        SCENES, "review.html", scripts=("review.js",), title="x", name="x", counted="", general=[], left_out=0,
         annotations=[],
     )  # fmt: skip
     script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
@@ -44,4 +44,4 @@ def test_packages_have_templates_of_their_own_and_the_shared_ones():
 
 def test_macros_are_functions_that_return_escaped_html():
     html = macros("segarena.reports", "photographs.html").lead("<b>")
-    assert "every &lt;b&gt; in order" in html
+    assert "every &lt;b&gt; until then" in html

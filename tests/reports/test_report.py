@@ -65,7 +65,7 @@ def test_every_link_leads_to_one_place_on_the_page(html):
 
 def test_the_page_loads_nothing_from_anywhere(html):
     assert all(link.startswith(("#", "data:image/")) for link in Parsed(html).links)
-    assert not re.search(r"@import|url\(|https?://|//cdn|<link|<iframe", html)
+    assert not re.search(r"@import|url\((?!#)|https?://|//cdn|<link|<iframe", html)
 
 
 def test_all_parts_are_there(html):
@@ -84,7 +84,7 @@ def test_the_hardest_targets_are_in_the_gallery(make_run, make_ramps):
     links = re.findall(r'<td class="text" title="[^"]*"><a href="#(dialogue-\d+)">', table)
     assert len(links) == len(targets) == 8
     cards = dict(
-        re.findall(r'<article class="card" id="(dialogue-\d+)" .*?<p class="where">(.*?)</p>', html, re.DOTALL)
+        re.findall(r'<article class="card" id="(dialogue-\d+)" .*?<span class="where">(.*?)</span>', html, re.DOTALL)
     )
     assert [cards[link] for link in links] == [" / ".join(target.key) for target in targets]
 
@@ -209,37 +209,44 @@ def test_only_the_samples_of_the_gallery_are_loaded(make_run, make_ramps, monkey
     dataset = build("dataset", f"{runs[0].dataset}(count=4)")
     monkeypatch.setattr(segarena.reports.gallery, "open_dataset", lambda run: (dataset, ""))
     targets = ranked_targets(runs)
-    gallery(runs, gallery_keys(targets, hardest=2, others=0), ImagePictures("click"))
+    gallery(runs, gallery_keys(targets, hardest=2, others=0), ImagePictures("click"), targets=8)
     assert dataset.loaded == [target.key[0] for target in targets[:2]]
 
 
 def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps, monkeypatch):
     monkeypatch.setattr(segarena.reports.gallery, "BUDGET_BYTES", 20_000)
     runs = read_runs([make_run(make_ramps())], trust=True)
-    made = gallery(runs, [target.worst for target in ranked_targets(runs)], ImagePictures("click"))
+    made = gallery(runs, [target.worst for target in ranked_targets(runs)], ImagePictures("click"), targets=8)
     assert 1 <= len(made.shown) < 8
     assert any("are shown, to keep this file small" in note for note in made.notes)
 
 
-def test_a_dialogue_shows_at_most_six_predictions_the_first_and_the_last_among_them(make_run, make_dialogue):
+def test_every_prediction_that_was_kept_is_there_with_its_value_and_the_last_one_stands_first(make_run, make_dialogue):
     run = make_run([make_dialogue("photo-0", "disc-0", "centre", [r / 20 for r in range(1, 20)])], rounds=19)
     html = report_html(page_of(read_runs([run], trust=True)))
-    shown = re.findall(r"<span>click (\d+)</span><b>IoU ([\d.]+)</b>", html)
-    assert len(shown) == 6
-    assert (shown[0], shown[-1]) == (("1", "0.050"), ("19", "0.950"))
+    kept = read_runs([run], trust=True)[0].masks(("photo-0", "disc-0", "centre", 0))
+    rounds = list(map(int, re.search(r'data-kept="([\d ]*)"', html)[1].split()))
+    assert rounds == sorted(kept)
+    assert dict(re.findall(r'data-r(\d+)="IoU ([\d.]+)"', html)) == {str(r): f"{r / 20:.3f}" for r in rounds}
+    assert ">IoU 0.950</b>" in html
+    assert all(f'<path id="dialogue-1-1-1-0.{r}-0-0" d="M' in html for r in rounds)
+    assert 'data-layer="0" data-object="0" class="guess "' in html
+    assert 'href="#dialogue-1-1-1-0.19-0-0"' in html
 
 
 def test_without_masks_the_gallery_still_shows_the_clicks(make_run, make_ramps):
     html = report_html(page_of(read_runs([make_run(make_ramps(), masks=False)], trust=True)))
     assert html.count("<article") == 8
-    assert "prediction after" not in html
+    assert "no prediction was kept" in html
+    assert 'class="guess' not in html
 
 
 def test_several_runs_stand_side_by_side_in_every_card(make_run, make_ramps):
     runs = [make_run(make_ramps(seed=s), f"run-{s}", segmenter={"name": name}) for s, name in enumerate("ab")]
     html = report_html(page_of(read_runs(runs, trust=True)))
     card = html[html.index("<article") : html.index("</article>")]
-    assert re.findall(r"<h4>(.*?)</h4>", card) == ["a", "b"]
+    assert re.findall(r'<figure class="pane" data-run="(.*?)"', card) == ["a", "b"]
+    assert card.count("<image ") == 1  # the same crop, so one zoom, for both
     assert "Paired differences" in html
     assert "b − a" in html
     Parsed(html)

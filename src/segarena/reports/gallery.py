@@ -6,20 +6,26 @@ Only the samples that are shown are loaded, from the dataset that run.json names
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from segarena.errors import NotTrusted
 from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
 from segarena.reports.parts import Card, Gallery
-from segarena.reports.pictures import Pictures
+from segarena.reports.pictures import Pictures, Shown
 from segarena.reports.reading import Key, Run
+from segarena.reports.series import area_statistic
+from segarena.reports.tables import thresholds_of
+from segarena.reports.viewer import viewer_html
 from segarena.roles import Dataset
 
 BUDGET_BYTES = 12_000_000
 """The gallery takes no further dialogue once it is this large."""
 
 
-def gallery(runs: Sequence[Run], keys: Sequence[Key], drawn: Pictures) -> Gallery:
+def gallery(runs: Sequence[Run], keys: Sequence[Key], drawn: Pictures, *, targets: int) -> Gallery:
     """Return cards for `keys`, in this order; each shows that dialogue in every run that has it, drawn by `drawn`.
+
+    The page tells that it shows so many of `targets`.
 
     What cannot be loaded is said in a note and left out: a report never fails for want of its photographs.
     """
@@ -39,8 +45,8 @@ def gallery(runs: Sequence[Run], keys: Sequence[Key], drawn: Pictures) -> Galler
         if card:
             shown[key] = anchor
             cards.append(card)
-            size += sum(map(len, card.strips))
-    return Gallery(lead=drawn.lead(), cards=cards, shown=shown, notes=notes)
+            size += sum(map(len, card.viewers))
+    return Gallery(lead=drawn.lead(), cards=cards, targets=targets, shown=shown, notes=notes)
 
 
 def open_dataset(run: Run) -> tuple[Dataset | None, str]:
@@ -64,25 +70,44 @@ def _card(
     runs: Sequence[Run], datasets: Sequence[Dataset | None], drawn: Pictures, key: Key, anchor: str
 ) -> tuple[Card | None, str]:
     """Return one card, if there is one, and a line about what went wrong, if anything did."""
-    strips: list[str] = []
-    problem, first = "", None
-    for order, (run, dataset) in enumerate(zip(runs, datasets, strict=True)):
+    found: dict[str, list[Shown]] = {}
+    sources = {run.data: dataset for run, dataset in zip(runs, datasets, strict=True) if dataset is not None}
+    for run in runs:
         dialogue = next((d for d in run.finished(key[2]) if d.key == key), None)
-        if dialogue is None or dataset is None:
-            continue
+        if dialogue is not None and run.data in sources:
+            found.setdefault(run.data, []).append((run, dialogue))
+    viewers: list[str] = []
+    problem = ""
+    for number, (data, shown) in enumerate(found.items(), 1):
         try:
-            sample = dataset.load(key[0])
+            sample = sources[data].load(key[0])
             target = next(target for target in sample.targets if target.id == key[1])
-            name = f"{anchor}-{order + 1}"
-            strips.append(drawn.strip(run, dialogue, sample, target, name, is_named=len(runs) > 1))
+            viewers.append(viewer_html(f"{anchor}-{number}", drawn.stacks(shown, sample, target), drawn.word))
         except Exception as error:  # as in open_dataset; and the sample may be of another kind than run.json says
             problem = f"Sample {key[0]} cannot be shown: {_one_line(error)}."
-            continue
-        first = first or dialogue
-    if first is None:
+    if not viewers:
         return None, problem
+    every = list(chain.from_iterable(found.values()))
     repeat = f", repeat {key[3]}" if key[3] else ""
-    return Card(anchor, first.label or key[1], f"{key[0]} / {key[1]}{repeat}", key[2], strips), problem
+    return Card(
+        anchor=anchor,
+        name=every[0][1].label or key[1],
+        where=f"{key[0]} / {key[1]}{repeat}",
+        user=key[2],
+        result=_result(every),
+        runs=[run.label for run, _ in every],
+        viewers=viewers,
+    ), problem
+
+
+def _result(shown: Sequence[Shown]) -> str:
+    """Return "all", "some" or "none" of the runs solved it: reached the highest threshold; "" without thresholds."""
+    metric = area_statistic(shown[0][0]).metric
+    thresholds = thresholds_of(shown[0][0], metric)
+    if not thresholds:
+        return ""
+    solved = [max(dialogue.values[metric], default=0.0) >= thresholds[-1] for _, dialogue in shown]
+    return "all" if all(solved) else "some" if any(solved) else "none"
 
 
 def _one_line(error: Exception) -> str:

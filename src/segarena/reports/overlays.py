@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import Any
 
 import cv2
@@ -24,6 +27,9 @@ VIEW_PX = 480
 
 JPEG_QUALITY = 80
 LEAST_CROP_PX = 96
+NUMBER_PX = 24.0
+"""Room of a click's number, in SVG units."""
+
 MARGIN = 0.12
 """Context around what must be seen, as a share of its longest side."""
 
@@ -110,13 +116,12 @@ def outline(mask: Mask | Labels, view: View) -> str:
     return "".join(_closed(cv2.approxPolyDP(contour, 0.8, True).reshape(-1, 2) - 1) for contour in contours)
 
 
-def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View, *, is_large: bool) -> str:
-    """Return the prompts of all `rounds`; numbered in large pictures, the last round's stressed in small ones."""
-    marks: list[str] = []
-    for number, prompts in enumerate(rounds, 1):
-        is_last = number == len(rounds)
-        marks += [_mark(prompt, view, number, is_large=is_large, is_last=is_last) for prompt in prompts]
-    return "".join(marks)
+def prompt_marks(rounds: Sequence[Sequence[RecordedPrompt]], view: View) -> list[str]:
+    """Return the prompts of each round, its clicks with the round's number; no number covers another one."""
+    taken: list[tuple[float, float]] = []
+    return [
+        "".join(_mark(prompt, view, number, taken) for prompt in prompts) for number, prompts in enumerate(rounds, 1)
+    ]
 
 
 def positions_of(prompt: RecordedPrompt) -> list[tuple[float, float]]:
@@ -142,29 +147,51 @@ def sign_of(prompt: RecordedPrompt) -> str:
     return "neg" if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive else "pos"
 
 
-def _mark(prompt: RecordedPrompt, view: View, number: int, *, is_large: bool, is_last: bool) -> str:
+def _mark(prompt: RecordedPrompt, view: View, number: int, taken: list[tuple[float, float]]) -> str:
     places = [view.place(*position) for position in positions_of(prompt)]
     sign = sign_of(prompt)
     if not places:
         return ""
     if isinstance(prompt, Click):
-        return _click(*places[0], sign, number, is_large=is_large, is_last=is_last)
+        return _click(places[0], sign, number, _free_place(places[0], view, taken))
     if isinstance(prompt, Box):
         (left, top), (right, bottom) = places
-        return element("rect", x=left, y=top, width=right - left, height=bottom - top, css=f"drawn {sign}")
-    line = " ".join(f"{px(x)},{px(y)}" for x, y in places)
-    return element("polyline", points=line, css=f"drawn {sign}")
+        return _lined(partial(element, "rect", x=left, y=top, width=right - left, height=bottom - top), sign)
+    return _lined(partial(element, "polyline", points=" ".join(f"{px(x)},{px(y)}" for x, y in places)), sign)
 
 
-def _click(x: float, y: float, sign: str, number: int, *, is_large: bool, is_last: bool) -> str:
-    """Return a disc for a positive and a square for a negative click, so that colour is not needed."""
-    radius = 12.0 if is_large else (14.0 if is_last else 8.0)
+def _lined(shape: Callable[..., str], sign: str) -> str:
+    """Return a thin line over a lighter one, so that it stays visible on any ground."""
+    return shape(css="drawn halo") + shape(css=f"drawn {sign}")
+
+
+def _free_place(place: tuple[float, float], view: View, taken: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return where a click's number goes and take it: at the click, else nearby where it covers no other number."""
+    nearby = [place]
+    for ring, step in product(range(1, 6), range(8)):
+        angle, far = (step + ring / 2) * math.tau / 8, NUMBER_PX * 1.05 * ring
+        nearby.append((place[0] + far * math.cos(angle), place[1] + far * math.sin(angle)))
+    edge = NUMBER_PX / 2
+    inside = [(x, y) for x, y in nearby[1:] if edge <= x <= view.width - edge and edge <= y <= view.height - edge]
+    found = max([place, *inside], key=lambda at: min([NUMBER_PX, *(math.dist(at, other) for other in taken)]))
+    taken.append(found)
+    return found
+
+
+def _click(place: tuple[float, float], sign: str, number: int, numbered: tuple[float, float]) -> str:
+    """Return a dot where the click is, and its number, with a line to it where it stands beside."""
+    (x, y), (at_x, at_y) = place, numbered
+    line = "" if place == numbered else _lined(partial(element, "line", x1=x, y1=y, x2=at_x, y2=at_y), sign)
+    text = element("text", str(number), x=at_x, y=at_y + 5, css="number")
+    return f'{_dot(x, y, 4.5, sign)}<g class="numbered">{line}{_dot(at_x, at_y, NUMBER_PX / 2 - 1, sign)}{text}</g>'
+
+
+def _dot(x: float, y: float, radius: float, sign: str) -> str:
+    """Return a disc on the object and a square off it, so that colour is not needed."""
     if sign == "pos":
-        shape = element("circle", cx=x, cy=y, r=radius, css="click pos")
-    else:
-        side = radius * 1.8
-        shape = element("rect", x=x - side / 2, y=y - side / 2, width=side, height=side, rx=2, css="click neg")
-    return shape + (element("text", str(number), x=x, y=y + 5, css="number") if is_large else "")
+        return element("circle", cx=x, cy=y, r=radius, css="click pos")
+    side = 2 * radius
+    return element("rect", x=x - radius, y=y - radius, width=side, height=side, rx=2, css="click neg")
 
 
 def _closed(points: NDArray[Any]) -> str:

@@ -1,5 +1,5 @@
 "use strict";
-// Sorting, filtering and enlarging. Everything on the page can be read without this script.
+// Sorting and enlarging. Everything on the page can be read without this script.
 
 for (const table of document.querySelectorAll("table")) {
   table.querySelectorAll("th").forEach((th, column) => {
@@ -28,33 +28,6 @@ function sortBy(table, th, column) {
   table.tBodies[0].append(...rows);
 }
 
-const controls = document.querySelector(".controls");
-if (controls) {
-  const cards = [...document.querySelectorAll(".card")];
-  const { user, words } = controls.elements;
-  for (const name of new Set(cards.map((card) => card.dataset.user))) user.add(new Option(name, name));
-  const filter = () => {
-    const text = words.value.trim().toLowerCase();
-    for (const card of cards) {
-      card.hidden = (user.value && card.dataset.user !== user.value) || !card.dataset.words.includes(text);
-    }
-    controls.querySelector("output").value = `${cards.filter((card) => !card.hidden).length} of ${cards.length}`;
-  };
-  controls.addEventListener("input", filter);
-  controls.addEventListener("submit", (event) => event.preventDefault());
-  controls.hidden = false;
-  filter();
-  // A link from the table must find its card even when the filter hides it.
-  window.addEventListener("hashchange", () => {
-    const card = document.getElementById(location.hash.slice(1));
-    if (card && card.hidden) {
-      controls.reset();
-      filter();
-      card.scrollIntoView();
-    }
-  });
-}
-
 const dialog = document.createElement("dialog");
 const slider = Object.assign(document.createElement("input"), { type: "range", min: 0, ariaLabel: "round" });
 let pictures = [];
@@ -76,12 +49,17 @@ dialog.addEventListener("click", (event) => {
 });
 for (const strip of document.querySelectorAll(".strip")) {
   strip.classList.add("zoomable");
-  strip.addEventListener("click", (event) => {
-    const figure = event.target.closest("figure");
-    if (!figure) return;
-    pictures = [...strip.querySelectorAll("figure")];
+  const enlargeAt = (figure) => {
+    pictures = [...strip.querySelectorAll("figure")].filter((one) => one.querySelector(".picture"));
     slider.max = pictures.length - 1;
     dialog.showModal();
     show(pictures.indexOf(figure));
-  });
+  };
+  for (const picture of strip.querySelectorAll(".picture")) {
+    picture.tabIndex = 0;
+    picture.addEventListener("click", () => enlargeAt(picture.closest("figure")));
+    picture.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") enlargeAt(picture.closest("figure"));
+    });
+  }
 }

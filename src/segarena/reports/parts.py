@@ -48,7 +48,7 @@ class Terms:
     texts: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
     """One dialogue of a gallery, in every run that has it.
 
@@ -57,14 +57,18 @@ class Card:
         name: of the target, in human words.
         where: sample and target.
         user: who took part.
-        strips: HTML, one for each run.
+        result: "all", "some" or "none" of the runs solved it; "" where the benchmark does not say what that is.
+        runs: labels of those shown.
+        viewers: HTML, one for each set of data that has the target.
     """
 
     anchor: str
     name: str
     where: str
     user: str
-    strips: Sequence[str]
+    result: str
+    runs: Sequence[str]
+    viewers: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +78,14 @@ class Gallery:
     Attributes:
         lead: HTML above the cards: how to read them.
         cards: one for each dialogue.
+        targets: how many there are, shown or not.
         shown: for each dialogue shown, the anchor of its card.
         notes: what could not be shown, and why; one line each.
     """
 
     lead: str
     cards: Sequence[Card]
+    targets: int
     shown: Mapping[Key, str]
     notes: Sequence[str]
 

@@ -5,32 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from segarena.arrays.boxes import bounding_window
 from segarena.errors import PluginError
-from segarena.records.prompts import RecordedPrompt
 from segarena.reports.charts import sparkline
 from segarena.reports.overlays import View, jpeg_uri, outline, positions_of, prompt_marks, view_of
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.rendering import macros
 from segarena.reports.series import area_statistic
 from segarena.reports.tables import thresholds_of
-from segarena.reports.wording import count_text, metric_name
-from segarena.samples import ImageSample, Mask, Sample, Target
+from segarena.reports.viewer import Answer, Marks, Pane, Plate, Stack
+from segarena.reports.wording import metric_name
+from segarena.samples import ImageSample, Mask, Target
 
 HARDEST = 12
 """Hardest targets that the gallery shows at most."""
 
-STRIPS = 36
+DIALOGUES = 72
 """Dialogues with pictures, counted over all runs."""
 
-MOST_PANELS = 6
-"""Predictions of one dialogue that stand side by side."""
+Shown: TypeAlias = tuple[Run, DialogueRecord]
+"""A run, and its dialogue about the target that is shown."""
 
 
 class Pictures(Protocol):
     """Draws dialogues about samples of one kind; made with the word for a round."""
+
+    word: str
 
     def how_many(self, runs: int) -> tuple[int, int]:
         """Return how many of the hardest targets and how many others the gallery shows of so many runs."""
@@ -40,10 +42,8 @@ class Pictures(Protocol):
         """Return what must be known to read the pictures."""
         ...
 
-    def strip(
-        self, run: Run, dialogue: DialogueRecord, sample: Any, target: Target, anchor: str, *, is_named: bool
-    ) -> str:
-        """Return one dialogue as HTML; ids in it begin with `anchor`, and it tells the run when `is_named`."""
+    def stacks(self, shown: Sequence[Shown], sample: Any, target: Target) -> Sequence[Stack]:
+        """Return what the runs answered about one target, all at one zoom; each stack has a pane for each run."""
         ...
 
 
@@ -75,55 +75,56 @@ def pictures_of(kind: str, word: str) -> Pictures | None:
 
 @pictures("image")
 class ImagePictures:
-    """Photographs: the target with all prompts, and the prediction after some of the rounds."""
+    """Photographs: the target, and for each run the prediction and the prompts after each round that was kept."""
 
     def __init__(self, word: str) -> None:
         self.word = word
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return 12 and as many others as make 36 strips over all runs."""
-        return HARDEST, max(0, STRIPS // runs - HARDEST)
+        """Return 12 and as many others as make 72 dialogues over all runs."""
+        return HARDEST, max(0, DIALOGUES // runs - HARDEST)
 
     def lead(self) -> str:
         """Explain the outlines and marks."""
-        return str(_html().lead(self.word))
+        return str(macros("segarena.reports", "photographs.html").lead(self.word))
 
-    def strip(
-        self, run: Run, dialogue: DialogueRecord, sample: ImageSample, target: Target, anchor: str, *, is_named: bool
-    ) -> str:
-        """Return the photograph with target and prompts, then the predictions."""
-        kept = {number: mask for number, mask in run.masks(dialogue.key).items() if mask.shape == sample.shape}
-        masks = {number: kept[number] for number in evenly(sorted(kept), MOST_PANELS)}
-        rounds = dialogue.prompts
-        view = _view(sample, target, masks, rounds)
-        statistic = area_statistic(run)
-        metric, values = metric_name(statistic.metric), dialogue.values[statistic.metric]
-        return str(
-            _html().strip(
-                anchor,
-                view,
-                run.label if is_named else "",
-                jpeg_uri(sample.image, view),
-                outline(target.mask, view),
-                "" if target.ignore is None else outline(target.ignore, view),
-                f"target and {count_text(len(rounds), self.word)}",
-                prompt_marks(rounds, view, is_large=True),
-                sparkline(values, thresholds_of(run, statistic.metric), title=f"{metric} after each round"),
-                [
-                    (
-                        *_caption(values, number, metric, self.word),
-                        outline(mask, view),
-                        prompt_marks(rounds[:number], view, is_large=False),
-                    )
-                    for number, mask in masks.items()
-                ],
-            )
+    def stacks(self, shown: Sequence[Shown], sample: ImageSample, target: Target) -> Sequence[Stack]:
+        """Return the one photograph, cut to what the target, the last predictions and all prompts need."""
+        kept = [
+            {number: mask for number, mask in run.masks(dialogue.key).items() if mask.shape == sample.shape}
+            for run, dialogue in shown
+        ]
+        lasts = [masks[max(masks)] for masks in kept if masks]
+        windows = [bounding_window(mask > 0) for mask in (target.mask, *lasts)]
+        prompts = chain.from_iterable(chain.from_iterable(dialogue.prompts) for _, dialogue in shown)
+        view = view_of(sample.image.shape[:2], windows, list(chain.from_iterable(map(positions_of, prompts))))
+        plate = Plate(
+            picture=jpeg_uri(sample.image, view),
+            targets=[outline(target.mask, view)],
+            ignored="" if target.ignore is None else outline(target.ignore, view),
         )
+        panes = [_pane(run, dialogue, masks, view) for (run, dialogue), masks in zip(shown, kept, strict=True)]
+        return [Stack(view=view, plates=[plate], panes=panes)]
 
 
-def _caption(values: Sequence[float], round_: int, metric: str, word: str) -> tuple[str, str]:
+def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], view: View) -> Pane:
+    statistic = area_statistic(run)
+    metric, values = metric_name(statistic.metric), dialogue.values[statistic.metric]
+    return Pane(
+        label=run.label,
+        answers={
+            number: Answer(value=value_text(values, number, metric), outlines=[[outline(mask, view)]])
+            for number, mask in masks.items()
+        },
+        marks=[Marks(round=number, svg=svg) for number, svg in enumerate(prompt_marks(dialogue.prompts, view), 1)],
+        chart=sparkline(values, thresholds_of(run, statistic.metric), title=f"{metric} after each round"),
+    )
+
+
+def value_text(values: Sequence[float], round_: int, metric: str) -> str:
+    """Return the name and value of a metric after a round, a dash where it has none."""
     value = values[round_ - 1] if round_ <= len(values) else math.nan
-    return f"{word} {round_}", f"{metric} {value:.3f}" if math.isfinite(value) else "–"
+    return f"{metric} {value:.3f}" if math.isfinite(value) else "–"
 
 
 def evenly(values: Sequence[int], most: int) -> list[int]:
@@ -131,16 +132,3 @@ def evenly(values: Sequence[int], most: int) -> list[int]:
     if len(values) <= most:
         return list(values)
     return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]
-
-
-def _html() -> Any:
-    return macros("segarena.reports", "photographs.html")
-
-
-def _view(
-    sample: Sample, target: Target, masks: Mapping[int, Mask], rounds: Sequence[Sequence[RecordedPrompt]]
-) -> View:
-    height, width = sample.shape
-    windows = [bounding_window(mask > 0) for mask in (target.mask, *masks.values())]
-    positions = chain.from_iterable(map(positions_of, chain(*rounds)))
-    return view_of((height, width), windows, list(positions))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -30,19 +31,19 @@ def macros(package: str, template: str) -> Any:
     return templates(package).get_template(template).module
 
 
-def document(package: str, template: str, *, style: str = "", script: str = "", **values: Any) -> str:
+def document(package: str, template: str, *, style: str = "", scripts: Sequence[str] = (), **values: Any) -> str:
     """Return a page: a template that extends `document.html`, with the values it names.
 
     Args:
         package: whose templates and files.
         template: its file name.
         style: name of a file with CSS, after that of all pages.
-        script: name of a file with JavaScript; nothing else may run on the page.
+        scripts: names of files with JavaScript, one after the other; nothing else may run on the page.
         values: what the template names; `title` at least.
     """
     shared = read_text("segarena.reports", "page.css")
     own = read_text(package, style) if style else ""
-    code = read_text(package, script) if script else ""
+    code = "\n".join(read_text(package, name) for name in scripts)
     page = templates(package).get_template(template)
     return page.render(style=f"{shared}\n{own}", script=code, policy=_policy(code), **values)
 

@@ -35,7 +35,7 @@ def report_html(own: Page) -> str:
     return document(
         "segarena.reports",
         "report.html",
-        script="page.js",
+        scripts=("page.js", "viewer.js"),
         title=title_of(own.runs),
         benchmark=own.runs[0].config.benchmark.name,
         mode=protocol_text(own.runs[0]),
@@ -111,7 +111,8 @@ def _gallery(own: Page, targets: Sequence[RankedTarget]) -> tuple[list[Part], Ma
     if own.pictures is None:
         return [Note("No pictures: no installed package draws samples of this kind.")], {}
     hardest, others = own.pictures.how_many(len(own.runs))
-    made = gallery(own.whole_runs, gallery_keys(targets, hardest=hardest, others=others), own.pictures)
+    keys = gallery_keys(targets, hardest=hardest, others=others)
+    made = gallery(own.whole_runs, keys, own.pictures, targets=len(targets))
     return [*map(Note, made.notes), made], made.shown
 
 

@@ -27,7 +27,7 @@ from segarena.systems.volumes.page.challenge import challenge_sheets, is_cvpr202
 from segarena.systems.volumes.page.figures import effort_figures, effort_points, parts_of, rounds_figures
 from segarena.systems.volumes.page.instances import instances_sheet
 from segarena.systems.volumes.page.page import mode_texts
-from segarena.systems.volumes.page.pictures import contrast, middle_of, slices_of
+from segarena.systems.volumes.page.pictures import contrast, middle_of, slice_at, slice_places, window_of
 from segarena.systems.volumes.page.runs import is_volumes, values_by_round
 from segarena.systems.volumes.page.tables import volume_sheets
 
@@ -343,8 +343,8 @@ def test_the_page_has_its_sections_first_and_shows_slices(make):
     html = report_html(page_of(read_runs([make(swapped())], trust=True)))
     places = [html.index(f'<section id="{name}">') for name in ("volumes", "instances", "summary", "gallery")]
     assert places == sorted(places)
-    assert html.count('aria-label="axial slice"') == 4  # two targets in two scans
-    assert html.count('aria-label="sagittal slice"') == 4
+    assert html.count('data-name="axial"') == 4  # two targets in two scans
+    assert html.count('data-name="sagittal"') == 4
     assert "slice by slice, intensity=&#39;none&#39;." in html
 
 
@@ -387,9 +387,13 @@ def test_the_mode_tells_spread_and_slices(make):
     assert texts[-1].endswith("intensity='auto' with percentiles 0.5 to 99.5.")
 
 
+def slices_of(truth, spacing_mm):
+    window = window_of(truth, [], [], spacing_mm)
+    return [slice_at(axis, middle_of(truth, axis), window, spacing_mm) for axis in range(3)]
+
+
 def test_slices_lie_through_the_middle_with_square_millimetres():
-    truth = scans.mask_of("lesion-2")
-    axial, coronal, sagittal = slices_of(truth, np.zeros_like(truth), [], (4.0, 1.0, 2.0))
+    axial, coronal, sagittal = slices_of(scans.mask_of("lesion-2"), (4.0, 1.0, 2.0))
     assert [axial.index, coronal.index, sagittal.index] == [5, 16, 11]
     assert axial.zoom[1] == pytest.approx(2 * axial.zoom[0])
     assert coronal.zoom[0] == pytest.approx(2 * coronal.zoom[1])
@@ -397,14 +401,21 @@ def test_slices_lie_through_the_middle_with_square_millimetres():
 
 
 def test_what_lies_anterior_and_right_is_above_and_left():
-    truth = scans.mask_of("organ")
-    axial, coronal, _ = slices_of(truth, truth, [], (1.0, 1.0, 1.0))
+    axial, coronal, _ = slices_of(scans.mask_of("organ"), (1.0, 1.0, 1.0))
     (x, y), (x_right, y_front) = axial.place((4, 5, 5)), axial.place((4, 9, 9))
     assert x_right < x
     assert y_front < y
     assert coronal.place((6, 5, 5))[1] < coronal.place((2, 5, 5))[1]
     row, column = (round(axial.size[0] - y) // round(axial.zoom[0]), round(axial.size[1] - x) // round(axial.zoom[1]))
     assert (row, column) == (5, 5)
+
+
+def test_slices_are_all_or_evenly_spread_and_the_middle_is_among_them():
+    assert slice_places(slice(3, 10), 5) == list(range(3, 10))
+    some = slice_places(slice(0, 100), 51)
+    assert 51 in some
+    assert len(some) <= 32
+    assert set(np.diff(some)) == {4}
 
 
 def test_the_middle_slice_holds_a_part_of_what_is_in_two_pieces():

@@ -91,7 +91,7 @@ def review_page(scenes: SceneSet, *, images: Path, title: str = "annotations", m
         "segarena.systems.scenes.page",
         "review.html",
         style="review.css",
-        script="review.js",
+        scripts=("review.js",),
         title=f"Review of {title}",
         name=title,
         counted=f"{len(scenes.scenes)} annotations of {len(scenes.by_image())} images: {told}",

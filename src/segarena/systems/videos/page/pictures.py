@@ -1,12 +1,10 @@
-"""One dialogue about a video as strips: some frames across, an interaction in each row, and each frame's J&F beside."""
+"""Dialogues about a video: its frames to scrub through, after each interaction, with the J&F of every frame."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,19 +13,17 @@ from numpy.typing import NDArray
 from segarena.arrays.rle import decode_rle
 from segarena.prompts import Lasso, Scribble
 from segarena.records.prompts import GivenSupport, RecordedPrompt
-from segarena.reports.axes import Frame, px
+from segarena.reports.axes import Frame, element, px
 from segarena.reports.charts import colour_class
 from segarena.reports.overlays import View, jpeg_uri, outline
-from segarena.reports.pictures import HARDEST, STRIPS, evenly, pictures
+from segarena.reports.pictures import DIALOGUES, HARDEST, Shown, evenly, pictures
 from segarena.reports.reading import DialogueRecord, Key, Run
 from segarena.reports.rendering import macros
+from segarena.reports.viewer import Answer, Marks, Pane, Plate, Stack
 from segarena.samples import Labels, Mask, Target, VideoSample
 
-COLUMNS = 6
-"""Frames shown."""
-
-ROWS = 4
-"""Interactions shown."""
+FRAMES = 24
+"""Frames of a video that a page holds at most."""
 
 WIDTH_PX = 320
 """Width of a frame, in SVG units and at most in JPEG pixels."""
@@ -35,70 +31,64 @@ WIDTH_PX = 320
 
 @pictures("video")
 class VideoPictures:
-    """Strips of frames, a row for each interaction that is shown."""
+    """Frames of the video, for each interaction whose prediction was kept."""
 
     def __init__(self, word: str) -> None:
         self.word = word
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return 12 and as many others as make 36 strips over all runs."""
-        return HARDEST, max(0, STRIPS // runs - HARDEST)
+        """Return 12 and as many others as make 36 dialogues over all runs."""
+        return HARDEST, max(0, DIALOGUES // 2 // runs - HARDEST)
 
     def lead(self) -> str:
-        """Explain rows, lines and curves."""
-        return str(_html().lead())
+        """Explain frames, lines and curves."""
+        return str(macros("segarena.systems.videos.page", "frames.html").lead(FRAMES))
 
-    def strip(
-        self, run: Run, dialogue: DialogueRecord, sample: VideoSample, target: Target, anchor: str, *, is_named: bool
-    ) -> str:
-        """Return the target's frames, and below them some predictions with what was drawn just before."""
-        kept = {number: mask for number, mask in kept_labels(run, dialogue.key).items() if mask.shape == sample.shape}
-        rounds = evenly(sorted(kept), ROWS)
-        prompts = dialogue.prompts
-        frames = shown_frames(len(sample.frames), [prompts[number - 1] for number in rounds])
+    def stacks(self, shown: Sequence[Shown], sample: VideoSample, target: Target) -> Sequence[Stack]:
+        """Return the frames with the objects, and for each run its predictions and what was drawn just before."""
+        frames = shown_frames(len(sample.frames), chain.from_iterable(dialogue.prompts for _, dialogue in shown))
         height, width = sample.frame_shape
         view = View((slice(0, height), slice(0, width)), WIDTH_PX / width)
-        title = f"{run.label}, " if is_named else ""
-        rows: list[ShownRow] = []
-        for number in rounds:
-            values, drawn = frame_values(run, dialogue.key, number), prompts[number - 1]
-            row = ShownRow(
-                number=number,
-                frames=[_frame(view, frame, kept[number], drawn) for frame in frames],
-                chart=_chart(values, number, frames, drawn),
-                value=f"{values.mean():.3f}" if len(values) else "–",
+        count = len(sample.frames)
+        plates = [
+            Plate(
+                label=f"frame {frame} of {count}",
+                picture=jpeg_uri(sample.frames[frame], view),
+                targets=_outlines(target.mask[frame], target.objects, view),
             )
-            rows.append(row)
-        return str(
-            _html().strip(
-                anchor,
-                f"{title}{dialogue.rounds} interactions",
-                view,
-                [(frame, jpeg_uri(sample.frames[frame], view)) for frame in frames],
-                [colour_class(number) for number in range(target.objects)],
-                [_frame(view, frame, target.mask, ()) for frame in frames],
-                rows,
+            for frame in frames
+        ]
+        return [
+            Stack(
+                view=view,
+                plates=plates,
+                panes=[_pane(run, dialogue, sample.shape, target.objects, frames, view) for run, dialogue in shown],
+                colours=[colour_class(number) for number in range(target.objects)] if target.objects > 1 else [""],
+                note=f"{len(frames)} of {count} frames are shown." if len(frames) < count else "",
+                is_moving=True,
             )
+        ]
+
+
+def _pane(
+    run: Run, dialogue: DialogueRecord, shape: tuple[int, ...], objects: int, frames: Sequence[int], view: View
+) -> Pane:
+    kept = {number: labels for number, labels in kept_labels(run, dialogue.key).items() if labels.shape == shape}
+    marks: list[Marks] = []
+    for number, prompts in enumerate(dialogue.prompts, 1):
+        for place, frame in enumerate(frames):
+            svg = "".join(_line(prompt, frame, view) for prompt in prompts)
+            if svg:
+                marks.append(Marks(round=number, svg=svg, plates=[place], is_brief=True))
+    answers: dict[int, Answer] = {}
+    for number in sorted(kept):
+        values = frame_values(run, dialogue.key, number)
+        answers[number] = Answer(
+            value=f"J&F {values.mean():.3f}" if len(values) else "–",
+            outlines=[_outlines(kept[number][frame], objects, view) for frame in frames],
+            chart=_chart(values, number, frames, dialogue.prompts[number - 1]),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownFrame:
-    """A frame as the page has it: outlines of objects and lines drawn in it, each with the CSS class of its colour."""
-
-    number: int
-    objects: Sequence[tuple[str, str]]
-    lines: Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRow:
-    """The frames after an interaction, with the chart of J&F and its mean."""
-
-    number: int
-    frames: Sequence[ShownFrame]
-    chart: str
-    value: str
+    return Pane(label=run.label, answers=answers, marks=marks)
 
 
 def kept_labels(run: Run, key: Key) -> dict[int, Labels]:
@@ -124,26 +114,18 @@ def _of(table: pl.DataFrame, key: Key) -> pl.DataFrame:
     return table.filter(**dict(zip(("sample", "target", "user", "repeat"), key, strict=True)))
 
 
-def shown_frames(count: int, prompts: Sequence[Sequence[RecordedPrompt]]) -> list[int]:
-    """Return which frames are shown: those that were drawn in, and of the others some, evenly spread."""
-    points = chain.from_iterable(map(_points, chain(*prompts)))
-    drawn = sorted({int(point[0]) for point in points})
-    chosen = evenly(drawn, COLUMNS - 1)
-    while len(chosen) < min(COLUMNS, count):
-        chosen.append(
-            max(range(count), key=lambda frame: (min([abs(frame - other) for other in chosen] or [0]), -frame))
-        )
-    return sorted(chosen)
+def shown_frames(count: int, rounds: Iterable[Sequence[RecordedPrompt]]) -> list[int]:
+    """Return which frames are shown: all, else those that were drawn in and others evenly between."""
+    if count <= FRAMES:
+        return list(range(count))
+    points = chain.from_iterable(map(_points, chain.from_iterable(rounds)))
+    drawn = evenly(sorted({int(point[0]) for point in points}), FRAMES // 2)
+    rest = [frame for frame in range(count) if frame not in drawn]
+    return sorted([*drawn, *evenly(rest, FRAMES - len(drawn))])
 
 
-def _frame(view: View, frame: int, labels: Labels | Mask, prompts: Sequence[RecordedPrompt]) -> ShownFrame:
-    numbers = [int(number) for number in np.unique(labels[frame]).tolist() if number]
-    lines = [(_colour(prompt), _line(prompt, frame, view)) for prompt in prompts]
-    return ShownFrame(
-        number=frame,
-        objects=[(colour_class(number - 1), outline(labels[frame] == number, view)) for number in numbers],
-        lines=[(css, points) for css, points in lines if points],
-    )
+def _outlines(labels: Labels | Mask, objects: int, view: View) -> list[str]:
+    return [outline(labels == number, view) for number in range(1, objects + 1)]
 
 
 def _colour(prompt: RecordedPrompt) -> str:
@@ -152,10 +134,12 @@ def _colour(prompt: RecordedPrompt) -> str:
 
 
 def _line(prompt: RecordedPrompt, frame: int, view: View) -> str:
-    """Return the points of what was drawn in a frame; a single one twice, so that it shows."""
+    """Return what was drawn in a frame as SVG; a single point twice, so that it shows."""
     points = [point for point in _points(prompt) if int(point[0]) == frame]
     places = [view.place(point[1], point[2]) for point in points[:: max(1, len(points) // 40)]]
-    return " ".join(f"{px(x)},{px(y)}" for x, y in [*places, *places[-1:]])
+    line = " ".join(f"{px(x)},{px(y)}" for x, y in [*places, *places[-1:]])
+    classes = ("scribbled halo", f"scribbled {_colour(prompt)}") if line else ()
+    return "".join(element("polyline", points=line, css=css) for css in classes)
 
 
 def _points(prompt: RecordedPrompt) -> Sequence[Sequence[float]]:
@@ -164,22 +148,18 @@ def _points(prompt: RecordedPrompt) -> Sequence[Sequence[float]]:
 
 def _chart(values: NDArray[np.float64], number: int, frames: Sequence[int], prompts: Sequence[RecordedPrompt]) -> str:
     """Return J&F of each frame after an interaction, with the frames that were drawn in."""
-    frame = Frame(160, 88, f"J&F of each frame after interaction {number}", left=4, right=4, top=4, bottom=4)
+    frame = Frame(240, 56, f"J&F of each frame after interaction {number}", left=4, right=4, top=4, bottom=4)
     x_scale, y_scale = frame.x_scale(0, max(1, len(values) - 1)), frame.y_scale(0, 1)
     for level in (0.0, 0.5, 1.0):
-        frame.line(4, y_scale(level), 156, y_scale(level), "axis" if level == 0 else "grid")
+        frame.line(4, y_scale(level), 236, y_scale(level), "axis" if level == 0 else "grid")
     for drawn in sorted({int(points[0][0]) for points in map(_points, prompts) if points}):
-        frame.line(x_scale(drawn), 4, x_scale(drawn), 84, "mark")
+        frame.line(x_scale(drawn), 4, x_scale(drawn), 52, "mark")
     path = "L".join(f"{px(x_scale(place))} {px(y_scale(value))}" for place, value in enumerate(values))
     frame.draw(f'<path d="M{path}" class="curve c0"/>' if path else "")
     for shown in frames:
         if shown < len(values):
             frame.draw(f'<circle cx="{px(x_scale(shown))}" cy="{px(y_scale(values[shown]))}" r="2" class="dot c0"/>')
     return frame.svg()
-
-
-def _html() -> Any:
-    return macros("segarena.systems.videos.page", "frames.html")
 
 
 @lru_cache(maxsize=4)

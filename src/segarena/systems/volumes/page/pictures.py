@@ -1,4 +1,4 @@
-"""One dialogue about a volume in three slices through the target: axial, coronal, sagittal.
+"""Dialogues about a volume in slices through the target: axial, coronal, sagittal.
 
 Volumes are (plane to Superior, row to Anterior, column to Right), so both axes of every slice are turned round:
 superior or anterior is on top, the patient's right on the left of axial and coronal slices, anterior on the left of
@@ -7,7 +7,8 @@ sagittal ones. Pixels are square in mm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -21,18 +22,20 @@ from segarena.prompts import Box, Click, Lasso, Limits, Scribble
 from segarena.records.prompts import RecordedPrompt
 from segarena.reports.axes import px
 from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline, points_of, sign_of
-from segarena.reports.pictures import pictures
+from segarena.reports.pictures import Shown, pictures, value_text
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.rendering import macros
-from segarena.reports.wording import count_text, metric_name
+from segarena.reports.viewer import Answer, Marks, Pane, Plate, Stack
+from segarena.reports.wording import metric_name
 from segarena.samples import Mask, Target, VolumeSample
 
 NAMES = ("axial", "coronal", "sagittal")
 HARDEST = 6
-STRIPS = 12
+DIALOGUES = 12
 MARGIN_MM = 12.0
-MOST_FAINT = 30
-"""With more prompts than this, only those on the slice shown are drawn."""
+
+SLICES = 32
+"""Slices along each axis that a page holds at most, for each target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,63 +80,99 @@ class VolumePictures:
 
     def how_many(self, runs: int) -> tuple[int, int]:
         """Return few, for each volume is loaded whole."""
-        return HARDEST, max(3, STRIPS // runs - HARDEST)
+        return HARDEST, max(3, DIALOGUES // runs - HARDEST)
 
     def lead(self) -> str:
         """Explain slices, outlines and marks."""
-        return str(_html().lead())
+        return str(macros("segarena.systems.volumes.page", "slices.html").lead(SLICES))
 
-    def strip(
-        self, run: Run, dialogue: DialogueRecord, sample: VolumeSample, target: Target, anchor: str, *, is_named: bool
-    ) -> str:
-        """Return the three slices with target, last prediction and all prompts."""
-        masks = {number: mask for number, mask in run.masks(dialogue.key).items() if mask.shape == sample.shape}
-        last = max(masks, default=0)
-        truth = target.mask > 0
-        guess: Mask = masks[last] > 0 if last else np.zeros(sample.shape, dtype=np.bool_)
-        prompts = list(chain(*dialogue.prompts))
-        levels = contrast(sample.voxels)
-        shown = [
-            _shown(cut, sample.voxels, levels, truth, guess, prompts)
-            for cut in slices_of(truth, guess, prompts, sample.spacing_mm)
+    def stacks(self, shown: Sequence[Shown], sample: VolumeSample, target: Target) -> Sequence[Stack]:
+        """Return the axial, coronal and sagittal slices around target, last predictions and prompts."""
+        kept = [
+            {number: mask > 0 for number, mask in run.masks(dialogue.key).items() if mask.shape == sample.shape}
+            for run, dialogue in shown
         ]
-        title = f"{run.label}: " if is_named else ""
-        shown_values = {m: v for m, v in dialogue.values.items() if m in ("dice", "nsd") and v}
-        told = ", ".join(f"{metric_name(m)} {v[-1]:.3f}" for m, v in shown_values.items())
-        effort = f"{dialogue.efforts[-1]:g} interactions" if dialogue.efforts else ""
-        words = f"{title}{told} after {count_text(dialogue.rounds, 'round')}, {effort}"
-        return str(_html().strip(words, shown, is_kept=bool(last)))
+        truth = target.mask > 0
+        lasts = [masks[max(masks)] for masks in kept if masks]
+        prompts = list(chain.from_iterable(chain.from_iterable(dialogue.prompts) for _, dialogue in shown))
+        window = window_of(truth, lasts, prompts, sample.spacing_mm)
+        levels = contrast(sample.voxels[window])
+        return [_stack(axis, window, sample, truth, levels, list(zip(shown, kept, strict=True))) for axis in range(3)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownSlice:
-    """A slice as the page has it: pictures and outlines as SVG, the slice's number counted from 1."""
+def _stack(
+    axis: int,
+    window: Window,
+    sample: VolumeSample,
+    truth: Mask,
+    levels: tuple[float, float],
+    shown: Sequence[tuple[Shown, Mapping[int, Mask]]],
+) -> Stack:
+    count, middle = sample.shape[axis], middle_of(truth, axis)
+    places = slice_places(window[axis], middle)
+    cuts = [slice_at(axis, index, window, sample.spacing_mm) for index in places]
+    every = window[axis].stop - window[axis].start
+    return Stack(
+        name=NAMES[axis],
+        view=_view_of(cuts[0]),
+        plates=[
+            Plate(
+                label=f"slice {cut.index + 1} of {count}",
+                picture=_picture(cut, sample.voxels, levels),
+                targets=[_outline(cut, truth)],
+            )
+            for cut in cuts
+        ],
+        panes=[_pane(run, dialogue, masks, cuts) for (run, dialogue), masks in shown],
+        first=places.index(middle),
+        levels=levels,
+        note=f"{len(places)} of {every} {NAMES[axis]} slices are shown." if len(places) < every else "",
+    )
 
-    name: str
-    number: int
-    count: int
-    view: View
-    picture: str
-    guess: str
-    truth: str
-    marks: str
+
+def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], cuts: Sequence[Slice]) -> Pane:
+    marks: list[Marks] = []
+    for number, prompts in enumerate(dialogue.prompts, 1):
+        for prompt in prompts:
+            on = [place for place, cut in enumerate(cuts) if _is_on(cut, prompt)]
+            if on:
+                marks.append(Marks(round=number, svg=_mark(cuts[on[0]], prompt), plates=on))
+    metrics = [metric for metric in ("dice", "nsd") if dialogue.values.get(metric)]
+    return Pane(
+        label=run.label,
+        answers={
+            number: Answer(
+                value=", ".join(value_text(dialogue.values[m], number, metric_name(m)) for m in metrics),
+                outlines=[[_outline(cut, mask)] for cut in cuts],
+            )
+            for number, mask in masks.items()
+        },
+        marks=marks,
+    )
 
 
-def slices_of(
-    truth: Mask, guess: Mask, prompts: Sequence[RecordedPrompt], spacing_mm: tuple[float, float, float]
-) -> list[Slice]:
-    """Return the slice along each axis through the middle of the target's voxels; of an empty one the volume's."""
-    seen = join_windows(bounding_window(truth), bounding_window(guess))
+def slice_places(window: slice, middle: int) -> list[int]:
+    """Return at most `SLICES` places inside the window, evenly spread, `middle` among them."""
+    step = max(1, math.ceil((window.stop - window.start) / SLICES))
+    return [place for place in range(window.start, window.stop) if (place - middle) % step == 0]
+
+
+def window_of(
+    truth: Mask, guesses: Sequence[Mask], prompts: Sequence[RecordedPrompt], spacing_mm: tuple[float, float, float]
+) -> Window:
+    """Return the part of the volume that holds the target, the guesses and all prompts, with a margin."""
+    seen = bounding_window(truth)
+    for guess in guesses:
+        seen = join_windows(seen, bounding_window(guess))
     for prompt in prompts:
         for point in points_of(prompt):
             seen = join_windows(seen, tuple(slice(int(c), int(c) + 1) for c in point))
     if is_empty(seen):
         seen = tuple(slice(0, n) for n in truth.shape)
-    window = tuple(
+    return tuple(
         grow_window((side,), round(MARGIN_MM / edge), (n,))[0]
         for side, edge, n in zip(seen, spacing_mm, truth.shape, strict=True)
     )
-    return [_slice(axis, middle_of(truth, axis), window, spacing_mm) for axis in range(3)]
 
 
 def middle_of(truth: Mask, axis: int) -> int:
@@ -152,47 +191,31 @@ def contrast(voxels: NDArray[Any]) -> tuple[float, float]:
     return float(low), float(max(high, low + 1e-6))
 
 
-def _slice(axis: int, index: int, window: Window, spacing_mm: tuple[float, float, float]) -> Slice:
+def slice_at(axis: int, index: int, window: Window, spacing_mm: tuple[float, float, float]) -> Slice:
+    """Return a slice of the window, scaled so that its pixels are square in mm."""
     rows, columns = (other for other in range(3) if other != axis)
     edges = [(window[other].stop - window[other].start) * spacing_mm[other] for other in (rows, columns)]
     scale = VIEW_PX / max(edges)
     return Slice(axis, index, window, (scale * spacing_mm[rows], scale * spacing_mm[columns]))
 
 
-def _shown(
-    cut: Slice,
-    voxels: NDArray[Any],
-    levels: tuple[float, float],
-    truth: Mask,
-    guess: Mask,
-    prompts: Sequence[RecordedPrompt],
-) -> ShownSlice:
+def _view_of(cut: Slice) -> View:
     height, width = (max(1, round(length)) for length in cut.size)
-    view = View((slice(0, height), slice(0, width)), 1.0)
+    return View((slice(0, height), slice(0, width)), 1.0)
+
+
+def _picture(cut: Slice, voxels: NDArray[Any], levels: tuple[float, float]) -> str:
+    """Return the slice in grey, one pixel for a voxel; the page stretches it."""
     grey = np.nan_to_num((np.asarray(cut.cut(voxels), dtype=np.float64) - levels[0]) / (levels[1] - levels[0]))
-    picture = cv2.resize((255 * grey.clip(0, 1)).astype(np.uint8), (width, height), interpolation=cv2.INTER_LINEAR)
-    here = [prompt for prompt in prompts if _is_on(cut, prompt)]
-    # Too many faint marks would hide the picture.
-    elsewhere = [prompt for prompt in prompts if not _is_on(cut, prompt)] if len(prompts) <= MOST_FAINT else []
-    faint = [_mark(cut, prompt, is_faint=True) for prompt in elsewhere]
-    return ShownSlice(
-        name=NAMES[cut.axis],
-        number=cut.index + 1,
-        count=voxels.shape[cut.axis],
-        view=view,
-        picture=jpeg_uri(np.repeat(np.asarray(picture, dtype=np.uint8)[:, :, None], 3, axis=2), view),
-        guess=outline(_large(cut.cut(guess), (width, height)), view),
-        truth=outline(_large(cut.cut(truth), (width, height)), view),
-        marks="".join([*faint, *(_mark(cut, prompt, is_faint=False) for prompt in here)]),
-    )
+    pixels = np.repeat((255 * grey.clip(0, 1)).astype(np.uint8)[:, :, None], 3, axis=2)
+    return jpeg_uri(pixels, View((slice(0, pixels.shape[0]), slice(0, pixels.shape[1])), 1.0))
 
 
-def _html() -> Any:
-    return macros("segarena.systems.volumes.page", "slices.html")
-
-
-def _large(mask: Mask, size: tuple[int, int]) -> Mask:
-    return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)) > 0
+def _outline(cut: Slice, mask: Mask) -> str:
+    view = _view_of(cut)
+    size = (round(view.width), round(view.height))
+    large = cv2.resize(cut.cut(mask).astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
+    return outline(np.asarray(large) > 0, view)
 
 
 def _is_on(shown: Slice, prompt: RecordedPrompt) -> bool:
@@ -203,8 +226,8 @@ def _is_on(shown: Slice, prompt: RecordedPrompt) -> bool:
     return bool(along) and min(along) - 0.5 <= shown.index <= max(along) + 0.5
 
 
-def _mark(shown: Slice, prompt: RecordedPrompt, *, is_faint: bool) -> str:
-    sign = sign_of(prompt) + (" faint" if is_faint else "")
+def _mark(shown: Slice, prompt: RecordedPrompt) -> str:
+    sign = sign_of(prompt)
     match prompt:
         case Click(position=position):
             return _click(*shown.place(position), sign)

@@ -1,0 +1,219 @@
+// The gallery: one zoom, one round and one plate for all panes of a card; what is shown is chosen for all cards at once.
+
+function control(text, input) {
+  const label = document.createElement("label");
+  label.append(text, " ", input);
+  return label;
+}
+
+function range(attributes) {
+  return Object.assign(document.createElement("input"), { type: "range" }, attributes);
+}
+
+function button(text, act) {
+  const made = Object.assign(document.createElement("button"), { type: "button", textContent: text });
+  made.addEventListener("click", act);
+  return made;
+}
+
+function setUp(viewer) {
+  const stacks = [...viewer.querySelectorAll(".stack")];
+  stacks.forEach((stack) => setUpStack(stack, viewer));
+  if (stacks.length < 2) return;
+  const select = document.createElement("select");
+  stacks.forEach((stack) => select.add(new Option(stack.dataset.name)));
+  const choose = () => stacks.forEach((stack, index) => (stack.hidden = index !== select.selectedIndex));
+  select.addEventListener("input", choose);
+  const bar = document.createElement("div");
+  bar.className = "bar";
+  bar.append(control("View", select));
+  viewer.prepend(bar);
+  choose();
+}
+
+function setUpStack(stack, viewer) {
+  const numbers = (text) => (text ? text.split(" ").map(Number) : []);
+  const { anchor, first } = stack.dataset;
+  const rounds = numbers(stack.dataset.rounds);
+  const plates = stack.querySelectorAll(".shared image").length;
+  const panes = [...stack.querySelectorAll(".pane")].map((pane) => ({
+    pane,
+    kept: numbers(pane.dataset.kept),
+    uses: [...pane.querySelectorAll("use")],
+    marks: [...pane.querySelectorAll("[data-round]")],
+    value: pane.querySelector(".value"),
+  }));
+  const round = range({ min: 0, max: Math.max(0, rounds.length - 1), value: rounds.length - 1 });
+  const plate = range({ min: 0, max: Math.max(0, plates - 1), value: first });
+  const [roundTold, plateTold] = [document.createElement("output"), document.createElement("output")];
+
+  function draw() {
+    const now = rounds[round.value] ?? 0;
+    const z = Number(plate.value);
+    for (const { pane, kept, uses, marks, value } of panes) {
+      const last = kept.filter((number) => number <= now).at(-1) ?? 0;
+      for (const use of uses) {
+        const { layer, object } = use.dataset;
+        const name = layer === pane.dataset.name ? `${layer}.${last}` : layer;
+        use.setAttribute("href", `#${anchor}-${name}-${z}-${object}`);
+      }
+      for (const mark of marks) {
+        const number = Number(mark.dataset.round);
+        const isHere = !mark.dataset.plates || numbers(mark.dataset.plates).includes(z);
+        const isNow = "brief" in mark.dataset ? number === last : number <= now;
+        mark.toggleAttribute("hidden", !(isHere && isNow));
+        mark.classList.toggle("newest", number === now);
+        mark.classList.toggle("older", number <= now - 4); // their numbers are for the enlarged view
+      }
+      if (value && last) value.textContent = value.getAttribute(`data-r${last}`) + (last < now ? `, after ${last}` : "");
+    }
+    roundTold.value = `${now} of ${rounds.at(-1) ?? 0}`;
+    const label = document.getElementById(`${anchor}-i-${z}-0`).dataset.label;
+    plateTold.value = label;
+    stack.querySelectorAll(".plate").forEach((told) => (told.textContent = label));
+    round.setAttribute("aria-valuetext", roundTold.value);
+    plate.setAttribute("aria-valuetext", label);
+  }
+
+  const bar = document.createElement("div");
+  bar.className = "bar";
+  if (rounds.length > 1) bar.append(control(viewer.dataset.word, round), roundTold);
+  if (plates > 1) bar.append(control("moving" in stack.dataset ? "frame" : "slice", plate), plateTold);
+  if (plates > 1 && "moving" in stack.dataset) bar.append(player(plate, plates, draw));
+  if (stack.dataset.levels) bar.append(...windowed(stack, numbers(stack.dataset.levels)));
+  bar.append(button("enlarge", () => enlarge(viewer)));
+  bar.addEventListener("input", draw);
+  stack.append(bar);
+  stack.querySelectorAll(".picture").forEach((picture) => {
+    picture.addEventListener("click", () => enlarge(viewer));
+    // A wheel over a slice scrolls through the slices, unless the page is to be enlarged by it.
+    if (plates > 1 && !("moving" in stack.dataset)) {
+      picture.addEventListener("wheel", (event) => {
+        if (event.ctrlKey || !document.querySelector("dialog[open]")?.contains(stack)) return;
+        event.preventDefault();
+        plate.value = Number(plate.value) + Math.sign(event.deltaY);
+        draw();
+      }, { passive: false });
+    }
+  });
+  draw();
+}
+
+function player(plate, plates, draw) {
+  let timer = 0;
+  const made = button("play", () => {
+    if (timer) {
+      clearInterval(timer);
+      timer = 0;
+    } else {
+      timer = setInterval(() => {
+        plate.value = (Number(plate.value) + 1) % plates;
+        draw();
+      }, 150);
+    }
+    made.textContent = timer ? "pause" : "play";
+  });
+  return made;
+}
+
+function windowed(stack, [low, high]) {
+  // Slope and intercept of a window as CSS filters: brightness multiplies, contrast turns about the middle.
+  const step = (high - low) / 200;
+  const level = range({ min: low, max: high, step, value: (low + high) / 2 });
+  const width = range({ min: step, max: high - low, step, value: high - low });
+  const told = document.createElement("output");
+  const apply = () => {
+    const slope = (high - low) / width.value;
+    const dark = (level.value - width.value / 2 - low) / (high - low);
+    const contrast = Math.max(0, 1 + 2 * dark * slope);
+    const lift = Math.max(0, -dark) * slope; // a window below the darkest grey: an even veil comes closest
+    stack.style.setProperty("--window", `brightness(${slope / Math.max(contrast, 1e-6)}) contrast(${contrast + 2 * lift})`);
+    told.value = `${Number(level.value).toPrecision(3)} / ${Number(width.value).toPrecision(3)}`;
+  };
+  for (const input of [level, width]) input.addEventListener("input", apply);
+  apply();
+  return [control("level", level), control("window", width), told];
+}
+
+const stage = document.createElement("dialog");
+stage.className = "stage";
+stage.setAttribute("aria-label", "enlarged");
+document.body.append(stage);
+let home = null;
+
+function enlarge(viewer) {
+  if (stage.open) {
+    stage.close();
+    return;
+  }
+  home = document.createComment("");
+  viewer.replaceWith(home);
+  stage.replaceChildren(button("close", () => stage.close()), viewer);
+  stage.showModal();
+}
+
+stage.addEventListener("close", () => {
+  const viewer = stage.querySelector(".viewer");
+  if (viewer) home.replaceWith(viewer);
+  viewer?.querySelector(".stack:not([hidden]) .bar button:last-of-type")?.focus();
+});
+stage.addEventListener("click", (event) => {
+  if (event.target === stage) stage.close();
+});
+
+const controls = document.querySelector("form.controls");
+if (controls) {
+  const gallery = document.querySelector(".cards");
+  const { mode, opacity, marks, user, result, words, runs, fold } = controls.elements;
+  const cards = () => [...gallery.querySelectorAll(".card")];
+  const names = (of) => [...new Set(cards().flatMap(of))];
+  for (const name of names((card) => card.dataset.user)) user.add(new Option(name, name));
+  for (const name of names((card) => [...card.querySelectorAll(".pane[data-run]")].map((pane) => pane.dataset.run))) {
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true, value: name });
+    runs.append(control(name, box));
+  }
+  runs.hidden = runs.querySelectorAll("input").length < 2;
+  user.closest("label").hidden = user.options.length < 3;
+  result.closest("label").hidden = !names((card) => card.dataset.result).some(Boolean);
+  const told = controls.querySelector("output");
+  const total = told.value;
+
+  const filter = () => {
+    const text = words.value.trim().toLowerCase();
+    const off = new Set([...runs.querySelectorAll("input:not(:checked)")].map((box) => box.value));
+    for (const card of cards()) {
+      const isKept = (select, value) => !select.value || select.value === value;
+      card.hidden = !(isKept(user, card.dataset.user) && isKept(result, card.dataset.result) && card.dataset.words.includes(text));
+      card.querySelectorAll(".pane[data-run]").forEach((pane) => (pane.hidden = off.has(pane.dataset.run)));
+    }
+    const left = cards().filter((card) => !card.hidden).length;
+    told.value = left < cards().length ? `${left} of ${cards().length} pass the filter; ${total}` : total;
+    document.body.dataset.mode = mode.value;
+    document.body.dataset.marks = marks.checked ? "on" : "off";
+    document.body.style.setProperty("--opacity", opacity.value);
+  };
+  fold.addEventListener("click", () => {
+    const isAnyOpen = Boolean(gallery.querySelector("details[open]"));
+    gallery.querySelectorAll(".card > details").forEach((details) => (details.open = !isAnyOpen));
+    fold.textContent = isAnyOpen ? "open all" : "fold all";
+  });
+  controls.addEventListener("input", filter);
+  controls.addEventListener("submit", (event) => event.preventDefault());
+  controls.hidden = false;
+  filter();
+  // A link from a table opens its card, even one that the filter hides.
+  const arrive = () => {
+    const card = document.getElementById(location.hash.slice(1));
+    if (!card || !card.classList.contains("card")) return;
+    if (card.hidden) {
+      controls.reset();
+      filter();
+    }
+    card.querySelector("details").open = true;
+    card.scrollIntoView();
+  };
+  window.addEventListener("hashchange", arrive);
+  arrive();
+}
+
+document.querySelectorAll(".viewer").forEach(setUp);

@@ -2,7 +2,7 @@
 
 The nouns are in `samples`, `prompts` and `dialogue`, the five roles in `roles`. `evaluate` runs a
 benchmark on a segmenter, and `forecast` says what that will cost; `sessions` lets your own script hold the
-loop; `write_report` makes the page.
+loop, `next_prompts` asks a user once; `write_report` makes the page.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from segarena.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from segarena.dialogue import Dialogue, Lift, Prediction
+    from segarena.engine.asking import next_prompts
     from segarena.engine.evaluate import evaluate
     from segarena.engine.forecast import Forecast, forecast
     from segarena.engine.participant import sessions
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "dialogue": ("Dialogue", "Lift", "Prediction"),
+    "engine.asking": ("next_prompts",),
     "engine.evaluate": ("evaluate",),
     "engine.forecast": ("Forecast", "forecast"),
     "engine.participant": ("sessions",),
@@ -66,6 +68,7 @@ __all__ = [
     "VolumeSample",
     "evaluate",
     "forecast",
+    "next_prompts",
     "sessions",
     "write_report",
 ]

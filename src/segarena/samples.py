@@ -207,6 +207,19 @@ def as_labels(array: Any, *, name: str = "labels") -> Labels:
     return labels.astype(np.uint8)
 
 
+def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | None]:
+    """Return labels in which 255 is background, and `ignore` with those pixels; None where every pixel counts.
+
+    Raises:
+        InvalidMask: `ignore` is no mask of the shape of `labels`.
+    """
+    excluded = None if ignore is None else as_mask(ignore, labels.shape, name="ignore")
+    is_void = labels == VOID
+    if not is_void.any():
+        return labels, excluded
+    return np.where(is_void, np.uint8(0), labels), is_void if excluded is None else is_void | excluded
+
+
 def check_sample(sample: Sample) -> None:
     """Raise unless every target of `sample` fits it and the target ids are distinct.
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from segarena import RunFolder
+from segarena.engine import store
 from segarena.errors import RunMissing, StoreError
 
 
@@ -62,3 +63,12 @@ def test_a_run_says_everything_needed_to_repeat_it(small_run):
     assert config.segmenter.sha256
     assert config.users[0].name == "sample-first-pixel"
     assert "numpy" in config.environment
+
+
+def test_an_option_that_came_later_is_no_other_run_until_it_is_set():
+    old = {"users": [{"name": "a", "options": {"low": 0}}], "rounds": 3}
+    new = {"users": [{"name": "a", "options": {"low": 0, "later": None}}], "rounds": 3}
+    assert store._without_later(old, new) == old
+    new["users"][0]["options"] = {"low": None, "later": 1}
+    assert store._without_later(old, new) == new
+    assert store._without_later(old, {"users": [], "rounds": None}) == {"users": [], "rounds": None}

@@ -19,6 +19,7 @@ from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import polars as pl
 
@@ -305,7 +306,7 @@ def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfigurat
         del told["segmenter"]["sees_truth"]  # a run of a control begun before this was recorded goes on
         if is_other_data:
             del told["dataset"]["fingerprint"]  # the files are named below
-    for key, value in new.items():
+    for key, value in _without_later(old, new).items():
         if key not in CIRCUMSTANCES and old[key] != value:
             where, has, wants = first_difference(key, old[key], value)
             raise RunConflict(
@@ -315,6 +316,16 @@ def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfigurat
     if is_other_data:
         which = files_changed(read_fingerprints(folder), data) or "which ones was not recorded"
         raise RunConflict(f"{folder}: the dataset's files changed since this run ({which}); {_ANEW}")
+
+
+def _without_later(old: Any, new: Any) -> Any:
+    """Return `new` without options that a plug-in got after the old run began, as long as nothing is set there."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        was, told = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
+        return {key: _without_later(was.get(key), told[key]) for key in told if key in was or told[key] is not None}
+    if isinstance(old, list) and isinstance(new, list) and len(cast("list[Any]", old)) == len(cast("list[Any]", new)):
+        return [_without_later(*pair) for pair in zip(cast("list[Any]", old), cast("list[Any]", new), strict=True)]
+    return new
 
 
 def _plugins(config: RunConfiguration) -> list[str]:

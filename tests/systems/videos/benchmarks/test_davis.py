@@ -7,6 +7,7 @@ from segarena.engine.plan import make_plan
 from segarena.errors import InvalidInput, PluginInvalid
 from segarena.registry import build
 from segarena.roles import TimeBudget
+from segarena.systems.videos.benchmarks.davis import robot_text
 
 
 class Oracle:
@@ -48,6 +49,15 @@ def test_published_rules_reach_robot_metric_and_clock():
     assert rules.metrics[0].options == {"void": "background"}
     unpunished = build("benchmark", "davis(protocol='published', counts_judging=False)")
     assert not unpunished.budget.counts_judging
+
+
+def test_numbers_of_the_robot_replace_those_of_its_preset():
+    rules = build("benchmark", "davis(kernel_size=0.3, min_nodes=9, preset='server-2020')")
+    settings = make_plan(rules, segmenter=None).cast().users["robot"].settings
+    assert (settings.kernel_size, settings.min_nodes, settings.max_radius_px, settings.max_points) == (0.3, 9, 16, 1000)
+    assert robot_text(rules.options) == "server-2020, kernel_size 0.3, min_nodes 9"
+    with pytest.raises(InvalidInput, match="kernel_size: expected at least 0 and below 1, got 1"):
+        make_plan(build("benchmark", "davis(kernel_size=1)"), segmenter=None).cast()
 
 
 def test_options_that_are_none_are_refused():

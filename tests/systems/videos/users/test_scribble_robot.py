@@ -11,7 +11,7 @@ from segarena.objects import begin, compare
 from segarena.prompts import Scribble, check_prompt
 from segarena.registry import build, describe
 from segarena.roles import Turn
-from segarena.samples import ImageSample, Target, VideoSample
+from segarena.samples import Target, VideoSample
 from segarena.systems.videos.users.scribble_robot import ScribbleRobot
 
 FRAMES, HEIGHT, WIDTH = 5, 60, 90
@@ -247,22 +247,12 @@ def test_options_are_those_of_the_page_and_recorded():
         "mode": "checked",
         "ties": None,
         "judge": "j_and_f",
+        **dict.fromkeys(("kernel_size", "max_radius_px", "min_nodes", "max_points")),
     }
     with pytest.raises(PluginInvalid, match="judge"):
         build("user", "scribble-robot(judge='iou')")
     with pytest.raises(PluginInvalid, match="did you mean 'server-2020'"):
         build("user", "scribble-robot(preset='server')")
-
-
-def test_images_are_refused():
-    mask = two_objects()[0] == 1
-    target = Target(id="t", mask=mask)
-    sample = ImageSample(id="photo", image=np.zeros((*mask.shape, 3), dtype=np.uint8))
-    turn = Turn(
-        sample=sample, target=target, dialogue=Dialogue(), comparison=begin(sample, target), rng=np.random.default_rng()
-    )
-    with pytest.raises(InvalidInput, match=r"draws in videos; sample photo has shape \(60, 90\)"):
-        ScribbleRobot().next(turn)
 
 
 def test_published_the_next_frame_has_its_turn_after_a_silent_round():

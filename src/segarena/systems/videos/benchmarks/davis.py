@@ -6,7 +6,8 @@ together, in all frames; the clock runs while the segmenter works.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from segarena.errors import InvalidInput
 from segarena.options import Protocol
@@ -38,6 +39,10 @@ def davis(
     rounds: int | None = INTERACTIONS,
     seconds_per_object: float | None = SECONDS_PER_OBJECT,
     counts_judging: bool | None = None,
+    kernel_size: float | None = None,
+    max_radius_px: float | None = None,
+    min_nodes: int | None = None,
+    max_points: int | None = None,
     protocol: Protocol = "careful",
 ) -> Benchmark:
     """Judge video segmenters by J and F against the time they take.
@@ -51,6 +56,10 @@ def davis(
         rounds: the most interactions; None: as many as the time allows, 1000 at most.
         seconds_per_object: the time for all interactions about a video, for each of its objects; None: no limit.
         counts_judging: judging and drawing run on that time as well; by default only as published.
+        kernel_size: of the robot, instead of the preset's, as are the next three; see `scribble-robot`.
+        max_radius_px: the largest radius of the disk that opens an error.
+        min_nodes: skeletons of fewer pixels give no line.
+        max_points: how many points a line has at most.
         protocol: "careful", or "published" for everything that the published package does otherwise.
 
     Raises:
@@ -65,7 +74,10 @@ def davis(
         raise InvalidInput("rounds and seconds_per_object: expected at least one of them, got none")
     is_published = protocol == "published"
     counts = is_published if counts_judging is None else counts_judging
-    robot = {"preset": preset, "judge": COLUMNS[metric], "mode": "published" if is_published else "checked"}
+    given = {"kernel_size": kernel_size, "max_radius_px": max_radius_px}
+    given |= {"min_nodes": min_nodes, "max_points": max_points}
+    own = {name: value for name, value in given.items() if value is not None}
+    robot = {"preset": preset, "judge": COLUMNS[metric], "mode": "published" if is_published else "checked", **own}
     void = PluginSpec("jaccard-contour", {"void": "background"} if is_published else {})
     return Benchmark(
         name="davis",
@@ -82,6 +94,7 @@ def davis(
             "metric": metric,
             "seconds_per_object": seconds_per_object,
             "counts_judging": counts,
+            **own,
         },
         sample_kind="video",
     )
@@ -91,6 +104,12 @@ def _budget(seconds_per_object: float | None, counts_judging: bool) -> TimeBudge
     if seconds_per_object is None:
         return None
     return TimeBudget(seconds_per_object=float(seconds_per_object), counts_judging=counts_judging)
+
+
+def robot_text(options: Mapping[str, Any]) -> str:
+    """Return the robot's parameters in words: the preset, and what replaces its numbers."""
+    names = ("kernel_size", "max_radius_px", "min_nodes", "max_points")
+    return ", ".join([options["preset"], *(f"{name} {options[name]:g}" for name in names if name in options)])
 
 
 def last_round(rounds: int) -> str:

@@ -30,7 +30,7 @@ from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
 from segarena.objects import Judged, ObjectsComparison, ObjectsReference
 from segarena.registry import metric
-from segarena.samples import VOID, Labels, Mask, as_labels, as_mask
+from segarena.samples import Labels, Mask, as_labels, without_void
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,7 @@ def jaccard_contour(
     Raises:
         InvalidInput: no objects, the shapes differ, or labels other than 0 to 255.
     """
-    labels = as_labels(target, name="target")
-    is_void = labels == VOID
-    if is_void.any():
-        labels = np.where(is_void, np.uint8(0), labels)
-        ignore = is_void if ignore is None else is_void | as_mask(ignore, labels.shape, name="ignore")
+    labels, ignore = without_void(as_labels(target, name="target"), ignore)
     count = int(labels.max(initial=0)) if objects is None else objects
     if count < 1:
         raise InvalidInput("J and F need at least one object; the target has none, so say how many are judged")

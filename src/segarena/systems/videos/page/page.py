@@ -21,7 +21,7 @@ from segarena.reports.series import figure as make_figure
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.reports.wording import metric_name, protocol_text
 from segarena.roles import Statistic
-from segarena.systems.videos.benchmarks.davis import COLUMNS, last_round
+from segarena.systems.videos.benchmarks.davis import COLUMNS, last_round, robot_text
 from segarena.systems.videos.measures.report import SampleScore
 from segarena.systems.videos.measures.sequences import decay
 from segarena.systems.videos.measures.summary import video_summary
@@ -79,8 +79,8 @@ def mode_text(run: Run) -> str:
     judging = "judging and drawing included" if options["counts_judging"] else "judging and drawing not counted"
     shown = metric_name(COLUMNS[options["metric"]])
     return (
-        f"{protocol_text(run)}. The robot draws with the parameters {options['preset']}, in the frame where {shown} is "
-        f"lowest; {time}, {judging}. The time of encoding is part of the first interaction."
+        f"{protocol_text(run)}. The robot draws with the parameters {robot_text(options)}, in the frame where {shown} "
+        f"is lowest; {time}, {judging}. The time of encoding is part of the first interaction."
     )
 
 
@@ -91,7 +91,7 @@ def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
     places = {f"{name}@1": 0, f"{name}@{last_round(timed[0].run.rounds)}": -1}
     rows: list[tuple[Cell, ...]] = []
     for one in timed:
-        rules = (options["preset"], name, one.run.config.benchmark.protocol)
+        rules = (robot_text(options), name, one.run.config.benchmark.protocol)
         auc = _value(one.summary.auc, one.intervals.auc)
         at_threshold = _value(one.summary.at_threshold, one.intervals.at_threshold)
         after = (_value(one.summary.by_round[at], one.intervals.by_round[:, at]) for at in places.values())

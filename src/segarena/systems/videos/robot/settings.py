@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from segarena.errors import InvalidInput
 
@@ -59,12 +59,17 @@ PRESETS: Mapping[Preset, RobotSettings] = MappingProxyType(
 """The published sets of parameters: the robot's own defaults, a local session's, the challenge server's."""
 
 
-def preset(name: Preset, *, mode: Mode = "checked", ties: Ties | None = None) -> RobotSettings:
-    """Return a published set of parameters.
+def preset(name: Preset, *, mode: Mode = "checked", ties: Ties | None = None, **numbers: float | None) -> RobotSettings:
+    """Return a published set of parameters, some of them replaced.
 
     Args:
         name: "default", "local-1.0.4" or "server-2020".
         mode: see `RobotSettings`.
         ties: see `RobotSettings`; None takes "raster" when checked, "permutation" as published.
+        numbers: instead of the published ones, by the names of `RobotSettings`; None keeps the published one.
+
+    Raises:
+        InvalidInput: a number is out of its range.
     """
-    return replace(PRESETS[name], mode=mode, ties=ties or ("permutation" if mode == "published" else "raster"))
+    own: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
+    return replace(PRESETS[name], mode=mode, ties=ties or ("permutation" if mode == "published" else "raster"), **own)

@@ -49,9 +49,13 @@ def prompts_from_scribbles(
     return tuple(scribbles)
 
 
-def in_frame(frame: int, points: NDArray[Any], object_id: int) -> Scribble:
-    """Return a line of one frame, (n, 2) rows and columns, as a prompt; one on the background, 0, is not positive."""
-    positions = tuple((float(frame), row, column) for row, column in points.tolist())
+def in_frame(frame: int | None, points: NDArray[Any], object_id: int) -> Scribble:
+    """Return a line of one frame, (n, 2) rows and columns, as a prompt; one on the background, 0, is not positive.
+
+    Where `frame` is None it is a line in an image, whose positions have no frame.
+    """
+    place = () if frame is None else (float(frame),)
+    positions = tuple((*place, row, column) for row, column in points.tolist())
     return Scribble(positions, is_positive=object_id != 0, object_id=object_id)
 
 

@@ -31,7 +31,7 @@ from segarena.errors import DatasetError, InvalidInput, PredictionInvalid, Store
 from segarena.options import as_protocol
 from segarena.records.tables import frame_of
 from segarena.samples import Labels, Mask, VideoSample
-from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE
+from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, robot_text
 from segarena.systems.videos.benchmarks.davis import COLUMNS as COLUMNS_OF
 from segarena.systems.videos.measures.report import SampleScore, report_table, sample_scores, unanswered
 from segarena.systems.videos.measures.summary import Horizon, video_summary
@@ -156,7 +156,7 @@ class LocalConnector:
         about = {
             "session_id": self.session_id,
             "protocol": rules.protocol,
-            "robot": options["preset"],
+            "robot": robot_text(options),
             "samples": summary.samples,
             "sequences_run": len({sequence for sequence, _ in self._begun}),
             "sequences": len(self._run.samples),

@@ -12,7 +12,7 @@ from segarena.objects import Judged, ObjectsComparison
 from segarena.prompts import Scribble
 from segarena.registry import user
 from segarena.roles import Turn
-from segarena.samples import Labels, Sample, Target
+from segarena.samples import Labels, Mask, Sample, Target
 from segarena.systems.videos.measures.jaccard_contour import JaccardContourMetric
 from segarena.systems.videos.robot.drawing import draw_lines
 from segarena.systems.videos.robot.frames import Judge, Reuse, first_frame, frame_quality, frames_drawn_in, rank_frames
@@ -39,6 +39,14 @@ class ScribbleRobot:
             nothing in this round, and goes on.
         ties: of the skeleton: "raster" or "permutation"; None takes "permutation" as published, "raster" otherwise.
         judge: what makes a frame bad: "j_and_f", "jaccard" or "contour".
+        kernel_size: instead of the preset's: diameter of the disk that opens an error, as a share of the square root of
+            the error's pixels; at least 0, below 1.
+        max_radius_px: instead of the preset's: the largest radius of that disk, below 1000.
+        min_nodes: instead of the preset's: skeletons of fewer pixels give no line.
+        max_points: instead of the preset's: how many points a line has at most.
+
+    Raises:
+        InvalidInput: a number is out of its range.
 
     Attributes:
         settings: the parameters in force.
@@ -49,9 +57,20 @@ class ScribbleRobot:
     corrects_objects = True
 
     def __init__(
-        self, *, preset: Preset = "default", mode: Mode = "checked", ties: Ties | None = None, judge: Judge = "j_and_f"
+        self,
+        *,
+        preset: Preset = "default",
+        mode: Mode = "checked",
+        ties: Ties | None = None,
+        judge: Judge = "j_and_f",
+        kernel_size: float | None = None,
+        max_radius_px: float | None = None,
+        min_nodes: int | None = None,
+        max_points: int | None = None,
     ) -> None:
-        self.settings: RobotSettings = find_preset(preset, mode=mode, ties=ties)
+        numbers = {"kernel_size": kernel_size, "max_radius_px": max_radius_px}
+        counts = {"min_nodes": min_nodes, "max_points": max_points}
+        self.settings: RobotSettings = find_preset(preset, mode=mode, ties=ties, **numbers, **counts)
         self._judge: Judge = judge
         is_published = mode == "published"
         self._metric = JaccardContourMetric(void="background" if is_published else "ignore")
@@ -65,11 +84,13 @@ class ScribbleRobot:
     def next(self, turn: Turn) -> Sequence[Scribble] | None:
         """Return the lines of this round, all in one frame (people's may be in several); None when there are none.
 
+        An image is a video of one frame, whose lines have no frame.
+
         Raises:
-            InvalidInput: the sample is no video, people's scribbles do not fit it, or the last answer asks for what is
-                no frame of it.
+            InvalidInput: the sample is no video or image, people's scribbles do not fit it, or the last answer asks for
+                what is no frame of it.
         """
-        if len(turn.sample.shape) != 3:
+        if len(turn.sample.shape) not in (2, 3):
             raise InvalidInput(f"scribble-robot draws in videos; sample {turn.sample.id} has shape {turn.sample.shape}")
         lines = self._begin(turn) if turn.round == 1 else self._correct(turn)
         return lines if lines or self.may_be_silent else None
@@ -85,7 +106,7 @@ class ScribbleRobot:
                     "draw one, or take the file away"
                 )
             return prompts_from_scribbles(data, turn.sample.shape)
-        return self._draw(turn, [first_frame(turn.target.mask.view(np.uint8))], marks_all=True)
+        return self._draw(turn, [first_frame(_frames(turn.target.mask))], marks_all=True)
 
     def _correct(self, turn: Turn) -> Sequence[Scribble]:
         """Return the lines of a later round, in a frame of those that the last answer asks for."""
@@ -93,7 +114,8 @@ class ScribbleRobot:
         own = turn.dialogue.rounds[bool(_first_scribbles(turn.sample)) :]
         previous = turn.dialogue.previous
         candidates = None if previous is None else previous.candidates
-        frames = rank_frames(quality, frames_drawn_in(own), candidates, reuse=self._reuse)
+        used = frames_drawn_in(own) if len(turn.sample.shape) == 3 else ()
+        frames = rank_frames(quality, used, candidates, reuse=self._reuse)
         if self.settings.mode == "published":
             # The frames of silent rounds count as used; as long as nothing changes they are the worst of the others.
             corrections = turn.dialogue.rounds[1:]
@@ -103,15 +125,16 @@ class ScribbleRobot:
 
     def _draw(self, turn: Turn, frames: Sequence[int], *, marks_all: bool = False) -> Sequence[Scribble]:
         """Return the lines in the first of `frames` that gets any; warn when none does, though something is wrong."""
-        prediction, target, ignore = _predicted(turn), turn.target.mask.view(np.uint8), turn.target.ignore
-        objects = turn.target.objects
+        prediction, target, objects = _frames(_predicted(turn)), _frames(turn.target.mask), turn.target.objects
+        ignore = None if turn.target.ignore is None else _frames(turn.target.ignore).view(np.bool_)
         for frame in frames:
             void = None if ignore is None else ignore[frame]
             lines = draw_lines(
                 prediction[frame], target[frame], self.settings, objects=objects, ignore=void, marks_all=marks_all
             )
             if lines:
-                return tuple(in_frame(frame, line.points, line.object_id) for line in lines)
+                place = frame if len(turn.sample.shape) == 3 else None
+                return tuple(in_frame(place, line.points, line.object_id) for line in lines)
         wrong = prediction != target
         if (wrong if ignore is None else wrong & ~ignore).any():
             shown = f"frame {frames[0]}" if len(frames) == 1 else f"{len(frames)} frames"
@@ -125,6 +148,11 @@ class ScribbleRobot:
 
 def _first_scribbles(sample: Sample) -> Sequence[Scribbles]:
     return getattr(sample, "scribbles", ())
+
+
+def _frames(labels: Labels | Mask) -> Labels:
+    """Return labels as (T, H, W), those of an image as one frame."""
+    return labels.view(np.uint8).reshape(-1, *labels.shape[-2:])
 
 
 def _predicted(turn: Turn) -> Labels:

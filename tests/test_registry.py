@@ -15,9 +15,18 @@ class Blank:
     def __init__(self, *, size, colour="red", levels=(1, 2)):
         self.size, self.colour = size, colour
 
+    def encode(self, sample):
+        return None
+
+    def predict(self, encoded, dialogues):
+        return []
+
 class Fails:
     def __init__(self):
         raise OSError("weights.pth is not there")
+
+class Silent:
+    pass
 
 number = 3
 """
@@ -85,9 +94,11 @@ def test_a_path_may_be_relative(file, monkeypatch):
     ("written", "message"),
     [
         ("{folder}/absent.py:Blank", "there is no file"),
-        ("{file}:Blink", "has no 'Blink'; it defines Blank, Fails"),
-        ("{file}:number", "has no 'number'; it defines Blank, Fails"),
+        ("{file}:Blink", "has no 'Blink'; it defines Blank"),
+        ("{file}:number", "has no 'number'; it defines Blank"),
         ("{file}:Fails", "cannot be built: OSError: weights.pth is not there"),
+        ("{file}", "mine.py defines Blank; write .*mine.py:Blank"),
+        ("{file}:Silent", "has no encode and no predict; a segmenter has encode, predict: see segarena.roles"),
         ("{file}:Blank", "missing a required .*'size'; it takes size, colour='red'"),
         ("{file}:Blank(size=1, sise=2)", "'sise'; did you mean 'size'. it takes size, colour='red'"),
         ("{folder}/broken.py:Blank", "broken.py cannot be imported: ModuleNotFoundError: No module named 'no_such"),
@@ -161,6 +172,18 @@ def test_a_broken_third_party_package_is_named_when_a_plugin_is_not_found(tmp_pa
     broken_package(tmp_path)
     done = run_python("from segarena.registry import build; build('segmenter', 'zzzzzz')", tmp_path)
     assert "plug-in package broken_package failed to import: RuntimeError: no GPU here" in done.stderr
+
+
+def test_a_module_of_ours_that_fails_is_named_and_stops_nobody_else(tmp_path):
+    lines = [
+        "import sys; sys.modules['segarena.systems.volumes.datasets.phantom'] = None",
+        "from segarena.registry import build; print(build('dataset', 'demo').name)",
+        "build('dataset', 'phantom')",
+    ]
+    done = run_python("\n".join(lines), tmp_path)
+    assert done.stdout == "demo\n"
+    named = "plug-in module segarena.systems.volumes.datasets.phantom failed to import: ModuleNotFoundError"
+    assert done.stderr.index(named) < done.stderr.index("no dataset is called 'phantom'")
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,13 @@ class HasFingerprint(Protocol):
 
 
 @runtime_checkable
+class KnowsItsSamples(Protocol):
+    """Of a dataset: what it holds, "image", "volume" or "video"; a run of a benchmark about others is refused."""
+
+    sample_kind: str
+
+
+@runtime_checkable
 class KnowsFiles(Protocol):
     """Of a dataset: the files and folders that a sample is read from; a run remembers what is in them."""
 

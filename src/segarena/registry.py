@@ -14,11 +14,12 @@ import inspect
 import pkgutil
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
 from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -43,6 +44,15 @@ BUILT_IN = (
     "segarena.datasets",
     "segarena.statistics.over_rounds",
 )
+
+_MEMBERS = {
+    "segmenter": ("encode", "predict"),
+    "user": ("next",),
+    "metric": ("columns", "__call__"),
+    "dataset": ("name", "sample_ids", "fingerprint", "load"),
+    "benchmark": ("users", "metrics", "rounds", "summary"),
+}
+"""What a run needs of each role; see `segarena.roles`."""
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _factories: defaultdict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
@@ -91,10 +101,10 @@ def find(kind: str, reference: str) -> Callable[..., Any]:
 
     Raises:
         UnknownPlugin: nothing has that name; the message lists the near ones.
-        PluginInvalid: the file cannot be imported or has no such name in it.
+        PluginInvalid: the file cannot be imported, has no such name in it, or none was given: it says which there are.
         NotTrusted: within `only_built_in`, it is not part of segarena.
     """
-    is_file = ".py:" in reference
+    is_file = ".py:" in reference or reference.endswith(".py")
     if is_file and not _is_guarded.get():
         return _from_file(kind, reference)
     if is_file or (_is_guarded.get() and not _is_ours(registered(kind, reference))):
@@ -112,8 +122,8 @@ def registered(kind: str, name: str) -> Callable[..., Any]:
     if name in known:
         return known[name]
     hint = close_to(name, known) or f"known: {', '.join(known) or 'none'}."
-    broken = "".join(f" ({text})" for text in _import_plugins())
-    raise UnknownPlugin(f"no {kind} is called {name!r}; {hint} A file works too: my_file.py:MyClass.{broken}")
+    missing = "".join(f"{text}; " for text in broken())
+    raise UnknownPlugin(f"{missing}no {kind} is called {name!r}; {hint} A file works too: my_file.py:MyClass.")
 
 
 @contextmanager
@@ -131,7 +141,7 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
 
     Raises:
         UnknownPlugin, PluginInvalid: see `find`; also when the constructor does not take the options, see
-            `segarena.options.find_fault`.
+            `segarena.options.find_fault`; or what it makes cannot play the role.
     """
     spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
@@ -139,11 +149,23 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
     if fault:
         raise PluginInvalid(f"{kind} {spec}: {fault}")
     try:
-        return factory(**spec.options)
+        made = factory(**spec.options)
     except SegarenaError:
         raise
     except (Exception, SystemExit) as error:
         raise PluginInvalid(f"{kind} {spec} cannot be built: {type(error).__name__}: {error}") from error
+    check_role(kind, made, str(spec))
+    return made
+
+
+def check_role(kind: str, plugin: object, name: str) -> None:
+    """Raise PluginInvalid unless a plug-in has what its role needs; its values are not looked at."""
+    needed = _MEMBERS.get(kind, ())
+    lacking = [member for member in needed if not (hasattr(type(plugin), member) or hasattr(plugin, member))]
+    if lacking:
+        raise PluginInvalid(
+            f"{kind} {name} has no {' and no '.join(lacking)}; a {kind} has {', '.join(needed)}: see segarena.roles"
+        )
 
 
 def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
@@ -158,12 +180,16 @@ def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
     return description
 
 
+def broken() -> tuple[str, ...]:
+    """Return one line for each module with plug-ins that cannot be imported; the others' plug-ins are there."""
+    return _import_plugins()
+
+
 @cache
 def _import_plugins() -> tuple[str, ...]:
-    """Import every module that registers plug-ins; return one line for each foreign one that fails."""
-    for room in BUILT_IN:
-        _import_room(importlib.import_module(room))
-    return import_packages("segarena.plugins")
+    """Import every module that registers plug-ins; return one line for each that fails."""
+    rooms = map(importlib.import_module, BUILT_IN)
+    return (*chain.from_iterable(map(_import_room, rooms)), *import_packages("segarena.plugins"))
 
 
 @cache
@@ -172,20 +198,27 @@ def import_packages(group: str) -> tuple[str, ...]:
 
     Another package's fault must not stop ours, so its error only becomes part of messages.
     """
-    broken: list[str] = []
+    failed: list[str] = []
     for entry in entry_points(group=group):
         try:
-            _import_room(entry.load())
+            failed += _import_room(entry.load())
         except Exception as error:
-            broken.append(f"plug-in package {entry.value} failed to import: {type(error).__name__}: {error}")
-    return tuple(broken)
+            failed.append(f"plug-in package {entry.value} failed to import: {type(error).__name__}: {error}")
+    return tuple(failed)
 
 
-def _import_room(package: Any) -> None:
-    """Import the modules that lie directly in a package; packages within it are its modules' own affair."""
+def _import_room(package: Any) -> Iterator[str]:
+    """Import the modules that lie directly in a package; yield one line for each that fails.
+
+    Packages within it are its modules' own affair.
+    """
     for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
-        if not module.ispkg:
-            importlib.import_module(f"{package.__name__}.{module.name}")
+        name = f"{package.__name__}.{module.name}"
+        try:
+            if not module.ispkg:
+                importlib.import_module(name)
+        except Exception as error:
+            yield f"plug-in module {name} failed to import: {type(error).__name__}: {error}"
 
 
 def _from_file(kind: str, reference: str) -> Callable[..., Any]:
@@ -195,11 +228,13 @@ def _from_file(kind: str, reference: str) -> Callable[..., Any]:
     module = _load_file(str(Path(path).resolve()))
     factory = getattr(module, name, None)
     if not callable(factory):
-        classes = [
-            key for key, value in vars(module).items() if inspect.isclass(value) and value.__module__ == module.__name__
-        ]
+        own = {key: value for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+        classes = [key for key, value in own.items() if inspect.isclass(value)]
+        fitting = [key for key in classes if all(hasattr(own[key], member) for member in _MEMBERS.get(kind, ()))]
+        has_no = f"has no {name!r}; it " if name else ""
+        write = f"; write {path}:{(fitting or classes)[0]}" if classes and not name else ""
         raise PluginInvalid(
-            f"{kind} {reference!r}: {path} has no {name!r}; it defines {', '.join(classes) or 'no class'}"
+            f"{kind} {reference!r}: {path} {has_no}defines {', '.join(fitting or classes) or 'no class'}{write}"
         )
     return factory
 
@@ -221,8 +256,8 @@ def _load_file(path: str) -> ModuleType:
 
 
 def _split_path(reference: str) -> tuple[str, str]:
-    path, _, name = reference.rpartition(":")
-    return path, name
+    path, ending, name = reference.rpartition(".py")
+    return path + ending, name.removeprefix(":")
 
 
 def _is_ours(factory: Callable[..., Any]) -> bool:

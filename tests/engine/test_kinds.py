@@ -11,7 +11,7 @@ import segarena.arrays.rle
 from segarena import Benchmark, Click, ImageSample, Lift, Prediction, Support, Target, VideoSample, VolumeSample
 from segarena.engine import embeddings
 from segarena.engine.plan import make_plan
-from segarena.errors import PluginInvalid
+from segarena.errors import InvalidInput, PluginInvalid
 from segarena.roles import Finding, TimeBudget
 
 SHAPE = (3, 6, 8)
@@ -128,12 +128,24 @@ def test_a_segmenter_of_volumes_is_left_as_it_is():
 
 
 def test_a_segmenter_of_other_samples_is_refused_before_anything_runs():
-    with pytest.raises(PluginInvalid, match=r"segments image samples; b is about video samples.*sample_kinds"):
+    with pytest.raises(PluginInvalid, match=r"segments images; b is about videos.*sample_kinds"):
         make_plan(rules(who="centre", sample_kind="video"), segmenter=Recorder(), dataset=Few()).cast()
     video = Recorder()
     video.sample_kinds = {"video"}
-    with pytest.raises(PluginInvalid, match="segments video samples; b is about volume"):
+    with pytest.raises(PluginInvalid, match="segments videos; b is about volumes"):
         make_plan(rules(**VOLUMES), segmenter=video, dataset=Few()).cast()
+
+
+def test_data_of_another_kind_are_refused_before_anything_runs():
+    with pytest.raises(InvalidInput, match="b is about volumes, dataset demo holds images"):
+        make_plan(rules(**VOLUMES), segmenter=Recorder(), dataset="demo").cast()
+    with pytest.raises(InvalidInput, match="clicks is about images, dataset phantom holds volumes"):
+        make_plan("clicks", segmenter=Recorder(), dataset="phantom").cast()
+
+
+def test_an_object_that_cannot_play_its_role_is_refused():
+    with pytest.raises(PluginInvalid, match="segmenter object has no encode and no predict"):
+        make_plan("clicks", segmenter=object()).cast()
 
 
 def test_the_lift_a_user_means_stands_in_every_dialogue(tmp_path):

@@ -179,7 +179,7 @@ def test_a_run_in_use_is_refused(small_run):
 def test_nothing_starts_when_something_is_missing_or_does_not_fit(small_run, plugin):
     with pytest.raises(UnknownPlugin, match="did you mean 'sample-disc'"):
         small_run("sample-dics")
-    with pytest.raises(PluginInvalid, match="user sample-first-pixel gives click; BoxesOnly understands box"):
+    with pytest.raises(PluginInvalid, match="BoxesOnly takes boxes; user sample-first-pixel of small gives clicks"):
         small_run(plugin("BoxesOnly"))
     with pytest.raises(PluginInvalid, match=r"cannot be built: OSError: weights\.pth is not there"):
         small_run(plugin("Broken"))

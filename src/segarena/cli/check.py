@@ -59,7 +59,7 @@ def _is_run(what: str) -> bool:
     known = names("segmenter")
     if (Path(what) / "run.json").is_file():
         return True
-    if ".py:" in what or "(" in what or what in known:
+    if ".py" in what or "(" in what or what in known:
         return False
     if Path(what).is_dir():
         return True  # and no run: said by who opens it

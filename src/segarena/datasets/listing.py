@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
 from segarena.files import hashes
@@ -54,6 +54,8 @@ class ListedDataset(ABC, Generic[AnySample]):
         files: the files of each sample, by sample id, in the order of evaluation.
         rules: everything besides the files that decides what the targets are; part of the fingerprint.
     """
+
+    sample_kind: ClassVar[str] = "image"
 
     def __init__(self, name: str, files: Mapping[str, Files], rules: Mapping[str, object]) -> None:
         self.name: str = name

@@ -8,13 +8,14 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, get_args
 
-from segarena.abilities import abilities_of_segmenter, prompt_kinds
+from segarena.abilities import KnowsItsSamples, abilities_of_segmenter, prompt_kinds
 from segarena.borders import accept_read_only
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
@@ -24,7 +25,7 @@ from segarena.options import close_to, options_of
 from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
 from segarena.records.identity import FingerprintBy
 from segarena.records.tables import COLUMNS
-from segarena.registry import build, describe, find
+from segarena.registry import build, check_role, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
 from segarena.specs import Plugin, PluginSpec
 from segarena.version import __version__
@@ -32,6 +33,16 @@ from segarena.version import __version__
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
 """After these rounds (and the last) masks are kept unless the plan says otherwise."""
 
+
+_PROMPTS = {
+    "box": "boxes",
+    "click": "clicks",
+    "lasso": "lassos",
+    "mask": "masks",
+    "scribble": "scribbles",
+    "support": "examples",
+}
+"""Kinds of prompts as a sentence names them; others are called as they are."""
 
 LONGEST_S = 1e6
 """The longest time limit; 11 days, and no alarm takes an infinite one."""
@@ -83,12 +94,11 @@ class Plan:
         metrics = tuple(build("metric", name) for name in rules.metrics)
         _check_columns(rules, metrics)
         users: dict[str, User] = {spec.name: build("user", spec) for spec in rules.users}
-        segmenter: Any = self.segmenter
-        if isinstance(segmenter, PluginSpec):
-            segmenter = build("segmenter", segmenter)
-        segmenter = _fit(segmenter, rules)
-        _check_prompt_kinds(users, segmenter)
-        dataset: Dataset = build("dataset", self.dataset) if isinstance(self.dataset, PluginSpec) else self.dataset
+        called = self._called("segmenter", self.segmenter)
+        dataset: Dataset = self._built("dataset", self.dataset)
+        _check_samples(dataset, rules)
+        segmenter = _fit(self._built("segmenter", self.segmenter), called, rules)
+        _check_prompt_kinds(users, segmenter, called, rules)
         return Cast(
             dataset=dataset,
             segmenter=segmenter,
@@ -149,8 +159,21 @@ class Plan:
     def _describe(self, kind: str, plugin: Any) -> dict[str, Any]:
         if isinstance(plugin, PluginSpec):
             return describe(kind, plugin)
+        return {"kind": kind, "name": self._called(kind, plugin), "options": {}}
+
+    def _built(self, kind: str, plugin: Any) -> Any:
+        """Return a plug-in, built or as it is, that can play its role."""
+        if isinstance(plugin, PluginSpec):
+            return build(kind, plugin)
+        if plugin is not None:
+            check_role(kind, plugin, self._called(kind, plugin))
+        return plugin
+
+    def _called(self, kind: str, plugin: Any) -> str:
+        if isinstance(plugin, PluginSpec):
+            return str(plugin)
         fallback = "participant" if plugin is None else type(plugin).__name__
-        return {"kind": kind, "name": (self.name if kind == "segmenter" else "") or fallback, "options": {}}
+        return (self.name if kind == "segmenter" else "") or fallback
 
 
 def make_plan(
@@ -269,7 +292,16 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
             raise InvalidInput(f"metric {name} gives the column {twice[0]!r}, and so does another metric of this run")
 
 
-def _fit(segmenter: Any, rules: Benchmark) -> Any:
+def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
+    holds = dataset.sample_kind if isinstance(dataset, KnowsItsSamples) else rules.sample_kind
+    if holds != rules.sample_kind:
+        raise InvalidInput(
+            f"{rules.name} is about {rules.sample_kind}s, dataset {dataset.name} holds {holds}s; "
+            "choose another -d, or a benchmark that fits: segarena list benchmarks"
+        )
+
+
+def _fit(segmenter: Any, called: str, rules: Benchmark) -> Any:
     """Return a segmenter that takes the benchmark's samples: as it is, or with the benchmark's lift around it."""
     kinds = abilities_of_segmenter(segmenter).sample_kinds
     if segmenter is None or rules.sample_kind in kinds:
@@ -278,17 +310,21 @@ def _fit(segmenter: Any, rules: Benchmark) -> Any:
         given = {**rules.adapter.options, "segmenter": segmenter}
         return build("segmenter", replace(rules.adapter, options=given))
     raise PluginInvalid(
-        f"{type(segmenter).__name__} segments {', '.join(sorted(kinds))} samples; {rules.name} is about "
-        f"{rules.sample_kind} samples. A segmenter says what it takes by sample_kinds = {{{rules.sample_kind!r}}}"
+        f"{called} segments {' and '.join(f'{kind}s' for kind in sorted(kinds))}; {rules.name} is about "
+        f"{rules.sample_kind}s. A segmenter says what it takes by sample_kinds = {{{rules.sample_kind!r}}}"
     )
 
 
-def _check_prompt_kinds(users: dict[str, User], segmenter: Any) -> None:
+def _check_prompt_kinds(users: dict[str, User], segmenter: Any, called: str, rules: Benchmark) -> None:
     understood = prompt_kinds(segmenter)
     for name, user in users.items():
         given = prompt_kinds(user)
         if understood is not None and given is not None and not given <= understood:
             raise PluginInvalid(
-                f"user {name} gives {', '.join(sorted(given))}; "
-                f"{type(segmenter).__name__} understands {', '.join(sorted(understood))}"
+                f"{called} takes {_in_words(understood)}; user {name} of {rules.name} gives {_in_words(given)}. "
+                "Choose another benchmark or -u: 'segarena list' says who takes and gives what"
             )
+
+
+def _in_words(kinds: AbstractSet[str]) -> str:
+    return " and ".join(sorted(_PROMPTS.get(kind, kind) for kind in kinds))

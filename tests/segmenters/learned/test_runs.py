@@ -130,7 +130,7 @@ def test_a_user_who_says_nothing_ends_the_dialogue_without_a_failure(folder_of, 
 
 
 def test_a_user_of_other_prompts_is_refused_before_the_run(folder_of, photographs, users, tmp_path):
-    with pytest.raises(PluginInvalid, match="gives scribble; SamSegmenter understands box, click, mask"):
+    with pytest.raises(PluginInvalid, match=r"takes boxes and clicks and masks; user .* gives scribbles"):
         evaluate(
             "clicks",
             segmenter=written("sam", folder_of("sam")),

@@ -40,6 +40,7 @@ class DemoVideos:
     """
 
     name = "demo-videos"
+    sample_kind = "video"
 
     def __init__(self, *, size: Sequence[int] = (120, 200), frames: int = 24, seed: int = 0) -> None:
         if len(size) != 2 or min(size) < LEAST_SIDE_PX:

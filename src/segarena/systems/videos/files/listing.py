@@ -105,6 +105,8 @@ class VideoDataset(ListedDataset[VideoSample]):
         needs_masks: whether a video without a mask for every frame is an error; otherwise it has no target.
     """
 
+    sample_kind = "video"
+
     def __init__(
         self,
         name: str,

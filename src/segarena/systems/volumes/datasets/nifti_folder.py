@@ -65,6 +65,8 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         MissingExtra: the extra `radiology` is not installed.
     """
 
+    sample_kind = "volume"
+
     def __init__(
         self,
         *,

@@ -63,6 +63,7 @@ class Phantom:
     """
 
     name = "phantom"
+    sample_kind = "volume"
 
     def __init__(self, *, cases: int = 6, shape: Sequence[int] = (40, 96, 96), seed: int = 0) -> None:
         if cases < 1:

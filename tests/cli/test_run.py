@@ -47,8 +47,21 @@ def test_the_same_command_again_resumes_and_finds_nothing_to_do(segarena, tmp_pa
 def test_failed_dialogues_make_exit_code_1_and_are_counted(segarena, plugin):
     answer = segarena("run", "-s", plugin("At", how="raises"), "-d", "sample-squares", "--rounds", "2", "-w", "0")
     assert answer.exit_code == 1
-    assert "failures among the records: 1" in answer.stderr
+    told = "1 × predict: RuntimeError: no memory left (first: square-1 / object, user centre)"
+    assert f"At: 1 failure, by cause:\n  {told}" in answer.stdout
+    assert "failed: square-1 / object, user centre: predict: RuntimeError: no memory left" in answer.stderr
     assert "Traceback" not in answer.output
+
+
+def test_a_run_in_which_everything_fails_ends_early_unless_told_to_go_on(segarena, plugin):
+    words = ("run", "-s", plugin("Refuses"), "-d", "sample-squares(count=4)", "--rounds", "2", "-w", "0", "-o", "r")
+    ended = segarena(*words)
+    assert ended.exit_code == 2
+    assert "all about the first 3 samples failed alike" in ended.stderr
+    whole = segarena(*words, "--keep-going")
+    assert whole.exit_code == 1
+    assert "4 × predict: RuntimeError" in whole.stdout
+    assert "4 × predict: RuntimeError" in segarena("report", "r").stdout
 
 
 def test_an_answer_that_differs_when_asked_again_makes_exit_code_1(segarena):

@@ -90,6 +90,19 @@ class EncodeFails(Good):
         return sample
 
 
+class Refuses(Good):
+    """Refuses every sample, each in words of its own; those in `unless` are answered."""
+
+    def __init__(self, *, unless=()):
+        super().__init__()
+        self.unless = unless
+
+    def answer(self, sample, dialogue):
+        if sample.id not in self.unless:
+            raise RuntimeError(f"{sample.id} needs {3 * len(sample.id)}.5 GB")
+        return super().answer(sample, dialogue)
+
+
 class CountsClicks:
     """Paints as many pixels as there were clicks, and hands back logits; keeps nothing."""
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import segarena
-from segarena.errors import InvalidInput, PluginInvalid, RunConflict, UnitFailed, UnknownPlugin
+from segarena.errors import InvalidInput, PluginInvalid, RunConflict, UnitFailed, UnknownPlugin, WorkError
 
 
 def digest(folder, table="records"):
@@ -168,6 +168,22 @@ def test_a_folder_with_other_files_is_refused(small_run, tmp_path):
     (tmp_path / "photos" / "a.jpg").touch()
     with pytest.raises(RunConflict, match=r"holds other files and no run\.json"):
         small_run(out=tmp_path / "photos")
+
+
+def test_a_run_of_which_the_first_samples_fail_alike_is_ended_and_goes_on_from_the_start(small_run, plugin, tmp_path):
+    notes = []
+    with pytest.raises(WorkError, match=r"all about the first 3 samples failed alike: 3 × predict: RuntimeError: "):
+        small_run(plugin("Refuses"), keep_going=False, on_progress=lambda progress: notes.append(progress.notes[:]))
+    assert segarena.RunFolder.open(tmp_path / "run").pending() == [0, 1, 2, 3]
+    where = "square-0 / object, user sample-first-pixel"
+    assert notes[-1] == [f"failed: {where}: predict: RuntimeError: square-0 needs 24.5 GB"]
+    assert small_run(plugin("Refuses")).config.counts.failures == 4
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_run_in_which_one_of_the_first_samples_is_answered_goes_on(small_run, plugin, workers):
+    refuses = plugin("Refuses", unless=("square-1",))
+    assert small_run(refuses, keep_going=False, workers=workers).config.counts.failures == 3
 
 
 def test_a_run_in_use_is_refused(small_run):

@@ -21,6 +21,10 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Start anew if the folder holds a run; nothing else in it is deleted.")
     ] = False,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Go on even if all about the first samples fails for one cause."),
+    ] = False,
     verify: Annotated[
         int,
         typer.Option(help="After the run, ask so many answers again in another process, and say what differs."),
@@ -41,8 +45,9 @@ def run(
     Every benchmark has options of its own: `segarena run rclicks --help` shows them below these.
 
     Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid), or an
-    answer asked again by --verify came out otherwise; 2: refused, with one line why; 130: interrupted.
+    answer asked again by --verify came out otherwise; 2: refused, or ended since everything failed, with one line why;
+    130: interrupted.
     """
-    counts = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "overwrite": overwrite, "verify": verify}
-    if run_and_show(**counts, **asked):
+    retries = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "overwrite": overwrite}
+    if run_and_show(keep_going=keep_going, verify=verify, **retries, **asked):
         raise typer.Exit(FAILURES)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,9 @@ from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
 from segarena.engine.verifying import check_verifiable
 from segarena.engine.verifying import verify as ask_some_again
+from segarena.errors import WorkError
 from segarena.records.configuration import Counts, RunConfiguration
+from segarena.records.failures import Cause, by_cause
 from segarena.roles import Benchmark, Dataset, Segmenter
 from segarena.specs import Plugin
 from segarena.work.executors import executor_of
@@ -28,6 +31,12 @@ from segarena.work.signals import stoppable
 
 if TYPE_CHECKING:
     import polars as pl
+
+FEW = 3
+"""When all about so many samples fails for one cause, the others are not expected to do better."""
+
+MOST_CAUSES = 5
+"""So many causes are said while a run goes on; its summary counts them all."""
 
 
 def evaluate(
@@ -43,6 +52,7 @@ def evaluate(
     retry_failed: bool = False,
     retry_damaged: bool = False,
     overwrite: bool = False,
+    keep_going: bool = True,
     verify: int = 0,
     on_progress: OnProgress = say_nothing,
     **options: Any,
@@ -61,6 +71,7 @@ def evaluate(
         retry_failed: do samples again in which something failed.
         retry_damaged: do samples again whose files are damaged or whose values contradict one another.
         overwrite: start anew where `out` holds a run, whatever it was; nothing but that run is deleted.
+        keep_going: False ends the run when all about the first `FEW` samples fails for one and the same cause.
         verify: so many answers are asked again when the run is over (`segarena.engine.verifying`), and what came of it
             stands in `config.verified`.
         on_progress: called with the state of the run.
@@ -69,7 +80,8 @@ def evaluate(
 
     Raises:
         SegarenaError: before anything runs, when something is missing or does not fit; StoreError when the
-            run cannot be written. What a segmenter does wrong becomes a record.
+            run cannot be written; WorkError when it was ended because everything fails, whereupon the samples that
+            failed are pending again. Otherwise what a segmenter does wrong becomes a record.
     """
     executor, home = executor_of(workers), Path.cwd()
     options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
@@ -91,11 +103,21 @@ def evaluate(
         on_progress(progress)
         job, rules = HoldSamples(plan=plan, path=folder.path, cast=cast if executor.is_here else None), cast.rules
         del cast  # workers build their own; a large model is not held here beside theirs
+        first, known, cause = list[Held](), set[str](), None
         with closing(hold_samples(job, rules, folder, pending, executor)) as steps:
             for held in steps:
                 folder.gather(held.index)
-                _advance(progress, held)
+                _advance(progress, held, known)
                 on_progress(progress)
+                first += [held] if len(first) < FEW and (held.rounds or held.causes) else []
+                if not keep_going and (cause := _shared_cause(first)):
+                    break
+        if cause is not None:
+            folder.discard(pending)
+            raise WorkError(
+                f"all about the first {FEW} samples failed alike: {cause}; the run was ended and they are not kept. "
+                "Mend that and give the same command again; --keep-going goes on and records the failures"
+            )
         if pending or folder.config.counts is None:
             finish(folder)
         if verify:
@@ -154,11 +176,23 @@ def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _advance(progress: Progress, held: Held) -> None:
+def _advance(progress: Progress, held: Held, known: set[str]) -> None:
+    """Count a sample that was held; what failed for a cause that is not `known` yet is said at once."""
     progress.done += 1
     progress.failures += held.failures
     progress.seconds += held.seconds
     progress.counts["rounds"] += held.rounds
+    for cause in held.causes:
+        if cause.first.cause not in known and len(known) < MOST_CAUSES:
+            known.add(cause.first.cause)
+            progress.notes.append(f"failed: {cause.first.where}: {cause.first.message}")
+
+
+def _shared_cause(first: Sequence[Held]) -> Cause | None:
+    """Return the one cause for which everything about the first samples failed, if there is such a one."""
+    causes = by_cause(chain.from_iterable(held.causes for held in first))
+    has_answers = any(held.rounds for held in first)
+    return causes[0] if len(first) == FEW and len(causes) == 1 and not has_answers else None
 
 
 def _default_path(config: RunConfiguration) -> Path:

@@ -19,6 +19,7 @@ from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Rules
 from segarena.engine.store import RunFolder
 from segarena.errors import UnitHung
+from segarena.records.failures import Cause
 from segarena.work.deadline import this_deadline
 from segarena.work.jobs import Executor, Failed
 
@@ -32,7 +33,7 @@ class Held:
 
     Attributes:
         rounds: predictions made.
-        failures: dialogues that went wrong.
+        causes: why dialogues went wrong.
         encodes: encoder passes.
         seconds: what it took.
         peak_bytes: the most memory that the process that held it has had so far.
@@ -40,10 +41,15 @@ class Held:
 
     index: int
     rounds: int
-    failures: int
+    causes: Sequence[Cause]
     encodes: int
     seconds: float
     peak_bytes: int
+
+    @property
+    def failures(self) -> int:
+        """Dialogues that went wrong."""
+        return sum(cause.count for cause in self.causes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +120,7 @@ def _keep(folder: RunFolder, index: int, rows: Rows, seconds: float) -> Held:
     return Held(
         index=index,
         rounds=rows.rounds,
-        failures=rows.failures,
+        causes=rows.causes,
         encodes=rows.encodes,
         seconds=seconds,
         peak_bytes=peak_bytes(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from segarena.records.failures import Cause, Failure, by_cause
 from segarena.records.prompts import prompts_text
 from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Timing, attributes_text
 
@@ -28,9 +29,10 @@ class Rows:
         self.parts.extend(other.parts)
 
     @property
-    def failures(self) -> int:
-        """Dialogues that went wrong; a sample that could not be used counts once."""
-        return sum(row.failure is not None for row in self.records)
+    def causes(self) -> list[Cause]:
+        """Why dialogues went wrong; a sample that could not be used counts once."""
+        failed = (row for row in self.records if row.failure is not None)
+        return by_cause(Failure(row.sample, row.target, row.user, row.failure or "") for row in failed)
 
     @property
     def encodes(self) -> int:

@@ -22,6 +22,7 @@ from segarena.arrays.rle import decode_rle
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
 from segarena.records.configuration import RunConfiguration, plain_configuration
+from segarena.records.failures import Cause, Failure, by_cause
 from segarena.reports.naming import data_names, run_labels, told_apart
 from segarena.reports.rounds import DialogueRecord, Key, RoundTable, dialogues_of, read_rounds
 from segarena.roles import Statistic
@@ -102,6 +103,11 @@ class Run:
     def failures(self) -> tuple[DialogueRecord, ...]:
         """Dialogues (or whole samples, with an empty target) that went wrong."""
         return tuple(dialogue for dialogue in self.dialogues if dialogue.failure is not None)
+
+    @cached_property
+    def causes(self) -> list[Cause]:
+        """Why dialogues went wrong, the most frequent cause first."""
+        return by_cause(Failure(d.sample, d.target, d.user, d.failure or "") for d in self.failures)
 
     @cached_property
     def kinds(self) -> frozenset[str]:

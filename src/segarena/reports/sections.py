@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
+from segarena.records.failures import by_cause
 from segarena.reports.parts import Fold, Note, Part
 from segarena.reports.ranking import RankedTarget
 from segarena.reports.reading import Key, Run
@@ -139,13 +141,12 @@ def failures_parts(runs: Sequence[Run]) -> list[Part]:
         found += [(run, dialogue) for dialogue in run.failures]
     if not found:
         return [Note("None: every dialogue was finished.")] if any(run.dialogues for run in runs) else []
-    counts = Counter(dialogue.failure or "" for _, dialogue in found)
-    often = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_MESSAGES]
+    causes = by_cause(chain.from_iterable(run.causes for run in runs))[:MOST_MESSAGES]
     messages = Sheet(
         name="messages",
         caption="",
-        head=(Column("Times", "number"), Column("Message", "words")),
-        rows=tuple((count, message) for message, count in often),
+        head=(Column("Times", "number"), Column("Message of the first", "words"), "Where it came first"),
+        rows=tuple((cause.count, cause.first.message, cause.first.where) for cause in causes),
     )
     each = Sheet(
         name="failures",

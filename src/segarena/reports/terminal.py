@@ -16,7 +16,10 @@ from segarena.reports.reading import Run, read_runs
 from segarena.reports.renderers import sheet_terminal
 from segarena.reports.sections import paired_sheet, summary_sheet
 from segarena.reports.tables import paired_rows
-from segarena.reports.wording import empty_text, pairing_text, partial_text, protocol_text, verified_text
+from segarena.reports.wording import count_text, empty_text, pairing_text, partial_text, protocol_text, verified_text
+
+MOST_CAUSES = 5
+"""Causes of failures that the terminal shows of a run."""
 
 
 def terminal_table(runs: Sequence[str | Path], *, thresholds: Sequence[float] = ()) -> RenderableType:
@@ -49,10 +52,22 @@ def _table(own: Page) -> Group:
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read), *differing_texts(read)] if text]
         parts += [_paired(read)] if paired_rows(read) else []
+    parts += [Text(text, style="yellow") for text in failure_lines(own.runs)]
     parts += [Text(text, style=style) for text, style in _verified(read)]
     tested = "; differences: test of signs, bold where p ≤ 0.05" if len(read) > 1 and paired_rows(read) else ""
     parts.append(Text(f"[low, high]: 95 % interval over targets, whole {own.sample_word}s drawn{tested}", style="dim"))
     return Group(*parts)
+
+
+def failure_lines(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield how many dialogues of each run failed, and the most frequent causes, with the first place of each."""
+    for run in runs:
+        causes = run.causes
+        if causes:
+            yield f"{run.label}: {count_text(len(run.failures), 'failure')}, by cause:"
+            yield from (f"  {cause}" for cause in causes[:MOST_CAUSES])
+            more = len(causes) - MOST_CAUSES
+            yield from [f"  and {count_text(more, 'further cause')}; the page lists them"] if more > 0 else []
 
 
 def _verified(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
@@ -65,6 +66,9 @@ class ProgressBar:
         stage = self._stages.get(state.stage)
         if stage is None:
             stage = self._stages[state.stage] = _Stage(self._bar.add_task(title, total=None, rest=""))
+        for note in state.notes[stage.notes :]:
+            self._console.print(f"[yellow]{escape(note)}[/yellow]", highlight=False)
+        stage.notes = len(state.notes)
         self._estimate(stage, state)
         rest = self._describe(stage, state)
         self._bar.update(stage.task, completed=state.done, total=state.units, rest=rest)
@@ -103,6 +107,7 @@ class _Stage:
     started: float = field(default_factory=time.monotonic)
     last_line: float = field(default_factory=time.monotonic)
     is_estimated: bool = False
+    notes: int = 0
 
 
 def duration_text(seconds: float) -> str:

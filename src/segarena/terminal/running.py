@@ -30,8 +30,6 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
         raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
     for user, count in counts.targets_without.items():
         console.print(f"user {user} had no dialogue about {count} of {counts.targets} targets")
-    if counts.failures:
-        console.print(f"[yellow]failures among the records: {counts.failures}; `segarena report` lists them[/yellow]")
     place = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
     console.print(f"run: {place}   report: segarena report {place}")
     verified = folder.config.verified

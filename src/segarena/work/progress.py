@@ -20,6 +20,7 @@ class Progress:
         failures: what went wrong; in a run dialogues, of which a unit may hold several.
         seconds: what the units took that were done now, added up over all processes.
         counts: what else the work counts, such as rounds.
+        notes: what must be said at once, a line each; they only become more.
     """
 
     stage: str = ""
@@ -29,6 +30,7 @@ class Progress:
     failures: int = 0
     seconds: float = 0.0
     counts: Counter[str] = field(default_factory=Counter[str])
+    notes: list[str] = field(default_factory=list[str])
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]

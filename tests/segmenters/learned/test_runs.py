@@ -89,6 +89,8 @@ class Silent:
 
 class Scribbles:
     prompt_kinds = {"scribble"}
+    def next(self, turn):
+        return []
 """
 
 

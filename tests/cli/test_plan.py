@@ -18,6 +18,7 @@ COST = Forecast(
     encodes=1000,
     predictions=30_000,
     predictions_at_most=60_000,
+    startup_s=20.0,
     hours=5.0,
     hours_low=1.0,
     hours_high=60.0,
@@ -49,6 +50,7 @@ def test_the_lines_of_a_forecast():
         ("predictions", "30,000, at most 60,000"),
         ("time", "5.0 h with --workers 4, at most 9.0 h"),
         ("", "60 min to 2.5 days if all targets were like those of the quickest or the slowest sample"),
+        ("", "20 s of it to start, before the first sample"),
         ("memory", "2 GB in a process, 8 GB in 4"),
         ("disk", "5 MB for records, 7 GB for masks"),
     ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import segarena
 from segarena import ImageSample, Target
-from segarena.engine.forecast import extrapolate
+from segarena.engine.forecast import _abreast, extrapolate
 from segarena.engine.store import RunFolder
 from segarena.engine.trial import COUNTING_S, Trial, count_targets, read_trial, spread
 from segarena.errors import InvalidInput, SegarenaError
@@ -27,7 +27,7 @@ TRIAL = Trial(
     records_bytes=1000,
     masks_bytes=3000,
 )
-MACHINE = {"workers": 1, "cores": 8, "device": "cpu", "process_bytes": 10**9}
+MACHINE = {"workers": 1, "abreast": 1, "device": "cpu", "process_bytes": 10**9}
 
 
 def test_equal_samples_cost_so_many_times_one():
@@ -66,14 +66,22 @@ def test_the_range_is_of_samples_like_the_quickest_and_the_slowest_with_equal_ta
     ("workers", "cores", "samples", "abreast"), [(0, 8, 9, 1), (4, 8, 9, 4), (16, 8, 9, 8), (6, 8, 3, 3)]
 )
 def test_workers_divide_the_time_as_far_as_there_are_cores_and_samples(workers, cores, samples, abreast):
-    cost = extrapolate([TRIAL], samples=samples, targets=2.0, **{**MACHINE, "workers": workers, "cores": cores})
+    assert _abreast(workers, samples, cores) == abreast
+    cost = extrapolate([TRIAL], samples=samples, targets=2.0, **{**MACHINE, "abreast": abreast})
     assert cost.hours == pytest.approx(7 * samples / abreast / 3600)
+
+
+def test_what_it_takes_to_start_is_paid_once_and_in_every_estimate():
+    slow = replace(TRIAL, seconds=1 + 20 * 0.6, rounds_at_most=40)
+    without, cost = (extrapolate([TRIAL, slow], samples=9, targets=2.0, **MACHINE, startup_s=s) for s in (0.0, 7.2))
+    for name in ("hours", "hours_low", "hours_high", "hours_at_most"):
+        assert getattr(cost, name) == pytest.approx(getattr(without, name) + 0.002)
 
 
 def test_workers_on_one_gpu_share_out_only_what_is_not_the_model():
     gpu = {**MACHINE, "device": "cuda"}
     hours = [
-        extrapolate([TRIAL], samples=100, targets=2.0, **{**gpu, "workers": workers}).gpu_hours for workers in (1, 8)
+        extrapolate([TRIAL], samples=100, targets=2.0, **{**gpu, "abreast": abreast}).gpu_hours for abreast in (1, 8)
     ]
     assert hours == [pytest.approx(700 / 3600), pytest.approx(500 / 3600)]
 
@@ -154,7 +162,7 @@ def test_reading_from_the_cache_is_neither_a_pass_nor_time_in_the_model(small_ru
 @pytest.fixture
 def cost_of(rules, plugin):
     def forecast(segmenter=None, **options):
-        options.setdefault("dataset", "sample-squares(count=9)")
+        options = {"dataset": "sample-squares(count=9)", "share": 1e9, **options}
         return segarena.forecast(rules, segmenter=segmenter or plugin("Good"), **options)
 
     return forecast
@@ -188,6 +196,13 @@ def test_the_trial_leaves_nothing_behind(cost_of, tmp_path, monkeypatch):
 
 def test_fewer_samples_than_wanted_are_all_timed_but_the_first(cost_of):
     assert [cost_of(limit=limit, timed=3).timed for limit in (1, 2)] == [1, 1]
+
+
+def test_one_sample_is_tried_whatever_the_forecast_is_worth(cost_of):
+    seen = []
+    cost = cost_of(share=0.0, on_sample=lambda *state: seen.append(state))
+    assert (cost.timed, cost.targets, seen) == (1, 9, [(1, 4)])
+    assert 0 < cost.startup_s < 3600 * cost.hours
 
 
 def test_failures_are_counted_and_only_failures_are_an_error(cost_of, plugin):

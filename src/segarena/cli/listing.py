@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -20,13 +21,13 @@ def list_plugins(
         typer.Argument(help="segmenters, users, metrics, datasets, benchmarks or click-models. [default: all]"),
     ] = None,
 ) -> None:
-    """Show the plug-ins that are installed, what each is and takes, and its options with their defaults.
+    """Show the plug-ins that are installed: what each is, takes and needs, and its options with their defaults.
 
     A plug-in is written NAME or NAME(option=value, ...); a file of your own works without installation:
     my_model.py:MyClass.
     """
     from segarena.options import show_options
-    from segarena.registry import kinds, names
+    from segarena.registry import broken, kinds, names
     from segarena.reports.renderers import sheet_rows
     from segarena.reports.sheets import Sheet
 
@@ -35,13 +36,16 @@ def list_plugins(
         if not wanted:
             raise InvalidInput(f"unknown kind {kind!r}; expected one of {', '.join(known + 's' for known in kinds())}")
         for known in wanted:
-            heading, tell = _ABILITIES.get(known, ("", None))
-            rows: list[tuple[str, ...]] = []
-            for name, factory in names(known).items():
-                what = (inspect.getdoc(factory) or "").split("\n", 1)[0]
-                rows.append((name, what, *([tell(factory)] if tell else []), show_options(factory)))
-            head = ("name", "what it is", *([heading] if heading else []), "options")
-            Console().print(sheet_rows(Sheet(name=known, caption=f"{known}s", head=head, rows=tuple(rows))), "")
+            columns = {"what it is": _what, **_ABILITIES.get(known, {}), "options": show_options}
+            plugins = names(known).items()
+            rows = tuple((name, *(tell(factory) for tell in columns.values())) for name, factory in plugins)
+            Console().print(sheet_rows(Sheet(name=known, caption=f"{known}s", head=("name", *columns), rows=rows)), "")
+        for line in broken():
+            typer.secho(line, fg="yellow", err=True)
+
+
+def _what(factory: Callable[..., Any]) -> str:
+    return (inspect.getdoc(factory) or "").split("\n", 1)[0]
 
 
 def _takes(factory: Callable[..., Any]) -> str:
@@ -51,6 +55,23 @@ def _takes(factory: Callable[..., Any]) -> str:
     found = abilities_of_segmenter(_class_of(factory))
     takes = f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
     return takes + "; SEES THE TRUTH" * found.sees_truth
+
+
+def _needs(factory: Callable[..., Any]) -> str:
+    """Say which options must be given, and what must be installed for networks, where it is not."""
+    from segarena.options import options_of
+
+    needed = [option.name for option in options_of(factory) if option.is_required]
+    absent = "weights" in needed and not (find_spec("torch") and find_spec("transformers"))
+    return ", ".join([*needed, *(['pip install "segarena[models]"'] if absent else [])]) or "nothing"
+
+
+def _holds(factory: Callable[..., Any]) -> str:
+    """Say what samples a dataset has, as its class says it."""
+    from segarena.abilities import KnowsItsSamples
+
+    plugin = _class_of(factory)
+    return _listed([plugin.sample_kind]) if isinstance(plugin, KnowsItsSamples) else "unknown"
 
 
 def _gives(factory: Callable[..., Any]) -> str:
@@ -75,8 +96,14 @@ def _class_of(factory: Callable[..., Any]) -> Any:
 
 
 def _listed(kinds: Iterable[str] | None) -> str:
-    return "any" if kinds is None else ", ".join(sorted(kinds))
+    return "any" if kinds is None else ", ".join(sorted(_WORDS.get(kind, kind) for kind in kinds))
 
 
-_ABILITIES = {"segmenter": ("takes", _takes), "user": ("gives", _gives)}
-"""Of kinds with abilities to choose by: the heading of a column, and what stands in it."""
+_WORDS = {"image": "photograph", "support": "example"}
+
+_ABILITIES: dict[str, dict[str, Callable[[Callable[..., Any]], str]]] = {
+    "segmenter": {"takes": _takes, "needs": _needs},
+    "user": {"gives": _gives},
+    "dataset": {"holds": _holds, "needs": _needs},
+}
+"""Of kinds with abilities to choose by: headings of columns, and what stands in them."""

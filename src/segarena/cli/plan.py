@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 @takes_what_to_run(leaves_out=("out",))
 def plan(
     asked: dict[str, Any],
-    samples: Annotated[int, typer.Option(help="How many samples to time, spread over the dataset.")] = 3,
+    samples: Annotated[int, typer.Option(help="How many samples to time at most, spread over the dataset.")] = 3,
 ) -> None:
     """Estimate what a run will cost: passes, hours, memory and disk, from a few of its samples.
 
-    Takes the options of `segarena run`. The trial leaves nothing behind, except in the folder of --cache.
+    Takes the options of `segarena run`. The trial takes about a tenth of the time that it forecasts, but tries one
+    sample at least, and leaves nothing behind, except in the folder of --cache.
 
         segarena plan rclicks --segmenter grabcut --dataset demo --workers 8
     """
     from segarena.engine.forecast import forecast
 
-    with Console(stderr=True).status("timing samples") as status:
+    with Console(stderr=True).status("starting") as status:
         cost = forecast(
             timed=samples,
             on_sample=lambda done, tried: status.update(f"timing samples: {done} of {tried} done"),
@@ -63,7 +64,7 @@ def rows(cost: Forecast) -> list[tuple[str, str]]:
         ("encoder passes", f"{cost.encodes:,}"),
         ("predictions", f"{cost.predictions:,}, at most {cost.predictions_at_most:,}"),
         ("time", f"{middle} with --workers {cost.workers}, at most {most}"),
-        ("", f"{low} to {high} if all targets were like those of the quickest or the slowest sample"),
+        ("", f"{duration_text(cost.startup_s)} of it to start, before the first sample"),
         (
             "memory",
             memory if processes == 1 else f"{memory}, {size_text(processes * cost.process_bytes)} in {processes}",
@@ -72,6 +73,9 @@ def rows(cost: Forecast) -> list[tuple[str, str]]:
     ]
     if cost.gpu_hours is not None:
         lines.insert(5, ("GPU", f"{cost.gpu_hours:.3g} GPU hours on {cost.device}"))
+    if cost.timed > 1:
+        told = f"{low} to {high} if all targets were like those of the quickest or the slowest sample"
+        lines.insert(4, ("", told))
     return lines
 
 

@@ -1,24 +1,27 @@
 """What a run will cost, from a few of its samples: said before anyone starts a week of work.
 
-Samples differ most by how many targets they have. So targets are counted in as many samples as can be loaded in
-a few seconds, and what was timed is scaled to them; encoder passes go by samples.
+The trial takes about a tenth of what it forecasts, but tries one sample at least. Samples differ most by how many
+targets they have. So targets are counted in as many samples as can be loaded in a few seconds, and what was timed is
+scaled to them; encoder passes go by samples.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from segarena.engine.embeddings import device_of
 from segarena.engine.evaluate import open_folder
 from segarena.engine.holding import HoldSamples, hold_samples
 from segarena.engine.plan import make_plan
-from segarena.engine.trial import Trial, count_targets, read_trial, spread
+from segarena.engine.trial import COUNTING_S, Trial, count_targets, read_trial, spread
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.roles import Benchmark, Segmenter
 from segarena.specs import Plugin
@@ -40,8 +43,8 @@ class Forecast:
         encodes: encoder passes.
         predictions: rounds answered, if dialogues end as early as the timed ones did.
         predictions_at_most: if every dialogue goes on to the last round.
-        hours: wall time; loading the model comes on top. With workers, as if they did not slow each other
-            down; on a GPU they share its time.
+        startup_s: until the first sample is begun: processes, imports, loading the model. Part of all hours.
+        hours: wall time. With workers, as if they did not slow each other down; on a GPU they share its time.
         hours_low: if a target took everywhere what it took in the quickest timed sample.
         hours_high: in the slowest.
         hours_at_most: like `hours`, if every dialogue goes on to the last round.
@@ -60,6 +63,7 @@ class Forecast:
     encodes: int
     predictions: int
     predictions_at_most: int
+    startup_s: float
     hours: float
     hours_low: float
     hours_high: float
@@ -76,6 +80,7 @@ def forecast(
     segmenter: Plugin | Segmenter,
     workers: int = 1,
     timed: int = 3,
+    share: float = 0.1,
     on_sample: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Forecast:
@@ -85,8 +90,9 @@ def forecast(
         benchmark: as in `segarena.evaluate`.
         segmenter: likewise.
         workers: processes that the run will have.
-        timed: how many samples are timed, spread evenly over the dataset. One more is run before them and not
-            timed, since the first one pays for what is loaded on the way.
+        timed: how many samples are timed at most, spread evenly over the dataset. One more is run before them, and
+            counts only where it remains the only one: it pays for what is loaded on the way.
+        share: of the forecast time that the trial may take; no further sample is tried where that would be exceeded.
         on_sample: called with the samples done and those to do.
         options: whatever else `segarena.evaluate` takes. With `cache`, the trial reads and fills it like a run.
 
@@ -97,32 +103,40 @@ def forecast(
     if workers < 0 or timed < 1:
         raise InvalidInput(f"workers must be 0 or more and timed samples at least 1, got {workers} and {timed}")
     options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
+    started = time.perf_counter()
     plan = make_plan(benchmark, segmenter=segmenter, **options)
     cast = plan.cast()
     with tempfile.TemporaryDirectory(prefix="segarena-plan-") as there:
         folder = open_folder(plan, cast.dataset, Path(there) / "trial")
         tried = spread(len(folder.samples), timed + 1)
+        abreast = _abreast(workers, len(folder.samples))
         seconds: dict[int, float] = {}
-        process_bytes = 0
+        process_bytes, startup_s, all_s = 0, 0.0, 0.0
         job = HoldSamples(plan=plan, path=folder.path)
         with stoppable(), closing(hold_samples(job, cast.rules, folder, tried, executor_of(1))) as steps:
             for done in steps:
+                startup_s = startup_s or time.perf_counter() - started - done.seconds
                 seconds[done.index] = done.seconds
                 process_bytes = max(process_bytes, done.peak_bytes)
                 if on_sample is not None:
                     on_sample(len(seconds), len(tried))
-        counted = tried[1:] or tried
+                spent_s, each_s = sum(seconds.values()), mean(seconds.values())
+                all_s = startup_s + each_s * len(folder.samples) / abreast
+                if spent_s + each_s > share * all_s:
+                    break
+        counted = list(seconds)[1:] or list(seconds)
         trials = [read_trial(folder, index, seconds[index]) for index in counted]
         failures = folder.records()["failure"].drop_nulls().to_list()
     if failures and not any(trial.rounds for trial in trials):
-        raise SegarenaError(f"none of {len(tried)} tried samples could be used; the first: {failures[0]}")
+        raise SegarenaError(f"none of {len(seconds)} tried samples could be used; the first: {failures[0]}")
     return extrapolate(
         trials,
         samples=len(folder.samples),
-        targets=count_targets(cast.dataset, folder.samples),
+        targets=count_targets(cast.dataset, folder.samples, within_s=min(COUNTING_S, share * all_s)),
         failures=len(failures),
         workers=workers,
-        cores=os.cpu_count() or 1,
+        abreast=abreast,
+        startup_s=startup_s,
         device=device_of(cast.segmenter),
         process_bytes=process_bytes,
     )
@@ -135,7 +149,8 @@ def extrapolate(
     targets: float,
     failures: int = 0,
     workers: int,
-    cores: int,
+    abreast: int,
+    startup_s: float = 0.0,
     device: str,
     process_bytes: int,
 ) -> Forecast:
@@ -146,15 +161,15 @@ def extrapolate(
         samples: of the whole run.
         targets: that a sample has on average.
         failures: among the tried ones.
-        workers: of the run; 0 and 1 work one sample after the other.
-        cores: of the machine; more workers than that are no quicker.
+        workers: of the run.
+        abreast: how many samples are worked on at once.
+        startup_s: before the first sample.
         device: of the segmenter.
         process_bytes: peak of the process that was timed.
     """
-    abreast = max(1, min(workers, cores, samples))
 
     def hours(some: Sequence[Trial]) -> float:
-        return _wall_s(some, targets, abreast, has_gpu=device == "cuda") * samples / 3600
+        return (startup_s + _wall_s(some, targets, abreast, has_gpu=device == "cuda") * samples) / 3600
 
     def total(amounts: Iterable[float], factor: float = _factor(trials, targets)) -> int:
         return round(sum(amounts) * factor * samples / len(trials))
@@ -170,6 +185,7 @@ def extrapolate(
         encodes=total((trial.encodes for trial in trials), factor=1.0),
         predictions=total(trial.rounds for trial in trials),
         predictions_at_most=total(trial.rounds_at_most for trial in trials),
+        startup_s=startup_s,
         hours=hours(trials),
         hours_low=min(each),
         hours_high=max(each),
@@ -179,6 +195,11 @@ def extrapolate(
         records_bytes=total(trial.records_bytes for trial in trials),
         masks_bytes=total(trial.masks_bytes for trial in trials),
     )
+
+
+def _abreast(workers: int, samples: int, cores: int = os.cpu_count() or 1) -> int:
+    """Return how many samples are worked on at once; more workers than cores are no quicker."""
+    return max(1, min(workers, cores, samples))
 
 
 def _factor(trials: Sequence[Trial], targets: float) -> float:

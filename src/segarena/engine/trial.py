@@ -15,7 +15,7 @@ from segarena.records.tables import parquet_of, sealed
 from segarena.roles import Dataset
 
 COUNTING_S = 10.0
-"""So long, targets are counted."""
+"""So long, targets are counted at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +83,19 @@ def spread(samples: int, wanted: int) -> list[int]:
     return [(2 * place + 1) * samples // (2 * wanted) for place in range(wanted)]
 
 
-def count_targets(dataset: Dataset, samples: Sequence[str], clock: Callable[[], float] = time.monotonic) -> float:
-    """Return how many targets a sample has on average, from those that can be loaded in `COUNTING_S`, in any order.
+def count_targets(
+    dataset: Dataset,
+    samples: Sequence[str],
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    within_s: float = COUNTING_S,
+) -> float:
+    """Return how many targets a sample has on average, from those that can be loaded `within_s`, in any order.
 
     A sample that cannot be used has none.
     """
     counts: list[int] = []
-    until = clock() + COUNTING_S
+    until = clock() + within_s
     order: list[int] = np.random.default_rng(0).permutation(len(samples)).tolist()
     for place in order:
         try:

@@ -45,7 +45,7 @@ def run(
     Every benchmark has options of its own: `segarena run rclicks --help` shows them below these.
 
     Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid), or an
-    answer asked again by --verify came out otherwise; 2: refused, or ended as all failed, in one line; 130: interrupted.
+    answer asked again by --verify came out otherwise; 2: refused, or all failed, says one line; 130: interrupted.
     """
     retries = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "overwrite": overwrite}
     if run_and_show(keep_going=keep_going, verify=verify, **retries, **asked):

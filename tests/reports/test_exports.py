@@ -140,7 +140,8 @@ def test_a_report_cannot_be_written_into_a_file(two, tmp_path):
 
 def test_the_files_of_a_report_are_named(two, tmp_path):
     files = write_report(two, tmp_path / "out")
-    names = ["report.html", "summary.csv", "summary.tex", "timings.csv", "paired.csv"]
-    assert [f.name for f in (files.html, files.csv, files.latex, files.timings, files.paired)] == names
+    names = ["report.html", "summary.csv", "summary.tex", "timings.csv", "paired.csv", "targets.csv"]
+    written = (files.html, files.csv, files.latex, files.timings, files.paired, files.targets)
+    assert [f.name for f in written] == names
     assert sorted(f.name for f in (tmp_path / "out").iterdir()) == sorted(names)
     assert write_report(two[:1], tmp_path / "single").paired is None

@@ -80,7 +80,7 @@ def test_the_hardest_targets_are_in_the_gallery(make_run, make_ramps):
     runs = read_runs([make_run(make_ramps())], trust=True)
     targets = ranked_targets(runs)
     html = report_html(page_of(runs))
-    table = html[html.index('id="hardest"') : html.index('id="gallery"')]
+    table = html[html.index('id="hardest"') : html.index('id="targets"')]
     links = re.findall(r'<td class="text" title="[^"]*"><a href="#(dialogue-\d+)">', table)
     assert len(links) == len(targets) == 8
     cards = dict(

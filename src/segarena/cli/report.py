@@ -40,7 +40,7 @@ def report(
     with one_line_errors():
         files = write_report(runs, out or runs[0] / "report", thresholds=threshold or (), trust=trust)
         Console().print(terminal_of(files.page))
-        tables = ", ".join(map(str, (files.csv, files.latex, *files.further)))
+        tables = ", ".join(map(str, filter(None, (files.csv, files.latex, files.targets, *files.further))))
         for line in (*files.notes, *files.not_shown):
             typer.secho(line, fg="yellow", err=True)
         typer.echo(f"page:   {files.html}\ntables: {tables}")

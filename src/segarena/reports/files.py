@@ -16,6 +16,7 @@ from segarena.reports.reading import read_runs
 from segarena.reports.renderers import sheet_csv
 from segarena.reports.report import report_html
 from segarena.reports.sections import differences_sheet, timings_sheet
+from segarena.reports.targets import targets_sheet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class ReportFiles:
         latex: the same for booktabs, with the paired differences; equal bytes likewise.
         timings: seconds, which differ from run to run.
         paired: differences to the first run; None with one run.
+        targets: the statistic of the verdict for every target; None where nothing decides.
         further: the tables that the page of their benchmark has beside.
         not_shown: a line for each dataset whose samples are not shown, because it is not trusted.
         notes: what must be known of a run folder: that its run.json is not as it was written.
@@ -39,6 +41,7 @@ class ReportFiles:
     latex: Path
     timings: Path
     paired: Path | None
+    targets: Path | None
     further: tuple[Path, ...] = ()
     not_shown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -80,6 +83,7 @@ def write_report(
             "summary.tex": summary_tex(own.whole_runs),
             "timings.csv": sheet_csv(timings_sheet(read)),
             **({"paired.csv": sheet_csv(differences_sheet(own.whole_runs))} if len(read) > 1 else {}),
+            **({"targets.csv": sheet_csv(targets_sheet(own.usual_runs, own.decides, {}))} if own.decides else {}),
             **further,
         }
     for name, text in texts.items():
@@ -90,6 +94,7 @@ def write_report(
         latex=folder / "summary.tex",
         timings=folder / "timings.csv",
         paired=folder / "paired.csv" if len(read) > 1 else None,
+        targets=folder / "targets.csv" if own.decides else None,
         further=tuple(folder / name for name in further),
         page=own,
         notes=tuple(dict.fromkeys(note for run in read for note in run.folder.notes)),

@@ -1,32 +1,5 @@
 "use strict";
-// Sorting and enlarging. Everything on the page can be read without this script.
-
-for (const table of document.querySelectorAll("table")) {
-  table.querySelectorAll("th").forEach((th, column) => {
-    const button = document.createElement("button");
-    button.textContent = th.textContent;
-    button.title = th.title ? `${th.title} Click to sort.` : "sort";
-    th.replaceChildren(button);
-    button.addEventListener("click", () => sortBy(table, th, column));
-  });
-}
-
-function sortBy(table, th, column) {
-  // What is best comes first; a second click turns it round.
-  const sorted = th.getAttribute("aria-sort");
-  const descending = sorted ? sorted === "ascending" : th.dataset.first === "descending";
-  table.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
-  th.setAttribute("aria-sort", descending ? "descending" : "ascending");
-  const isNumber = th.classList.contains("num");
-  const value = (row) => {
-    const cell = row.cells[column];
-    if (!isNumber) return cell.textContent;
-    return cell.dataset.value === "" ? Infinity : Number(cell.dataset.value);
-  };
-  const compare = (a, b) => (isNumber ? value(a) - value(b) : value(a).localeCompare(value(b), undefined, { numeric: true }));
-  const rows = [...table.tBodies[0].rows].sort((a, b) => (descending ? compare(b, a) : compare(a, b)));
-  table.tBodies[0].append(...rows);
-}
+// Enlarging. Everything on the page can be read without this script.
 
 const dialog = document.createElement("dialog");
 const slider = Object.assign(document.createElement("input"), { type: "range", min: 0, ariaLabel: "round" });

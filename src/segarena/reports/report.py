@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from segarena.reports.figures import figures
 from segarena.reports.gallery import gallery
 from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
-from segarena.reports.pages import Page
-from segarena.reports.parts import Note, Part, Row, Section, Terms, is_empty, kind_of
+from segarena.reports.pages import Page, fold_title
+from segarena.reports.parts import Fold, Note, Part, Row, Section, Terms, is_empty, kind_of
 from segarena.reports.ranking import RankedTarget, gallery_keys, ranked_targets
 from segarena.reports.reading import Key, Run
 from segarena.reports.renderers import sheet_html
 from segarena.reports.rendering import document
-from segarena.reports.sections import failures_parts, hardest_sheet, paired_sheet, summary_sheet
+from segarena.reports.sections import MOST_HARD, failures_parts, hardest_sheet, paired_sheet, summary_sheet
 from segarena.reports.tables import paired_rows, user_names
+from segarena.reports.targets import targets_sheet
 from segarena.reports.wording import (
     FAILURES,
     FEW_SAMPLES,
@@ -35,7 +36,7 @@ def report_html(own: Page) -> str:
     return document(
         "segarena.reports",
         "report.html",
-        scripts=("page.js", "viewer.js"),
+        scripts=("sorting.js", "page.js", "viewer.js"),
         title=title_of(own.runs),
         benchmark=own.runs[0].config.benchmark.name,
         mode=protocol_text(own.runs[0]),
@@ -73,6 +74,7 @@ def _general_sections(own: Page) -> list[Section]:
         Section("differences", "Paired differences", _differences(own)),
         Section("figures", "Figures", [Row(figures(own))]),
         Section("hardest", "Hardest targets", [hardest_sheet(runs, targets, shown) if targets else None]),
+        Section("targets", "Every target", _targets(own, shown)),
         Section("gallery", "Dialogues", cards),
         Section("failures", "Failures", failures_parts(own.runs)),
         Section("notes", "What the numbers are", [_definitions(runs)]),
@@ -102,6 +104,13 @@ def _differences(own: Page) -> list[Part]:
     if not paired_rows(runs):
         return [Note(pairing_text(runs))]
     return [paired_sheet(runs), Note(" ".join(filter(None, [paired_text(own.sample_word), pairing_text(runs)])))]
+
+
+def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
+    sheet = targets_sheet(own.usual_runs, own.decides, shown) if own.decides else None
+    if sheet is None or not sheet.rows:
+        return []
+    return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MOST_HARD else sheet]
 
 
 def _gallery(own: Page, targets: Sequence[RankedTarget]) -> tuple[list[Part], Mapping[Key, str]]:

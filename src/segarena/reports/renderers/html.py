@@ -7,13 +7,43 @@ import math
 from markupsafe import Markup
 
 from segarena.reports.rendering import templates
-from segarena.reports.sheets import Sheet
+from segarena.reports.sheets import Cell, Link, Sheet, Value
+
+MOST_ROWS = 500
+"""A longer table is drawn by the page's script from JSON, as far as somebody looks at it."""
+
+FIRST_ROWS = 100
+"""Rows of a long table that can be read without the script."""
 
 
 def sheet_html(sheet: Sheet) -> Markup:
     """Return the table, without caption and notes; every name in it is escaped."""
-    written = templates("segarena.reports").get_template("sheet.html").render(sheet=sheet, sort_value=sort_value)
+    is_long = len(sheet.rows) > MOST_ROWS
+    written = (
+        templates("segarena.reports")
+        .get_template("sheet.html")
+        .render(
+            sheet=sheet,
+            rows=sheet.rows[:FIRST_ROWS] if is_long else sheet.rows,
+            data=[list(map(_plain, row)) for row in sheet.rows] if is_long else None,
+            sort_value=sort_value,
+        )
+    )
     return Markup(written)  # noqa: S704 - the template has escaped it
+
+
+def _plain(cell: Cell) -> str | list[str | float | None]:
+    """Return a cell as sorting.js draws it."""
+    match cell:
+        case Value():
+            number = None if math.isnan(cell.mean) else float(f"{cell.mean:.6g}")
+            return [number, cell.text, cell.mark, *filter(None, (cell.bounds, cell.p_text))]
+        case Link():
+            return [cell.anchor, cell.text] if cell.anchor else cell.text
+        case int():
+            return [cell, str(cell)]
+        case str():
+            return cell
 
 
 def sort_value(number: float) -> str:

@@ -42,7 +42,7 @@ def test_rows_lead_to_the_dialogue_in_the_gallery(runs):
     html = report_html(page_of(runs))
     section = html[html.index('id="targets"') : html.index('id="gallery"')]
     links = dict(re.findall(r'<a href="#(dialogue-\d+)">disc-0</a></td><td class="text" title="(photo-\d)"', section))
-    cards = re.findall(r'<article class="card" id="(dialogue-\d+)" .*?<p class="where">(photo-\d)', html, re.DOTALL)
+    cards = re.findall(r'<article class="card" id="(dialogue-\d+)" .*?<span class="where">(photo-\d)', html, re.DOTALL)
     assert links == dict(cards)
     assert len(links) == 3
 

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import signal
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +27,10 @@ from segarena.roles import Benchmark, Statistic
 settings.register_profile("brief", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "brief"))
+
+# Whoever starts the tests in the background has them ignore these, and with them each command that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 MISBEHAVING = Path(__file__).parent / "engine" / "misbehaving.py"
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PureWindowsPath
 
-from segarena.errors import InvalidImage, InvalidMask
+from segarena.errors import DatasetError, InvalidImage, InvalidMask
 from segarena.files.images import read_image
+from segarena.files.within import within
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.rendering import document
 from segarena.systems.scenes.checks.consensus import check_each
@@ -162,13 +163,12 @@ def _view(scene: Scene, scale: float = 1.0) -> View:
 
 def _photograph(scene: Scene, folder: Path) -> str:
     """Return the photograph as a data URI; "" where there is none of the scene's size."""
-    # An annotation must not be able to put other files of this machine on the page.
-    name = PureWindowsPath(scene.image.file_name)
-    parts = [part for part in name.parts if part not in ("..", name.anchor)]
-    for path in (folder.joinpath(*parts), folder / "images" / "".join(parts[-1:])):
+    # An annotation must not be able to put other files of this machine on the page; it may have been made on another.
+    stated = PureWindowsPath(scene.image.file_name)
+    for place, name in ((folder, stated.relative_to(stated.anchor).as_posix()), (folder / "images", stated.name)):
         try:
-            image = read_image(path)
-        except InvalidImage:
+            image = read_image(within(place, name))
+        except (DatasetError, InvalidImage):
             continue
         if image.shape[:2] != scene.shape:
             return ""

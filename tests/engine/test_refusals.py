@@ -122,3 +122,13 @@ def test_a_run_on_a_read_only_disk_is_one_line(small_run, monkeypatch):
     with pytest.raises(StoreError, match=r"pieces\.jsonl cannot be written: Read-only file system\. Make room"):
         small_run()
     assert folder.records().height == 4 * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rounds", "3"), ("rounds", [3]), ("repeats", "x"), ("limit", 1.5), ("time_limit_s", None), ("cache_gb", "1"),
+     ("metrics", 5), ("users", True), ("keep_rounds", 5)],
+)  # fmt: skip
+def test_values_of_another_type_are_refused_by_name(name, value):
+    with pytest.raises(InvalidInput, match=f"^{name}: expected .*; got "):
+        make_plan("clicks", segmenter="grabcut", **{name: value})

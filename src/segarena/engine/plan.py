@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -200,12 +200,13 @@ def make_plan(
     Raises:
         UnknownPlugin: no such benchmark.
         PluginInvalid: an option that neither has, or the benchmark does not take.
-        InvalidInput: rounds, repeats or limit below 1, no time or cache at all, a text in place of a list of
-            plug-ins, or a user named twice.
+        InvalidInput: a value of another type, rounds, repeats or limit below 1, no time or cache at all, a text in
+            place of a list of plug-ins, or a user named twice.
     """
     for name, given in (("users", users), ("metrics", metrics)):
         if isinstance(given, str):
             raise InvalidInput(f"{name} must be a list like [{given!r}], got the text {given!r}")
+    _check_types({"rounds": rounds, "users": users, "metrics": metrics, **options})
     of_plan = {field.name for field in fields(Plan)}
     own = {name: options.pop(name) for name in list(options) if name not in of_plan}
     rules = _rules(benchmark, own)
@@ -235,6 +236,12 @@ def make_plan(
     if len(set(called)) != len(called):
         raise InvalidInput(f"each user may be named once, got {', '.join(called)}")
     return plan
+
+
+def _check_types(given: Mapping[str, Any]) -> None:
+    for option in (*options_of(make_plan), *options_of(Plan)):
+        if fault := option.fault(given[option.name]) if option.name in given else "":
+            raise InvalidInput(fault)
 
 
 def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:

@@ -8,6 +8,7 @@ import pytest
 
 from segarena.errors import DatasetError, InvalidInput
 from segarena.systems.oneshot.building.build import build_tiers
+from segarena.systems.oneshot.building.headlines import hopeless_scores, missing_scores
 from segarena.systems.oneshot.building.plan import BuildPlan
 from segarena.systems.oneshot.building.sampling import Motion, Quotas
 from segarena.systems.oneshot.pairs.published import read_published
@@ -161,6 +162,37 @@ def test_what_falls_short_and_what_is_left_out_is_told(squares, tmp_path):
     complexity = found.pairs.filter(pl.col("tier") == "query-complexity", pl.col("class") == "red")
     assert complexity.height == 2  # each of two images with the other
     assert sum(count for (label, cell), (_, count) in short.items() if label == "red" and cell in PARTITIONS) == 2
+
+
+@pytest.mark.parametrize(
+    ("classes", "count", "options", "hopeless"),
+    [
+        (("red", "green"), 8, {"training": ("sky",)}, set()),
+        (("red", "green"), 8, {}, {"GS"}),
+        (("red",), 8, {}, {"SCS", "GS"}),
+        (("red", "green"), 2, {}, {"SCS", "GS"}),
+        (("red", "green"), 1, {}, {"LCA and HCA", "SCS", "GS"}),
+        (("red", "green", "blue"), 8, {"folds": (("red", "green"), ("blue",))}, {"SCS", "GS"}),
+    ],
+)
+def test_scores_that_cannot_be_had_are_known_before_measuring(squares, tmp_path, classes, count, options, hopeless):
+    source, asked = squares(classes=classes, count=count), plan(**options)
+    assert set(hopeless_scores(source.items(), asked)) == hopeless
+    if count > 1 and "folds" not in options:
+        assert hopeless <= set(build_tiers(source, tmp_path, asked).manifest["missing_scores"])
+
+
+def test_scores_that_the_tiers_have_are_known_after(squares, built):
+    tiers = built(squares())
+    assert set(tiers.pairs["partition"].drop_nulls()) == {"easy_sal", "hard_nsal"}
+    assert tiers.manifest["missing_scores"] == {
+        "LCA and HCA": "no pairs of hard_sal, easy_nsal", "GS": "no pairs of the tier generalization",
+    }  # fmt: skip
+    without = tiers.pairs.filter(pl.col("level").ne_missing("L2"))
+    assert "SCS" not in missing_scores(without)  # L2 and L3 are one group
+    assert missing_scores(without.filter(pl.col("level").ne_missing("L0")))["SCS"].startswith(
+        "class blue: no pairs of L0"
+    )
 
 
 def test_a_class_that_lacks_a_level_is_in_none(squares, tmp_path):

@@ -19,6 +19,7 @@ from segarena.files.whole import write_whole
 from segarena.records.tables import parquet_of
 from segarena.systems.oneshot.building import measures, semantics
 from segarena.systems.oneshot.building.cache import StageJob, run_stage, stage_job
+from segarena.systems.oneshot.building.headlines import missing_scores
 from segarena.systems.oneshot.building.plan import (
     FAMILIAR,
     BuildPlan,
@@ -93,6 +94,7 @@ def build_tiers(
         "inputs": {"items": len(wanted), "sha256": sha256(*items["sha256"].to_list()), "used": items.height},
         "thresholds": {**thresholds, "similar_from": cuts},
         "counts": _counts(pairs),
+        "missing_scores": missing_scores(pairs),
         "shortfalls": shortfalls,
         "left_out": left_out,
         "classes_of_generalization": [asdict(verdict) for verdict in verdicts],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,11 +70,13 @@ def build(
 
         segarena toss build "pascal5i(path='DIR')" --folds pascal --difficulty deeplab.csv --saliency DIR/u2net
 
+    It says at once which of LCA, HCA, SCS and GS the images cannot have, and in the end which the tiers have.
     Interrupted, it goes on where it was. Exit code 0: built (what fell short is in manifest.json); 1: built, but some
     images could not be used; 2: nothing can be built.
     """
     from segarena.files.whole import write_whole
     from segarena.systems.oneshot.building.build import build_tiers
+    from segarena.systems.oneshot.building.headlines import hopeless_scores
     from segarena.systems.oneshot.building.plan import BuildPlan
     from segarena.systems.oneshot.building.sampling import Quotas
     from segarena.systems.oneshot.building.semantics import read_list
@@ -97,6 +100,7 @@ def build(
             quotas=Quotas(partition=per_partition, level=per_level),
             seed=seed,
         )
+        _say_scores("these images cannot have", hopeless_scores(source.items(), plan))
         with ProgressBar("measure", Console(stderr=True), unit="images", workers=workers) as bar:
             built = build_tiers(source, out, plan, workers=workers, on_progress=bar.update)
         write_whole(out / DATASET, f"{dataset}\n")
@@ -189,6 +193,11 @@ def one_shot(written: str | PluginSpec) -> PairedImages:
     return found
 
 
+def _say_scores(how: str, scores: Mapping[str, str]) -> None:
+    for name, why in scores.items():
+        typer.secho(f"{how}: {name}: {why}", fg="yellow")
+
+
 def _number(text: str) -> Any:
     """Return a number, or the word as it is; the plan knows which words there are."""
     try:
@@ -220,5 +229,8 @@ def _show(built: Built, out: Path, dataset: str) -> None:
         typer.secho(f"left out: {item}: {why}", fg="yellow", err=True)
     if manifest["left_out"]:
         typer.secho(f"{len(manifest['left_out'])} items could not be used", fg="yellow", err=True)
+    missing = manifest["missing_scores"]
+    typer.echo(f"scores: {', '.join(name for name in ('LCA and HCA', 'SCS', 'GS') if name not in missing) or 'none'}")
+    _say_scores("not to be had", missing)
     typer.echo(f"evaluate on them: segarena toss judge {out} --segmenter superpixel-prototypes")
     typer.echo(f'or:               segarena run toss --dataset "{dataset}" --segmenter NAME')

@@ -5,9 +5,7 @@ python examples/davis_script.py
 
 import numpy as np
 
-from segarena.systems.videos.session.davis import (
-    DavisInteractiveSession,  # was: from davisinteractive.session import ...
-)
+from segarena.client.davis import DavisInteractiveSession  # was: from davisinteractive.session import ...
 
 
 def my_model(scribbles, shape):
@@ -34,6 +32,7 @@ def main():
             session.submit_masks(my_model(scribbles, (24, 120, 200)), next_scribble_frame_candidates=[0, 8, 16, 23])
         summary = session.get_global_summary(save_file="runs/davis_script/summary.json")
     print(f"AUC {summary['auc']:.3f}, J&F at 60 s {summary['metric_at_threshold']['J_AND_F']:.3f}")
+    print(f"The run is in {session.folder}; its page: segarena report {session.folder}")
 
 
 if __name__ == "__main__":

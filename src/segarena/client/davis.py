@@ -1,7 +1,28 @@
-"""The session of the DAVIS Interactive Challenge, under the name that people's scripts import."""
+"""The session of the DAVIS Interactive Challenge and what scripts use beside it, under the names that they import."""
 
 from __future__ import annotations
 
+from segarena.systems.videos.scribbles.files import fuse_scribbles, is_empty
 from segarena.systems.videos.session.davis import DavisInteractiveSession
+from segarena.systems.videos.session.functions import (
+    InteractiveScribblesRobot,
+    annotated_frames,
+    annotated_frames_object,
+    batched_f_measure,
+    batched_jaccard,
+    scribbles2mask,
+    scribbles2points,
+)
 
-__all__ = ["DavisInteractiveSession"]
+__all__ = [
+    "DavisInteractiveSession",
+    "InteractiveScribblesRobot",
+    "annotated_frames",
+    "annotated_frames_object",
+    "batched_f_measure",
+    "batched_jaccard",
+    "fuse_scribbles",
+    "is_empty",
+    "scribbles2mask",
+    "scribbles2points",
+]

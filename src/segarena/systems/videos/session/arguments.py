@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.errors import InvalidInput, PredictionInvalid
+from segarena.errors import InvalidInput, PredictionInvalid, StoreError
 
 MOST_SECONDS = 600.0
 MOST_INTERACTIONS = 16
@@ -77,6 +77,19 @@ def frames_of(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...] 
         outside = [int(frame) for frame in given if not 0 <= frame < frames]
         warnings.warn(f"next_scribble_frame_candidates: frames go from 0 to {frames - 1}, not {outside}", stacklevel=3)
     return inside or None
+
+
+def made_folder(path: Path) -> Path:
+    """Return `path`, which is made if need be.
+
+    Raises:
+        StoreError: it cannot be.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be made: {error.strerror}; choose another folder") from error
+    return path
 
 
 def new_folder(beside: str | Path | None) -> Path:

@@ -47,6 +47,10 @@ def choose_dataset(
         InvalidInput: no dataset is named, two are, or a subset without ground truth.
         DatasetMissing: a sequence is not there.
     """
+    if subset not in SUBSETS:
+        raise InvalidInput(
+            f"subset: expected one of {', '.join(SUBSETS)}, got {subset!r}; others are judged by servers"
+        )
     if dataset is None:
         return _davis(davis_root, subset, sequences)
     if davis_root is not None:
@@ -74,10 +78,6 @@ def _davis(davis_root: str | Path | None, subset: str, sequences: Sequence[str] 
         raise InvalidInput(
             "davis_root: expected the folder with JPEGImages, here or in the environment variable DATASET_DAVIS; "
             "or name another dataset, such as dataset='demo-videos'"
-        )
-    if subset not in SUBSETS:
-        raise InvalidInput(
-            f"subset: expected one of {', '.join(SUBSETS)}, got {subset!r}; others are judged by servers"
         )
     only = {} if sequences is None else {"sequences": tuple(sequences)}
     return PluginSpec("davis", {"path": str(root), "subset": subset, **only})

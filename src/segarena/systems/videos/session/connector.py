@@ -33,6 +33,15 @@ class Connector(Protocol):
     One sample is open at a time. What a participant does in the wrong order is refused before it gets here.
     """
 
+    @property
+    def report_name(self) -> str:
+        """The name of the report's file, without what follows the dot."""
+        ...
+
+    def all_samples(self) -> list[tuple[str, int]]:
+        """Return every sample in order, as its sequence and the number of its first scribbles, from 1."""
+        ...
+
     def advance(self) -> OpenedSample | None:
         """Open the next sample that is not over; None when there is none."""
         ...

@@ -19,6 +19,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -36,6 +37,7 @@ from segarena.systems.videos.session.arguments import (
     MOST_SECONDS,
     capped,
     frames_of,
+    made_folder,
     masks_array,
     new_folder,
     seed_of,
@@ -57,7 +59,7 @@ class DavisInteractiveSession:
         max_time: seconds for all interactions of a sample, for each of its objects; at most 600. None: no limit.
         max_nb_interactions: of a sample; at most 16. None: as many as the time allows.
         metric_to_optimize: "J", "F" or "J_AND_F": the robot draws in the frame where it is lowest.
-        report_save_dir: where the report is written; by default beside the session.
+        report_save_dir: where the report is written, made at once; by default beside the session.
         dataset: any video dataset instead of `davis_root`, as written ("demo-videos") or as an object.
         sequences: only these.
         folder: where the session is kept. The same folder again continues the session there; by default a new one.
@@ -69,6 +71,7 @@ class DavisInteractiveSession:
 
     Raises:
         InvalidInput: an option is not one of those above, or there is neither a limit of time nor of interactions.
+        StoreError: `report_save_dir` cannot be made.
         DatasetError, PluginError: when it is entered, if the data are not there.
         RunConflict: when it is entered, if the folder holds another session or is in use.
     """
@@ -116,7 +119,7 @@ class DavisInteractiveSession:
             keep_rounds=tuple(range(1, rules.rounds + 1)),
         )
         self._folder = Path(folder) if folder is not None else new_folder(report_save_dir)
-        self._report_folder = None if report_save_dir is None else Path(report_save_dir)
+        self._report_folder = None if report_save_dir is None else made_folder(Path(report_save_dir))
         self._shuffle_seed = seed_of(seed) if shuffle else None
         self._clock = clock
         self._connector: Connector | None = None
@@ -148,6 +151,28 @@ class DavisInteractiveSession:
     def folder(self) -> Path:
         """Where the session is kept: a run folder, for `segarena report`."""
         return self._folder
+
+    @property
+    def report_name(self) -> str:
+        """The name of the report's file, without `.tmp.csv` or `.csv`."""
+        return self._entered().report_name
+
+    @cached_property
+    def samples(self) -> list[tuple[str, int]]:
+        """Every sample in order, as its sequence and the number of its first scribbles, from 1; reads all videos."""
+        return self._entered().all_samples()
+
+    @property
+    def sample_idx(self) -> int | None:
+        """The place of the open sample in `samples`; None when there is none."""
+        if self._opened is None:
+            return None
+        return self.samples.index((self._opened.sequence, self._opened.scribble_idx))
+
+    @property
+    def sample_last_scribble(self) -> dict[str, Any] | None:
+        """The newest scribbles about the open sample; None when there are none."""
+        return copy.deepcopy(dict(self._given[-1])) if self._given else None
 
     def next(self) -> bool:
         """Go to the next interaction, or to the next sample when this one is over; False at the end.

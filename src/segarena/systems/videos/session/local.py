@@ -73,6 +73,7 @@ class LocalConnector:
             self.session_id: str = about["session_id"]
             self._journal = SessionJournal(folder / "submissions.jsonl")
             stack.callback(self._journal.close)
+            self.report_name = f"result_{about['started']}"
             self._tables = [self._finished_table()]
             self._file = ReportFile(report_folder or folder, about["started"], self._tables[0])
             stack.callback(self._file.close)
@@ -85,6 +86,12 @@ class LocalConnector:
         self._order: list[int] = order.tolist()
         self._samples = self._each_sample()
         self._session: Session | None = None
+
+    def all_samples(self) -> list[tuple[str, int]]:
+        """See `Connector`; every sequence is read once for it."""
+        names = [self._run.samples[index] for index in self._order]
+        opened = (session for name in names for session in self._sessions(name, Rows()))
+        return [(session.sample.id, session.repeat + 1) for session in opened]
 
     def advance(self) -> OpenedSample | None:
         """Open the next sample that is not over; None when there is none.

@@ -98,6 +98,35 @@ def test_a_curve_goes_through_its_values():
     assert x1 == pytest.approx((x0 + x2) / 2)
 
 
+def series(number, count):
+    level = number / count
+    return Curve(label=f"model-{number}", colour=number, x=(1, 2), y=(0, level), low=(0, level - 0.1), high=(0, level))
+
+
+def test_twenty_curves_differ_without_colours_and_their_names_stay_apart_and_inside():
+    chart = ElementTree.fromstring(
+        line_chart([series(n, 20) for n in range(20)], title="", x_label="click", y_label="")
+    )
+    dashes = [p.get("class").split()[-1] for p in chart.iter("path") if p.get("class").startswith("curve")]
+    shapes = []
+    for path in (p for p in chart.iter("path") if p.get("class").startswith("dot")):
+        corners = [tuple(map(float, corner.split())) for corner in path.get("d")[1:-1].split("L")]
+        x, y = (sum(c) / len(corners) for c in zip(*corners, strict=True))
+        shapes.append((len(corners), round(corners[0][0] - x), round(corners[0][1] - y)))
+    assert len(set(zip(dashes, shapes[::2], strict=True))) == 20
+    ends = [text for text in chart.iter("text") if text.get("class").startswith("end")]
+    heights = [float(end.get("y")) for end in ends]
+    assert min(b - a for a, b in itertools.pairwise(heights)) > 14
+    assert max(heights) <= 330 - 40 + 5
+    widths = [float(end.get("x")) + 8.2 * len(end.text) for end in ends]
+    assert max(widths) <= 540
+
+
+def test_each_point_of_a_curve_tells_its_value_and_interval():
+    chart = ElementTree.fromstring(line_chart([series(15, 20)], title="", x_label="click", y_label=""))
+    assert [t.text for t in chart.iter("title")] == ["click 1: model-15 0", "click 2: model-15 0.75 [0.65, 0.75]"]
+
+
 def test_values_that_are_not_defined_leave_no_trace_in_a_curve():
     text = line_chart([curve(y=(math.nan, 0.5, 0.6))], title="", x_label="", y_label="")
     assert "nan" not in text

@@ -30,9 +30,9 @@ def test_one_run_shows_users_in_one_chart_and_several_runs_a_chart_per_user(make
         next(f for f in figures(page_of(read_runs(p))) if "against" in f.title) for p in (paths[:1], paths)
     )
     assert single.html.count("<svg") == 1
-    assert sorted(re.findall(r'class="end c(\d)"[^>]*>(\w+)<', single.html)) == [("0", "centre"), ("1", "edge")]
+    assert sorted(re.findall(r'class="end c(\d) d\d"[^>]*>(\w+)<', single.html)) == [("0", "centre"), ("1", "edge")]
     assert re.findall(r"<h4>(\w+)</h4>", several.html) == ["centre", "edge"]
-    assert sorted(re.findall(r'class="end c(\d)"[^>]*>(\w+)<', several.html)) == [("0", "a")] * 2 + [("1", "b")] * 2
+    assert sorted(re.findall(r'class="end c(\d) d\d"[^>]*>(\w+)<', several.html)) == [("0", "a")] * 2 + [("1", "b")] * 2
 
 
 def test_a_group_shows_the_mean_of_its_targets(make_run, make_dialogue):

@@ -11,6 +11,9 @@ from itertools import product
 CHARACTER_PX = 6.6
 """Mean width of one character of a 12 px label; browsers are not asked, so that output stays the same everywhere."""
 
+LABEL_PX = 8.2
+"""The same for the bold names at the ends of curves, as large as a phone shows them."""
+
 
 def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
     """Return about `count` round numbers (1, 2, 2.5 or 5 times a power of ten) inside [low, high].
@@ -143,6 +146,6 @@ class Frame:
     def svg(self) -> str:
         """Return the finished chart."""
         size = f"0 0 {px(self.width_px)} {px(self.height_px)}"
-        style = f"min-width:{px(self.width_px * 0.75)}px;max-width:{px(self.width_px * 1.2)}px"
+        style = f"--wide:{px(self.width_px)}px"
         head = f'<svg class="chart" viewBox="{size}" style="{style}" role="img" aria-label="{escape(self.title)}">'
         return head + "".join(self.elements) + "</svg>"

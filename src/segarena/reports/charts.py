@@ -1,6 +1,7 @@
 """The charts of a report, as SVG text: curves with bands, bars, scatter, and dots with intervals.
 
-Colours are CSS classes, so that the page chooses them for light and dark: `c0` to `c6` by number, others by name.
+Colours are CSS classes, so that the page chooses them for light and dark: `c0` to `c6` by number, others by name. Each
+number has a dash (`d0` to `d3`) and a marker too, so that 140 series differ, and the first 20 without colours.
 """
 
 from __future__ import annotations
@@ -11,11 +12,25 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
-from segarena.reports.axes import CHARACTER_PX, Frame, Scale, element, number
+from segarena.reports.axes import CHARACTER_PX, LABEL_PX, Frame, Scale, element, number, px
 from segarena.reports.rendering import macros
 
 COLOURS = 7
-"""How many numbered colours the page has; series beyond them start again."""
+"""How many numbered colours the page has; series beyond them start again, with other dashes and markers."""
+
+DASHES = 4
+
+MOST_MARKERS = 24
+"""The markers of a curve with more points than this are small."""
+
+MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
+    tuple((math.cos(turn * math.tau / 16), math.sin(turn * math.tau / 16)) for turn in range(16)),  # disc
+    ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    ((0, -1.3), (1.2, 0.9), (-1.2, 0.9)),
+    ((0, -1.4), (1.2, 0), (0, 1.4), (-1.2, 0)),
+    ((0, 1.3), (1.2, -0.9), (-1.2, -0.9)),
+)
+"""Corners of each marker, of radius 1."""
 
 Colour: TypeAlias = int | str
 """A number, or the name of a CSS class."""
@@ -67,13 +82,20 @@ class Whisker:
 
 
 def colour_class(colour: Colour) -> str:
-    """Return the CSS class of a colour."""
-    return colour if isinstance(colour, str) else f"c{colour % COLOURS}"
+    """Return the CSS classes of a colour and its dash."""
+    return colour if isinstance(colour, str) else f"c{colour % COLOURS} d{colour % DASHES}"
+
+
+def marker(x: float, y: float, colour: Colour, radius: float, title: str = "") -> str:
+    """Return the marker of a colour as SVG; `title` shows when the pointer rests on it."""
+    corners = MARKERS[0 if isinstance(colour, str) else colour % len(MARKERS)]
+    outline = "L".join(f"{px(x + radius * across)} {px(y + radius * down)}" for across, down in corners)
+    return element("path", d=f"M{outline}Z", css=f"dot {colour_class(colour)}", title=title)
 
 
 def legend(entries: Sequence[tuple[str, Colour]]) -> str:
-    """Return an HTML legend: a swatch and a label for each (label, colour)."""
-    named = [(colour_class(colour), label) for label, colour in entries]
+    """Return an HTML legend: a piece of line with its marker, and a label for each (label, colour)."""
+    named = [(colour_class(colour), marker(13, 6, colour, 3.5), label) for label, colour in entries]
     return str(macros("segarena.reports", "charts.html").legend(named))
 
 
@@ -93,7 +115,7 @@ def line_chart(
     Without `x_range`, x are rounds, and the axis fits them.
     """
     labels = [_shorten(curve.label) for curve in curves]
-    room = max((len(label) for label in labels), default=0) * CHARACTER_PX + 18
+    room = max((len(label) for label in labels), default=0) * LABEL_PX + 18
     frame = Frame(*size_px, title, right=room)
     xs = list(chain.from_iterable(curve.x for curve in curves)) or [0.0, 1.0]
     x_scale, y_scale = frame.x_scale(*(x_range or (min(xs), max(xs)))), frame.y_scale(*y_range)
@@ -106,6 +128,9 @@ def line_chart(
     for curve in curves:
         places = [(x_scale(curve.x[i]), y_scale(curve.y[i])) for i in _finite(curve)]
         frame.path(places, f"curve {colour_class(curve.colour)}")
+        for i, place in zip(_finite(curve), places, strict=True):
+            told = f"{x_label} {number(curve.x[i])}: {_told(curve, i)}"
+            frame.draw(marker(*place, curve.colour, 3.2 if len(places) <= MOST_MARKERS else 1.6, told))
     _end_labels(frame, curves, labels, y_scale)
     return frame.svg()
 
@@ -179,7 +204,8 @@ def interval_chart(rows: Sequence[Whisker], *, title: str, x_label: str, x_range
         css = colour_class(row.colour)
         frame.text(room - 10, y + 4, _shorten(row.label), css="name", anchor="end")
         frame.line(x_scale(row.low), y, x_scale(row.high), y, f"whisker {css}")
-        frame.circle(x_scale(row.value), y, 4.5, f"dot {css}")
+        told = f"{row.label}: {number(round(row.value, 4))} [{number(round(row.low, 4))}, {number(round(row.high, 4))}]"
+        frame.draw(marker(x_scale(row.value), y, row.colour, 4.2, told))
         frame.text(frame.width_px - note + 10, y + 4, row.note, css="tick")
     return frame.svg()
 
@@ -198,7 +224,7 @@ def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: st
     return frame.svg()
 
 
-def _shorten(label: str, longest: int = 32) -> str:
+def _shorten(label: str, longest: int = 28) -> str:
     return label if len(label) <= longest else label[: longest - 1] + "…"
 
 
@@ -230,6 +256,14 @@ def _finite(curve: Curve) -> list[int]:
     return [i for i, y in enumerate(curve.y) if math.isfinite(y)]
 
 
+def _told(curve: Curve, i: int) -> str:
+    """Return the label, the value and the interval of a point."""
+    low, high = curve.low[i], curve.high[i]
+    has_interval = math.isfinite(low) and math.isfinite(high) and low < high
+    interval = f" [{number(round(low, 4))}, {number(round(high, 4))}]" if has_interval else ""
+    return f"{curve.label} {number(round(curve.y[i], 4))}{interval}".strip()
+
+
 def _band(curve: Curve, x_scale: Scale, y_scale: Scale) -> list[tuple[float, float]]:
     """Return the outline of a band: along its upper side, and back along its lower side."""
     inside = [i for i in _finite(curve) if math.isfinite(curve.low[i]) and math.isfinite(curve.high[i])]
@@ -248,7 +282,13 @@ def _end_labels(frame: Frame, curves: Sequence[Curve], labels: Sequence[str], y_
         ),
         key=lambda end: end[0],
     )
-    free = -math.inf
-    for y, colour, label in ends:
-        free = max(y + 4, free + 15)
-        frame.text(frame.width_px - frame.right + 8, free, label, css=f"end {colour_class(colour)}")
+    top, bottom = frame.top + 4, frame.height_px - frame.bottom + 4
+    step = min(15.0, (bottom - top) / max(1, len(ends) - 1))
+    places: list[float] = []
+    for y, _, _ in ends:
+        places.append(max(y + 4, places[-1] + step) if places else max(y + 4, top))
+    # What was pushed out below is pushed back up.
+    for place in range(len(places) - 1, -1, -1):
+        places[place] = min(places[place], bottom - step * (len(places) - 1 - place))
+    for place, (_, colour, label) in zip(places, ends, strict=True):
+        frame.text(frame.width_px - frame.right + 8, place, label, css=f"end {colour_class(colour)}")

@@ -12,7 +12,7 @@ from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.reports.groups import group_figures
 from segarena.reports.pages import Page
 from segarena.reports.reading import Run
-from segarena.reports.series import Figure, Series, figure, panel_px, series_by_user
+from segarena.reports.series import Figure, Series, colours_of, figure, panel_px, series_by_user
 from segarena.reports.tables import curve_intervals, metrics_of, noc_counts, thresholds_of
 from segarena.reports.wording import count_text, metric_name, seconds_text
 from segarena.roles import Statistic
@@ -130,8 +130,9 @@ def _noc_chart(bars: Bars, run: Run, highest: float, word: str, panels: int) -> 
 
 
 def _seconds(runs: Sequence[Run]) -> Figure | None:
-    timed = [(order, run) for order, run in enumerate(runs) if any(map(len, map(run.seconds_per_round, run.users)))]
-    charts = [(run.label if len(runs) > 1 else "", _seconds_chart(run, order, len(timed))) for order, run in timed]
+    coloured = zip(colours_of(runs), runs, strict=True)
+    timed = [(colour, run) for colour, run in coloured if any(map(len, map(run.seconds_per_round, run.users)))]
+    charts = [(run.label if len(runs) > 1 else "", _seconds_chart(run, colour, len(timed))) for colour, run in timed]
     encodes = "; ".join(
         _encodes_text(run, is_named=len(runs) > 1) for run in runs if len(run.encode_seconds()) or run.encodings_read
     )

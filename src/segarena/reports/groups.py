@@ -11,7 +11,7 @@ import numpy as np
 
 from segarena.reports.charts import Points, Whisker, interval_chart, scatter_chart
 from segarena.reports.reading import Run
-from segarena.reports.series import Figure, area_statistic, figure, run_colours, series_by_user
+from segarena.reports.series import Figure, area_statistic, colours_of, figure, run_colours, series_by_user
 from segarena.reports.tables import TargetKey, mean_over_targets, mean_over_users, target_values
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval
@@ -63,7 +63,10 @@ def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -
 def _lines(runs: Sequence[Run], statistic: Statistic) -> list[tuple[str, int, Mapping[TargetKey, float]]]:
     """Return (label, colour, value of each target): the users of one run, or the runs, each the mean over users."""
     if len(runs) > 1:
-        return [(run.label, order, mean_over_users(run, statistic)) for order, run in enumerate(runs)]
+        return [
+            (label, colour, mean_over_users(run, statistic))
+            for (label, colour), run in zip(run_colours(runs), runs, strict=True)
+        ]
     series = list(chain.from_iterable(group for _, group in series_by_user(runs)))
     if len(series) > MOST_USERS:
         return [("all users", 0, mean_over_users(runs[0], statistic))]
@@ -78,13 +81,13 @@ def _row(label: str, colour: int, mean: Interval) -> Whisker:
 
 def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -> Figure | None:
     statistic, clouds = area_statistic(runs[0]), list[Points]()
-    for order, run in enumerate(runs):
+    for colour, run in zip(colours_of(runs), runs, strict=True):
         values = mean_over_users(run, statistic)
         keys = [key for key in sizes if key in values]
         clouds.append(
             Points(
                 label=run.label,
-                colour=order,
+                colour=colour,
                 x=[sizes[key] for key in keys],
                 y=[values[key] for key in keys],
                 names=[" / ".join(key) for key in keys],

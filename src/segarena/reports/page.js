@@ -1,6 +1,14 @@
 "use strict";
 // Enlarging. Everything on the page can be read without this script.
 
+// What scrolls sideways can be scrolled with the keyboard.
+for (const scroller of document.querySelectorAll(".scroll, nav, pre")) {
+  new ResizeObserver(() => {
+    if (scroller.scrollWidth > scroller.clientWidth) scroller.tabIndex = 0;
+    else scroller.removeAttribute("tabindex");
+  }).observe(scroller);
+}
+
 const dialog = document.createElement("dialog");
 const slider = Object.assign(document.createElement("input"), { type: "range", min: 0, ariaLabel: "round" });
 let pictures = [];

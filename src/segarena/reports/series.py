@@ -39,7 +39,8 @@ def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
     """
     panels: list[tuple[str, list[Series]]] = []
     for place, user in enumerate(user_names(runs)):
-        series = [Series(run.label, order, run, user) for order, run in enumerate(runs) if run.finished(user)]
+        coloured = zip(runs, colours_of(runs), strict=True)
+        series = [Series(run.label, colour, run, user) for run, colour in coloured if run.finished(user)]
         if len(runs) == 1:
             series = [replace(one, label=user, colour=place) for one in series]
         if series:
@@ -47,9 +48,17 @@ def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
     return panels
 
 
+def colours_of(runs: Sequence[Run]) -> list[int]:
+    """Return each run's colour on the whole page: its segmenter's; its own where one ran twice on some data."""
+    if len({(run.segmenter, run.data) for run in runs}) < len(runs):
+        return list(range(len(runs)))
+    names = list(dict.fromkeys(run.segmenter for run in runs))
+    return [names.index(run.segmenter) for run in runs]
+
+
 def run_colours(runs: Sequence[Run]) -> list[tuple[str, int]]:
     """Return the legend of figures that show runs; nothing to tell apart with one."""
-    return [(run.label, order) for order, run in enumerate(runs)] if len(runs) > 1 else []
+    return [(run.label, colour) for run, colour in zip(runs, colours_of(runs), strict=True)] if len(runs) > 1 else []
 
 
 def round_word(runs: Sequence[Run]) -> str:

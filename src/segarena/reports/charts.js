@@ -1,0 +1,74 @@
+// Values of charts: under the pointer, and with the arrow keys once a chart has the focus.
+
+for (const chart of document.querySelectorAll("svg.chart")) {
+  const told = [...chart.querySelectorAll("title")];
+  const panel = chart.closest(".panel");
+  if (told.length && panel) readable(chart, panel, told);
+}
+
+function readable(chart, panel, titles) {
+  const readout = document.createElement("output");
+  readout.className = "readout";
+  readout.hidden = true;
+  panel.append(readout);
+  chart.tabIndex = 0;
+  let groups = null;
+  let place = -1;
+
+  // What stands at one x is read together; each title begins with what it is about, up to a colon.
+  function prepare() {
+    const found = new Map();
+    for (const title of titles) {
+      const mark = title.parentElement;
+      const box = mark.getBBox();
+      const x = Math.round(box.x + box.width / 2);
+      const key = titles.length > 400 ? mark : x;
+      found.set(key, { x, marks: [...(found.get(key)?.marks ?? []), mark], y: box.y });
+    }
+    groups = [...found.values()].sort((a, b) => a.x - b.x);
+    // The readout replaces the browser's own.
+    for (const title of titles) title.parentElement.setAttribute("data-told", title.textContent), title.remove();
+  }
+
+  function show(index) {
+    groups ?? prepare();
+    place = Math.max(0, Math.min(groups.length - 1, index));
+    chart.querySelectorAll(".here").forEach((mark) => mark.classList.remove("here"));
+    const { x, marks } = groups[place];
+    marks.forEach((mark) => mark.classList.add("here"));
+    const texts = marks.map((mark) => mark.dataset.told);
+    const head = texts[0].split(": ")[0];
+    const isShared = texts.length > 1 && texts.every((text) => text.startsWith(`${head}: `));
+    readout.textContent = isShared ? [head, ...texts.map((text) => text.slice(head.length + 2))].join("\n") : texts.join("\n");
+    readout.hidden = false;
+    const scale = chart.getBoundingClientRect().width / chart.viewBox.baseVal.width;
+    const left = chart.offsetLeft || chart.getBoundingClientRect().left - panel.getBoundingClientRect().left;
+    const room = panel.clientWidth - readout.offsetWidth;
+    const right = left + x * scale + 12;
+    readout.style.left = `${Math.max(0, right > room ? left + x * scale - 12 - readout.offsetWidth : right)}px`;
+    readout.style.top = `${chart.getBoundingClientRect().top - panel.getBoundingClientRect().top + 8}px`;
+  }
+
+  function hide() {
+    readout.hidden = true;
+    chart.querySelectorAll(".here").forEach((mark) => mark.classList.remove("here"));
+  }
+
+  chart.addEventListener("pointermove", (event) => {
+    groups ?? prepare();
+    const box = chart.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
+    const away = groups.map((group) => Math.abs(group.x - x));
+    show(away.indexOf(Math.min(...away)));
+  });
+  chart.addEventListener("pointerleave", hide);
+  chart.addEventListener("blur", hide);
+  chart.addEventListener("focus", () => chart.matches(":focus-visible") && show(Math.max(0, place)));
+  chart.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
+    if (event.key === "Escape") hide();
+    if (step === undefined) return;
+    event.preventDefault();
+    show(Number.isFinite(step) ? place + step : step);
+  });
+}

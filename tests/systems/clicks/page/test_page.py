@@ -194,7 +194,7 @@ def test_density_is_highest_where_most_clicks_are():
 def test_numbers_stand_beside_marked_points():
     cloud = Points(label="x", colour=0, x=[0.1, 0.2], y=[0.5, 0.6], names=["a", "b"], notes=["", "7"])
     chart = scatter_chart([cloud], title="t", x_label="x", y_label="y", x_range=(0, 1))
-    assert chart.count('class="note c0"') == 1
+    assert chart.count('class="note c0 d0"') == 1
     assert ">7</text>" in chart
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from segarena.cli import check, data, demo, listing, plan, report, run, segment
+from segarena.cli import check, data, demo, export, listing, plan, report, run, segment
 from segarena.cli.commands import add_commands
 from segarena.cli.options import TakesOptionsOfBenchmark
 from segarena.files import limits
@@ -27,6 +27,7 @@ app.command("list")(listing.list_plugins)
 app.command("plan", cls=TakesOptionsOfBenchmark)(plan.plan)
 app.command("run", cls=TakesOptionsOfBenchmark)(run.run)
 app.command("report")(report.report)
+app.command("export")(export.export)
 app.command("check")(check.check)
 app.command("segment", cls=segment.TakesPairs)(segment.segment)
 app.add_typer(data.app, name="data")

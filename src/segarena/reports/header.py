@@ -63,10 +63,8 @@ def _as_set(kind: str, used: PluginUsed) -> PluginSpec:
 
 
 def _amount(own: Page) -> str:
-    targets = set[tuple[str, str, str]]().union(*(run.targets() for run in own.runs))
-    samples: set[tuple[str, str]] = set()
-    for run in own.runs:
-        samples.update((run.dataset, sample) for sample in run.samples)
+    targets = {(run.data, dialogue.sample, dialogue.target) for run in own.runs for dialogue in run.finished()}
+    samples = {(run.data, sample) for run in own.runs for sample in run.samples}
     return f"{count_text(len(targets), 'target')} in {count_text(len(samples), own.sample_word)}"
 
 

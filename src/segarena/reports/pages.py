@@ -37,9 +37,8 @@ class Page:
         runs: the runs of the report, at least one, all by the same rules.
         benchmarks: names of the benchmarks that it is for; filled in by the decorator `page`.
         leaves_out: general parts that the report does without, because the page has better ones or they say nothing:
-            of the sections "summary", "differences", "figures", "hardest", "targets", "gallery" and "failures", of the
-            figures
-            "curves", "noc", "seconds" and "groups".
+            of the sections "summary", "ranks", "differences", "figures", "hardest", "targets", "gallery" and
+            "failures", of the figures "curves", "noc", "seconds" and "groups".
         folded: names of its tables that are folded away.
     """
 

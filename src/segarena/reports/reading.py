@@ -74,6 +74,12 @@ class Run:
         """Name of the dataset plug-in."""
         return self.config.dataset.name
 
+    def is_on_data_of(self, other: Run) -> bool:
+        """Tell whether targets of one name are meant to be the same: one dataset at one place, or with equal data."""
+        mine, others = self.config.dataset, other.config.dataset
+        is_one = mine.options == others.options or mine.fingerprint == others.fingerprint
+        return mine.name == others.name and is_one
+
     @property
     def samples(self) -> Sequence[str]:
         """All sample ids, done or not."""

@@ -11,16 +11,19 @@ from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, wh
 from segarena.reports.pages import Page, fold_title
 from segarena.reports.parts import Fold, Note, Part, Row, Section, Terms, is_empty, kind_of
 from segarena.reports.ranking import RankedTarget, gallery_keys, ranked_targets
+from segarena.reports.ranks import pairs_sheet, ranks_sheet
 from segarena.reports.reading import Key, Run
 from segarena.reports.renderers import sheet_html
 from segarena.reports.rendering import document
 from segarena.reports.sections import MOST_HARD, failures_parts, hardest_sheet, paired_sheet, summary_sheet
+from segarena.reports.sheets import Sheet
 from segarena.reports.tables import paired_rows, user_names
 from segarena.reports.targets import targets_sheet
 from segarena.reports.wording import (
     FAILURES,
     FEW_SAMPLES,
     HELD,
+    baseline_text,
     count_text,
     definition,
     intervals_text,
@@ -28,6 +31,9 @@ from segarena.reports.wording import (
     pairing_text,
     protocol_text,
 )
+
+MOST_COMPARED = 5
+"""Of more runs the differences to the first are folded away."""
 
 
 def report_html(own: Page) -> str:
@@ -71,6 +77,7 @@ def _general_sections(own: Page) -> list[Section]:
     cards, shown = _gallery(own, targets)
     every = [
         Section("summary", "Summary", [*own.summary(_summary), Note(_summary_notes(own))]),
+        Section("ranks", "Ranking", _ranks(own)),
         Section("differences", "Paired differences", _differences(own)),
         Section("figures", "Figures", [Row(figures(own))]),
         Section("hardest", "Hardest targets", [hardest_sheet(runs, targets, shown) if targets else None]),
@@ -84,17 +91,30 @@ def _general_sections(own: Page) -> list[Section]:
 
 def _summary(runs: Sequence[Run], caption: str) -> Part:
     statistics = (statistic.name for statistic in runs[0].summary)
-    return summary_sheet(runs, caption).pick("user", "segmenter", *statistics, "time/round", "targets", "failures")
+    names = ("time/round", "targets", "failures")
+    return _without_user(summary_sheet(runs, caption).pick("user", "segmenter", *statistics, *names), runs)
+
+
+def _without_user(sheet: Sheet, runs: Sequence[Run]) -> Sheet:
+    """Return a table without the column of users, where there is only one."""
+    return sheet if len(user_names(runs)) > 1 else sheet.pick(*(key for key in sheet.keys if key != "user"))
 
 
 def _summary_notes(own: Page) -> str:
     runs = own.whole_runs
-    targets = set[tuple[str, str, str]]().union(*(run.targets() for run in runs))
-    samples = len({(dataset, sample) for dataset, sample, _ in targets})
+    samples = len({(run.data, dialogue.sample) for run in runs for dialogue in run.finished()})
     few = f"With {count_text(samples, own.sample_word)} only, take them as rough." if samples < FEW_SAMPLES else ""
     left_out = f"Left out, for want of rounds: {', '.join(runs[0].left_out)}." if runs[0].left_out else ""
     best = f"Underlined: the best {'of each user' if len(user_names(runs)) > 1 else 'value'}." if len(runs) > 1 else ""
     return " ".join(filter(None, [intervals_text(own.sample_word), few, best, left_out]))
+
+
+def _ranks(own: Page) -> list[Part]:
+    runs, statistic = own.usual_runs, own.decides
+    if len(runs) <= 2 or statistic is None or not own.verdict:
+        return []
+    pairs = pairs_sheet(runs, statistic)
+    return [ranks_sheet(runs, statistic), Fold(fold_title(pairs), [pairs]) if pairs.rows else None]
 
 
 def _differences(own: Page) -> list[Part]:
@@ -103,13 +123,17 @@ def _differences(own: Page) -> list[Part]:
         return []
     if not paired_rows(runs):
         return [Note(pairing_text(runs))]
-    return [paired_sheet(runs), Note(" ".join(filter(None, [paired_text(own.sample_word), pairing_text(runs)])))]
+    sheet = _without_user(paired_sheet(runs), runs)
+    told: list[Part] = [sheet, Note(" ".join(filter(None, [paired_text(own.sample_word), pairing_text(runs)])))]
+    # Of many runs the ranking says more.
+    return [Fold(f"To {baseline_text(runs)}", told)] if len(runs) > MOST_COMPARED else told
 
 
 def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
     sheet = targets_sheet(own.usual_runs, own.decides, shown) if own.decides else None
     if sheet is None or not sheet.rows:
         return []
+    sheet = _without_user(sheet, own.usual_runs)
     return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MOST_HARD else sheet]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from segarena.reports.reading import Run
-from segarena.reports.tables import SIGNIFICANT, difference_of, mean_of
+from segarena.reports.tables import SIGNIFICANT, difference_of, mean_of, user_names
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, PairedDifference, holm
 
@@ -65,3 +66,23 @@ def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Stan
         )
         for place, run in enumerate(known)
     ]
+
+
+def best_user(runs: Sequence[Run], statistic: Statistic) -> str:
+    """Return the user with whom any run has the best mean; the first of equal ones."""
+    sign = 1 if statistic.higher_is_better else -1
+    users = user_names(runs)
+
+    def best(user: str) -> float:
+        means = (sign * mean_of(run, user, statistic).mean for run in runs if user in run.users)
+        return max((mean for mean in means if not math.isnan(mean)), default=-math.inf)
+
+    return max(users, key=best)
+
+
+def by_data(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Return the runs on each dataset."""
+    groups: defaultdict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        groups[run.data].append(run)
+    return dict(groups)

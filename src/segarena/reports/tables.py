@@ -131,10 +131,9 @@ def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
 
 def paired_rows(runs: Sequence[Run]) -> tuple[PairedRow, ...]:
     """Return every later run minus the first one on the same dataset, for each user that both have."""
-    firsts = {run.dataset: run for run in reversed(runs)}
     rows: list[PairedRow] = []
     for position, run, user in _pairs(runs):
-        first = firsts[run.dataset]
+        first = next(other for other in runs if run.is_on_data_of(other))
         if first is not run and user in first.users:
             rows.append(_paired_row(position, run, first, user))
     return tuple(rows)
@@ -220,7 +219,7 @@ def difference_of(run: Run, baseline: Run, user: str, statistic: Statistic) -> P
 
 def _difference(run: Run, baseline: Run, user: str, statistic: Statistic) -> PairedDifference:
     ours, theirs = (target_values(one, user, statistic) for one in (run, baseline))
-    both = [key for key in theirs if key in ours] if run.dataset == baseline.dataset else []
+    both = [key for key in theirs if key in ours] if run.is_on_data_of(baseline) else []
     return paired_difference(
         [ours[key] for key in both],
         [theirs[key] for key in both],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
 from collections.abc import Sequence
 
 from segarena.reports.reading import Run
 from segarena.reports.sheets import p_text
-from segarena.reports.standings import Standing, standings
-from segarena.reports.tables import SIGNIFICANT, mean_of, user_names
+from segarena.reports.standings import Standing, best_user, by_data, standings
+from segarena.reports.tables import SIGNIFICANT, user_names
 from segarena.reports.wording import bounds_text, count_text, metric_name, value_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import PairedDifference
@@ -24,32 +22,18 @@ FEWEST = 6
 
 def verdict_texts(runs: Sequence[Run], statistic: Statistic, *, round_word: str, sample_word: str) -> list[str]:
     """Return a sentence for each dataset that has a value of the statistic that decides."""
-    user = _best_user(runs, statistic)
-    by_data: defaultdict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        by_data[run.data].append(run)
+    user = best_user(runs, statistic)
+    groups = by_data(runs)
     texts: list[str] = []
-    for data, group in list(by_data.items())[:MOST_DATASETS]:
+    for data, group in list(groups.items())[:MOST_DATASETS]:
         found = standings(group, user, statistic)
         if found:
-            where = [f"on {data}"] if len(by_data) > 1 else []
+            where = [f"on {data}"] if len(groups) > 1 else []
             where += [f"with {user}"] if len(user_names(runs)) > 1 else []
             told = _Verdict(statistic, round_word, sample_word, user).text(found)
             said = ", ".join([" ".join(where), told] if where else [told])
             texts.append(said if not where else said[0].upper() + said[1:])
     return texts
-
-
-def _best_user(runs: Sequence[Run], statistic: Statistic) -> str:
-    """Return the user with whom any run has the best mean; the first of equal ones."""
-    sign = 1 if statistic.higher_is_better else -1
-    users = user_names(runs)
-
-    def best(user: str) -> float:
-        means = (sign * mean_of(run, user, statistic).mean for run in runs if user in run.users)
-        return max((mean for mean in means if not math.isnan(mean)), default=-math.inf)
-
-    return max(users, key=best)
 
 
 class _Verdict:

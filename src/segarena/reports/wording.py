@@ -140,19 +140,19 @@ def verified_text(run: Run) -> str:
 def pairing_text(runs: Sequence[Run]) -> str:
     """Say what keeps runs from being compared target by target; empty when nothing does."""
     for run in runs:
-        first = next(other for other in runs if other.dataset == run.dataset)
+        first = next(other for other in runs if run.is_on_data_of(other))
         if run.config.dataset.fingerprint != first.config.dataset.fingerprint:
             return (
                 f"The data of {run.label} and {first.label} have different fingerprints; targets are matched by name."
             )
-    if len({run.dataset for run in runs}) > 1:
+    if not all(run.is_on_data_of(runs[0]) for run in runs):
         return "Runs on different datasets have no targets in common and are not compared."
     return ""
 
 
 def baseline_text(runs: Sequence[Run]) -> str:
     """Say which run the others are compared with."""
-    return runs[0].label if len({run.dataset for run in runs}) == 1 else "the first one on the same dataset"
+    return runs[0].label if all(run.is_on_data_of(runs[0]) for run in runs) else "the first one on the same dataset"
 
 
 def definition(statistic: Statistic, run: Run) -> str:

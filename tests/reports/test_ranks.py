@@ -1,0 +1,61 @@
+"""The matrix of many runs, against an order that is known."""
+
+import math
+
+import pytest
+
+from segarena.reports.pages import page_of
+from segarena.reports.ranks import pairs_sheet, ranks_sheet
+from segarena.reports.reading import read_runs
+from segarena.reports.report import report_html
+
+
+@pytest.fixture
+def many(make_run, make_dialogue, rng):
+    """Six segmenters on two datasets: a to d a round apart from each other, e and f as good as d but for noise."""
+    needed = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 4, "f": 4}
+    paths = []
+    for data in ("near", "far"):
+        for name, rounds in needed.items():
+            good, bad = [0.5] * (rounds - 1) + [0.95], [0.1] * 4
+            curves = [good if rng.random() < 0.9 else bad for _ in range(40)]
+            dialogues = [make_dialogue(f"photo-{i}", "disc-0", "centre", curve) for i, curve in enumerate(curves)]
+            paths.append(
+                make_run(
+                    dialogues,
+                    f"{name}-{data}",
+                    segmenter={"name": name},
+                    dataset={"options": {"path": data, "name": data}, "fingerprint": data},
+                )
+            )
+    return read_runs(paths, trust=True)
+
+
+def test_each_segmenter_has_a_row_with_value_and_places_on_each_dataset(many):
+    sheet = ranks_sheet(many, page_of(many).decides)
+    assert sheet.keys == ["segmenter", "NoC@90 on near", "rank on near", "NoC@90 on far", "rank on far", "mean rank"]
+    rows = {row[0]: row[1:] for row in sheet.rows}
+    assert list(rows)[:3] == ["a", "b", "c"]
+    assert [rows[name][1].printed_bounds for name in "abc"] == ["1", "2", "3"]
+    assert {rows[name][1].printed_bounds for name in "def"} == {"4 to 6"}
+    assert [rows[name][4].mean for name in "abc"] == [1.0, 2.0, 3.0]
+    assert [rows[name][0].mark for name in "ab"] == ["best", ""]
+
+
+def test_every_pair_of_a_dataset_is_there_once_and_only_clear_ones_are_marked(many):
+    sheet = pairs_sheet(many, page_of(many).decides)
+    assert len(sheet.rows) == 2 * math.comb(6, 2)
+    marks = {row[:3]: row[3].mark for row in sheet.rows}
+    assert marks["near", "a", "b"] == "better"
+    assert all(not mark for (_, one, other), mark in marks.items() if {one, other} <= set("def"))
+
+
+def test_of_many_runs_the_differences_to_the_first_are_folded(many):
+    html = report_html(page_of(many))
+    assert html.index('id="ranks"') < html.index('id="differences"')
+    assert "<summary>To the first one on the same dataset</summary>" in html
+    assert "<summary>Every pair, 30 rows</summary>" in html
+
+
+def test_two_runs_have_no_ranking(many):
+    assert 'id="ranks"' not in report_html(page_of(many[:2]))

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from segarena.comparison import Comparison
 from segarena.errors import InvalidMask
-from segarena.metrics.overlap import Dice, Iou, dice, iou
+from segarena.metrics.overlap import Dice, Iou, dice, iou, precision, recall
 from segarena.registry import build
 
 
@@ -27,6 +27,12 @@ def test_iou_and_dice_equal_counting_pixel_by_pixel(masks):
     both, either = sum(p and t for p, t in pairs), sum(p or t for p, t in pairs)
     assert iou(prediction, target, ignore) == (both / either if either else 1.0)
     assert dice(prediction, target, ignore) == (2 * both / (both + either) if either else 1.0)
+    predicted, wanted = sum(p for p, _ in pairs), sum(t for _, t in pairs)
+    assert precision(prediction, target, ignore) == (both / max(predicted, 1) if either else 1.0)
+    assert recall(prediction, target, ignore) == (both / max(wanted, 1) if either else 1.0)
+    if precision(prediction, target, ignore) and recall(prediction, target, ignore):
+        means = 2 / (1 / precision(prediction, target, ignore) + 1 / recall(prediction, target, ignore))
+        assert dice(prediction, target, ignore) == pytest.approx(means)
 
 
 @given(triples())

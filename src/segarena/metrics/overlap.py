@@ -1,7 +1,8 @@
-"""Overlap of two masks: IoU (Jaccard) and Dice (F1)."""
+"""Overlap of two masks: IoU (Jaccard), Dice (F1), precision and recall."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -45,7 +46,29 @@ def dice(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0
 
     Arguments, the empty case and errors are those of `iou`; dice = 2 iou / (1 + iou).
     """
-    return _dice(Comparison.of(prediction, target, ignore), empty)
+    return Dice(empty=empty)(Comparison.of(prediction, target, ignore))
+
+
+def precision(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0) -> float:
+    """Return the share of the predicted pixels that are target.
+
+    >>> precision([[1, 1, 1, 0]], [[0, 0, 1, 1]])
+    0.3333333333333333
+
+    An empty prediction of a target that is not empty has 0; arguments and errors are those of `iou`.
+    """
+    return Precision(empty=empty)(Comparison.of(prediction, target, ignore))
+
+
+def recall(prediction: Any, target: Any, ignore: Any = None, *, empty: float = 1.0) -> float:
+    """Return the share of the target's pixels that are predicted.
+
+    >>> recall([[1, 1, 1, 0]], [[0, 0, 1, 1]])
+    0.5
+
+    An empty target of which something is predicted has 0; arguments and errors are those of `iou`.
+    """
+    return Recall(empty=empty)(Comparison.of(prediction, target, ignore))
 
 
 @metric("iou")
@@ -83,8 +106,41 @@ class Iou:
         return is_other | (is_odd & np.isfinite(union))
 
 
+class _Share(ABC):
+    """A share of pixels that follows from the counts of both masks.
+
+    Args:
+        empty: what two empty masks give.
+    """
+
+    columns: tuple[str, ...]
+
+    def __init__(self, *, empty: float | str = 1.0) -> None:
+        self._empty = float(empty)
+
+    @abstractmethod
+    def _parts(self, shared: Any, predicted: Any, target: Any) -> tuple[Any, Any]:
+        """Return what is divided by what, given numbers of pixels in both masks, in the prediction and the target."""
+
+    def __call__(self, comparison: Comparison) -> float:
+        """Return the share; 0 where it is not defined and only one mask is empty."""
+        part, whole = self._parts(comparison.intersection, comparison.prediction_area, comparison.target_area)
+        return (part / whole if whole else 0.0) if comparison.union else self._empty
+
+    def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return where the value is no share, or not the one of the counts that another metric recorded."""
+        del parts
+        value = values[self.columns[0]]
+        is_wrong = (value < 0) | (value > 1)
+        if {"intersection", "union", "prediction_area", "target_area"} <= values.keys():
+            part, whole = self._parts(values["intersection"], values["prediction_area"], values["target_area"])
+            with np.errstate(invalid="ignore", divide="ignore"):
+                is_wrong |= (whole > 0) & (np.abs(value - part / whole) > TOLERANCE)
+        return is_wrong
+
+
 @metric("dice")
-class Dice:
+class Dice(_Share):
     """Dice coefficient.
 
     Args:
@@ -94,29 +150,41 @@ class Dice:
     columns = ("dice",)
     titles = MappingProxyType({"dice": "Dice"})
 
-    def __init__(self, *, empty: float | str = 1.0) -> None:
-        self._empty = float(empty)
+    def _parts(self, shared: Any, predicted: Any, target: Any) -> tuple[Any, Any]:
+        return 2 * shared, predicted + target
 
-    def __call__(self, comparison: Comparison) -> float:
-        """Return 2 intersection / (prediction area + target area)."""
-        return _dice(comparison, self._empty)
 
-    def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return where Dice is no share, or not the one of the counts that another metric recorded."""
-        del parts
-        value = values["dice"]
-        is_wrong = (value < 0) | (value > 1)
-        if {"intersection", "union", "prediction_area", "target_area"} <= values.keys():
-            both = values["prediction_area"] + values["target_area"]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                is_wrong |= (both > 0) & (np.abs(value - 2 * values["intersection"] / both) > TOLERANCE)
-        return is_wrong
+@metric("precision")
+class Precision(_Share):
+    """Share of the predicted pixels that are target; 0 where nothing is predicted and something should be.
+
+    Args:
+        empty: what two empty masks give.
+    """
+
+    columns = ("precision",)
+    titles = MappingProxyType({"precision": "Precision"})
+
+    def _parts(self, shared: Any, predicted: Any, target: Any) -> tuple[Any, Any]:
+        del target
+        return shared, predicted
+
+
+@metric("recall")
+class Recall(_Share):
+    """Share of the target's pixels that are predicted; 0 where there is no target and something is predicted.
+
+    Args:
+        empty: what two empty masks give.
+    """
+
+    columns = ("recall",)
+    titles = MappingProxyType({"recall": "Recall"})
+
+    def _parts(self, shared: Any, predicted: Any, target: Any) -> tuple[Any, Any]:
+        del predicted
+        return shared, target
 
 
 def _iou(comparison: Comparison, empty: float) -> float:
     return comparison.intersection / comparison.union if comparison.union else empty
-
-
-def _dice(comparison: Comparison, empty: float) -> float:
-    both = comparison.prediction_area + comparison.target_area
-    return 2 * comparison.intersection / both if both else empty

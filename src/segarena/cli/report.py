@@ -20,6 +20,9 @@ def report(
         list[float] | None,
         typer.Option(help="A further IoU, like 0.8, at which to report NoC and NoF; repeat for several."),
     ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for each chart as SVG and PNG (needs segarena[figures]).")
+    ] = None,
     trust: Annotated[
         bool,
         typer.Option("--trust", help="Run what the folders name from files and other packages, for pictures."),
@@ -33,14 +36,16 @@ def report(
 
         segarena report runs/grabcut
 
-        segarena report runs/grabcut runs/graph --out comparison
+        segarena report runs/grabcut runs/graph --out comparison --figures charts
     """
     from segarena.reports import terminal_of, write_report
 
     with one_line_errors():
-        files = write_report(runs, out or runs[0] / "report", thresholds=threshold or (), trust=trust)
+        files = write_report(runs, out or runs[0] / "report", thresholds=threshold or (), trust=trust, figures=figures)
         Console().print(terminal_of(files.page))
         tables = ", ".join(map(str, filter(None, (files.csv, files.latex, files.targets, *files.further))))
         for line in (*files.notes, *files.not_shown):
             typer.secho(line, fg="yellow", err=True)
         typer.echo(f"page:   {files.html}\ntables: {tables}")
+        if files.figures:
+            typer.echo(f"charts: {len(files.figures)} files in {figures}")

@@ -4,6 +4,41 @@ for (const chart of document.querySelectorAll("svg.chart")) {
   const told = [...chart.querySelectorAll("title")];
   const panel = chart.closest(".panel");
   if (told.length && panel) readable(chart, panel, told);
+  if (panel) panel.append(...["svg", "png"].map((kind) => saver(chart, kind)));
+}
+
+function saver(chart, kind) {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "save", textContent: kind.toUpperCase() });
+  button.setAttribute("aria-label", `save ${chart.getAttribute("aria-label")} as ${kind.toUpperCase()}`);
+  button.addEventListener("click", () => save(chart, kind));
+  return button;
+}
+
+// The file looks as the page does: what its style says of each element is written beside the element.
+function save(chart, kind) {
+  const copy = chart.cloneNode(true);
+  const { width, height } = chart.viewBox.baseVal;
+  const from = [chart, ...chart.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((element, index) => {
+    const style = getComputedStyle(from[index]);
+    const names = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "font"];
+    element.setAttribute("style", names.map((name) => `${name}:${style.getPropertyValue(name).replaceAll('"', "'")}`).join(";"));
+  });
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("width", width);
+  copy.setAttribute("height", height);
+  copy.style.background = getComputedStyle(document.body).backgroundColor;
+  const address = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
+  const name = chart.getAttribute("aria-label").replace(/[^\w]+/g, "-").slice(0, 60);
+  const keep = (href) => Object.assign(document.createElement("a"), { href, download: `${name}.${kind}` }).click();
+  if (kind === "svg") return keep(address);
+  const image = new Image();
+  image.addEventListener("load", () => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 3 * width, height: 3 * height });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    keep(canvas.toDataURL("image/png"));
+  });
+  image.src = address;
 }
 
 function readable(chart, panel, titles) {

@@ -12,10 +12,12 @@ from segarena.files.within import within
 from segarena.records.trust import reading, refusal
 from segarena.reports.exports import summary_csv, summary_tex
 from segarena.reports.pages import Page, page_of
+from segarena.reports.parts import Section
 from segarena.reports.reading import read_runs
 from segarena.reports.renderers import sheet_csv
-from segarena.reports.report import report_html
+from segarena.reports.report import report_html, report_sections
 from segarena.reports.sections import differences_sheet, timings_sheet
+from segarena.reports.standalone import chart_files, figures_in, png_of
 from segarena.reports.targets import targets_sheet
 
 
@@ -31,6 +33,7 @@ class ReportFiles:
         paired: differences to the first run; None with one run.
         targets: the statistic of the verdict for every target; None where nothing decides.
         further: the tables that the page of their benchmark has beside.
+        figures: the charts as SVG and PNG, if they were asked for.
         not_shown: a line for each dataset whose samples are not shown, because it is not trusted.
         notes: what must be known of a run folder: that its run.json is not as it was written.
         page: what the files say, for `terminal_of`.
@@ -43,13 +46,19 @@ class ReportFiles:
     paired: Path | None
     targets: Path | None
     further: tuple[Path, ...] = ()
+    figures: tuple[Path, ...] = ()
     not_shown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     page: Page = field(repr=False, compare=False)
 
 
 def write_report(
-    runs: Sequence[str | Path], out: str | Path, *, thresholds: Sequence[float] = (), trust: bool = False
+    runs: Sequence[str | Path],
+    out: str | Path,
+    *,
+    thresholds: Sequence[float] = (),
+    trust: bool = False,
+    figures: str | Path | None = None,
 ) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
@@ -61,24 +70,23 @@ def write_report(
         thresholds: further ones for NoC and NoF.
         trust: whether plug-ins that the folders name and that are not part of segarena may be run, for pictures; see
             `segarena.records.trust`.
+        figures: folder for each chart as SVG and PNG; None for none.
 
     Raises:
+        MissingExtra: PNG files were asked for, and resvg-py is not installed.
         InvalidInput: a threshold that the runs cannot answer for.
         RunMissing: a folder holds no run.
         RunConflict: the runs followed different rules.
         StoreError: records are damaged, or `out` cannot be written.
     """
     read = read_runs(runs, thresholds=thresholds, trust=trust)
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be made a folder: {error.strerror}; choose another place") from error
+    folder = _made(out)
     with reading(trust=trust):
         own = page_of(read)
         further = own.files()
+        sections = report_sections(own)
         texts = {
-            "report.html": report_html(own),
+            "report.html": report_html(own, sections),
             "summary.csv": summary_csv(own.whole_runs),
             "summary.tex": summary_tex(own.whole_runs),
             "timings.csv": sheet_csv(timings_sheet(read)),
@@ -88,6 +96,7 @@ def write_report(
         }
     for name, text in texts.items():
         write_whole(within(folder, name), text)
+    drawn = _write_figures(sections, figures) if figures else ()
     return ReportFiles(
         html=folder / "report.html",
         csv=folder / "summary.csv",
@@ -96,7 +105,28 @@ def write_report(
         paired=folder / "paired.csv" if len(read) > 1 else None,
         targets=folder / "targets.csv" if own.decides else None,
         further=tuple(folder / name for name in further),
+        figures=drawn,
         page=own,
         notes=tuple(dict.fromkeys(note for run in read for note in run.folder.notes)),
         not_shown=tuple(dict.fromkeys(filter(None, (refusal("dataset", r.config.dataset, trust=trust) for r in read)))),
     )
+
+
+def _made(path: str | Path) -> Path:
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made a folder: {error.strerror}; choose another place") from error
+    return folder
+
+
+def _write_figures(sections: Sequence[Section], path: str | Path) -> tuple[Path, ...]:
+    folder = _made(path)
+    written: list[Path] = []
+    for name, svg in chart_files(figures_in(sections)).items():
+        picture = within(folder, name)
+        write_whole(picture, svg)
+        write_whole(picture.with_suffix(".png"), png_of(svg))
+        written += [picture, picture.with_suffix(".png")]
+    return tuple(written)

@@ -36,9 +36,14 @@ MOST_COMPARED = 5
 """Of more runs the differences to the first are folded away."""
 
 
-def report_html(own: Page) -> str:
-    """Return the report of a page's runs as one self-contained HTML document."""
-    sections = [section for section in [*own.sections(), *_general_sections(own)] if not is_empty(section.parts)]
+def report_sections(own: Page) -> list[Section]:
+    """Return what a page shows, from top to bottom; a section without anything in it is left out."""
+    return [section for section in [*own.sections(), *_general_sections(own)] if not is_empty(section.parts)]
+
+
+def report_html(own: Page, sections: Sequence[Section] | None = None) -> str:
+    """Return the report of a page's runs as one self-contained HTML document; `sections` where they are made."""
+    sections = report_sections(own) if sections is None else sections
     return document(
         "segarena.reports",
         "report.html",

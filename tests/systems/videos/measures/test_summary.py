@@ -3,6 +3,7 @@ import polars as pl
 import pytest
 
 from segarena.errors import InvalidInput
+from segarena.statistics.intervals import bootstrap_mean
 from segarena.systems.videos.measures.report import COLUMNS, SampleScore, report_table, sample_scores, unanswered
 from segarena.systems.videos.measures.summary import Horizon, complete, video_intervals, video_summary
 
@@ -131,6 +132,14 @@ def test_intervals_hold_the_value_and_draw_whole_sequences():
     # Draws are a alone (means 0.6 and 0.8 over its two samples), b alone (0.4, 0.6), or both.
     assert spread.by_round == pytest.approx(np.array([[0.4, 0.6], [0.6, 0.8]]))
     assert np.array_equal(video_intervals([A1, A2, B1]).by_time, video_intervals([A1, A2, B1]).by_time)
+
+
+def test_where_objects_and_samples_have_one_mean_it_has_one_interval():
+    values = [0.3, 0.9, 0.4, 0.6, 0.8]
+    scores = [score("abccd"[n], n + 1, [[value]], [1]) for n, value in enumerate(values)]
+    whole = bootstrap_mean(values, ["abccd"[n] for n in range(5)])
+    assert video_summary(scores).by_round.tolist() == [pytest.approx(whole.mean)]
+    assert video_intervals(scores).by_round[:, 0] == pytest.approx([whole.low, whole.high])
 
 
 def parts_and_timings():

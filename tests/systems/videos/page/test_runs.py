@@ -88,8 +88,9 @@ def test_time_is_that_of_answers_and_encoding(timed):
 
 def test_the_table_has_a_row_for_each_run_and_names_the_rules(timed):
     sheet = summary_sheet(timed)
-    rows = [dict(zip(sheet.head, row, strict=True)) for row in sheet.rows]
+    rows = [dict(zip(sheet.keys, row, strict=True)) for row in sheet.rows]
     assert [row["Segmenter"] for row in rows] == ["near", "far"]
+    assert [column.heading for column in sheet.columns if "@3" in column.heading] == ["J&F@3 over objects"]
     assert (rows[0]["Robot"], rows[0]["Frame by"], rows[0]["Protocol"]) == ("local-1.0.4", "J&F", "careful")
     assert rows[0]["J&F@60s"].mean == pytest.approx(timed[0].summary.at_threshold)
     assert rows[0]["J&F@3"].low <= rows[0]["J&F@3"].mean <= rows[0]["J&F@3"].high
@@ -131,7 +132,7 @@ def test_the_terminal_begins_with_the_challenges_values(folders, timed):
     console = Console(width=100, record=True)
     console.print(terminal_table(folders))
     text = console.export_text()
-    assert re.search(r"J&F@60s +" + f"{timed[0].summary.at_threshold:.3f} +{timed[1].summary.at_threshold:.3f}", text)
+    assert re.search(r"J&F@60s ↑ +" + f"{timed[0].summary.at_threshold:.3f} +{timed[1].summary.at_threshold:.3f}", text)
     assert text.index("AUC") < text.index("AuC over interactions")
 
 

@@ -150,14 +150,16 @@ def video_intervals(
     horizon: Horizon | None = None,
     threshold_s: float = THRESHOLD_S,
     until_s: float | None = None,
-    repeats: int = 1000,
+    repeats: int = 2000,
     level: float = 0.95,
     seed: int = 0,
 ) -> VideoIntervals:
     """Return how sure the summary of `scores` is; NaN with fewer than two sequences.
 
     Arguments are as for `video_summary`; samples that were not begun are not counted. Sequences are drawn `repeats`
-    times, and `level` of the draws lie inside an interval. The grid of times ends at `until_s`, or with the curve.
+    times, and `level` of the draws lie inside an interval: the draws of `segarena.statistics.intervals.bootstrap_mean`,
+    so that where objects and samples have one mean, it has one interval. The grid of times ends at `until_s`, or with
+    the curve.
     """
     end = horizon or Horizon()
     sums = _Sums.of(scores, _rounds(scores, rounds))
@@ -167,7 +169,7 @@ def video_intervals(
     rng = np.random.default_rng(seed)
     curves: list[_Curve] = []
     if count > 1:
-        (draws,) = times_drawn(count, repeats, rng, stream="multinomial")
+        draws = np.concatenate(list(times_drawn(count, repeats, rng)))
         curves = [sums.curve(times, end) for times in draws]
 
     def bounds(values: list[Values], length: int) -> Values:

@@ -18,7 +18,7 @@ from segarena.reports.reading import Run
 from segarena.reports.renderers import sheet_terminal
 from segarena.reports.series import Figure, panel_px
 from segarena.reports.series import figure as make_figure
-from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import metric_name, protocol_text
 from segarena.roles import Statistic
 from segarena.systems.videos.benchmarks.davis import COLUMNS, last_round, robot_text
@@ -71,6 +71,9 @@ class DavisPage(Page):
         return [sheet_terminal(summary_sheet(self.timed), together=len(self.runs))] if self.timed else []
 
 
+_OVER_OBJECTS = "mean of {name} over all objects of all samples; in the first table each sample counts once"
+
+
 def mode_text(run: Run) -> str:
     """Say by which rules the robot drew and the clock ran."""
     options = run.config.benchmark.options
@@ -89,21 +92,27 @@ def summary_sheet(timed: Sequence[TimedRun]) -> Sheet:
     options = timed[0].run.config.benchmark.options
     name = metric_name(timed[0].metric)
     places = {f"{name}@1": 0, f"{name}@{last_round(timed[0].run.rounds)}": -1}
+    kind = "number" if all(math.isnan(one.intervals.auc[0]) for one in timed) else "interval"
+    qualities = [Column(title, kind, higher_is_better=True) for title in ("AUC", f"{name}@60s")]
+    qualities += [
+        Column(f"{key} over objects", kind, key, _OVER_OBJECTS.format(name=name), higher_is_better=True)
+        for key in places
+    ]
     rows: list[tuple[Cell, ...]] = []
     for one in timed:
         rules = (robot_text(options), name, one.run.config.benchmark.protocol)
         auc = _value(one.summary.auc, one.intervals.auc)
         at_threshold = _value(one.summary.at_threshold, one.intervals.at_threshold)
-        after = (_value(one.summary.by_round[at], one.intervals.by_round[:, at]) for at in places.values())
+        values = (_value(one.summary.by_round[at], one.intervals.by_round[:, at]) for at in places.values())
         seconds = Value(mean=_mean_seconds(one), decimals=2)
-        rows.append((one.label, *rules, auc, at_threshold, *after, seconds, one.summary.samples, one.dropped))
+        rows.append((one.label, *rules, auc, at_threshold, *values, seconds, one.summary.samples, one.dropped))
     rules = ("Robot", "Frame by", "Protocol")
     return Sheet(
         name="summary",
         caption="The challenge's values. Quality is averaged over objects, time over samples.",
-        head=("Segmenter", *rules, "AUC", f"{name}@60s", *places, "s / interaction", "Samples", "Too late"),
+        head=("Segmenter", *rules, *qualities, "s / interaction", "Samples", "Too late"),
         rows=tuple(rows),
-        notes=("Brackets hold 95 % intervals from 1000 bootstrap draws of whole sequences.",),
+        notes=("Brackets hold 95 % intervals from 2000 bootstrap draws of whole sequences.",),
     )
 
 
@@ -138,7 +147,9 @@ def curves(timed: Sequence[TimedRun]) -> Figure | None:
     charts: list[tuple[str, str]] = []
     for against, (x_label, lines) in panels.items():
         title = f"{name} against {against}"
-        drawn = line_chart(lines, title=title, x_label=x_label, y_label=f"mean {name}", size_px=panel_px(2, 330))
+        drawn = line_chart(
+            lines, title=title, x_label=x_label, y_label=f"{name} over objects", size_px=panel_px(2, 330)
+        )
         charts.append((title, drawn))
     end_s = max(float(one.summary.time_s.max()) for one in timed)
     rest = f" From there it stays level until it ends at {end_s:.4g} s." if end_s > until_s else ""

@@ -106,6 +106,8 @@ class Metric(Protocol):
     Attributes:
         columns: the names of the values it gives, as they appear in the records.
         titles: optional; what reports call the columns that are not called by their name: {"iou": "IoU"}.
+        shown: optional; which columns reports show of it beside a benchmark's own; all by default.
+        lower_is_better: optional; the columns in which less is better.
         parts: optional; `parts(comparison) -> {column: array (objects, frames)}`, kept in a table of their own.
         contradicts: optional; which recorded values cannot be, see `segarena.abilities.ChecksValues`.
     """

@@ -4,6 +4,7 @@ import io
 import pytest
 from rich.console import Console
 
+import segarena
 from segarena.errors import RunMissing, StoreError
 from segarena.reports import terminal_table, write_report
 from segarena.reports.exports import summary_csv, summary_tex
@@ -145,3 +146,22 @@ def test_the_files_of_a_report_are_named(two, tmp_path):
     assert [f.name for f in written] == names
     assert sorted(f.name for f in (tmp_path / "out").iterdir()) == sorted(names)
     assert write_report(two[:1], tmp_path / "single").paired is None
+
+
+@pytest.mark.parametrize("has_dice", [True, False])
+def test_a_further_metric_is_in_every_table_and_figure_if_all_runs_have_it(tmp_path, has_dice):
+    metrics = {"nothing": ["dice", "surface_distance"], "everything": ["surface_distance", *["dice"] * has_dice]}
+    runs = [
+        segarena.evaluate("clicks", segmenter=name, metrics=own, dataset="demo", limit=1, rounds=2, out=tmp_path / name)
+        for name, own in metrics.items()
+    ]
+    paths = [run.path for run in runs]
+    files = write_report(paths, tmp_path / "out")
+    for text in (files.csv.read_text(), files.latex.read_text(), files.html.read_text(), shown(paths)):
+        assert ("Dice@2" in text) == has_dice
+        assert "HD95 (mm)@2" in text
+    row = parsed(files.csv.read_text())[0]
+    assert float(row["ASSD (mm)@2"]) > 0
+    assert ("Mean Dice over targets after each click" in files.html.read_text()) == has_dice
+    assert "HD95 (mm)@2 ↓" in files.html.read_text()
+    assert float(parsed(files.paired.read_text())[-1]["p_value"]) == 1.0

@@ -59,8 +59,8 @@ def test_of_many_the_sentence_names_who_cannot_be_told_from_the_best(made):
     runs = made(a=[1] * 9, b=[1] * 8 + [2], c=[4] * 9, d=[3] * 9)
     (told,) = verdict(runs)
     assert told == (
-        "a needs 1.00 [1.00, 1.00] clicks for IoU 0.9, the best mean, and cannot be told apart from b, and is ahead of "
-        "the other 2."
+        "a needs 1.00 [1.00, 1.00] clicks for IoU 0.9, the best mean; with all 6 pairs tested together it cannot be "
+        "told apart from b, and is ahead of the other 2."
     )
     found = standings(runs, "centre", page_of(runs).decides)
     assert [(one.run.label, one.first, one.last) for one in found] == [

@@ -57,6 +57,7 @@ class BoundaryIou:
 
     columns = ("boundary_iou", "boundary_intersection", "boundary_union")
     titles = MappingProxyType({"boundary_iou": "boundary IoU"})
+    shown = ("boundary_iou",)
 
     def __init__(self, *, dilation_ratio: float = 0.02, empty: float | str = 1.0) -> None:
         self._dilation_ratio = dilation_ratio

@@ -81,6 +81,7 @@ class Iou:
 
     columns = ("iou", "intersection", "union", "prediction_area", "target_area")
     titles = MappingProxyType({"iou": "IoU"})
+    shown = ("iou",)
 
     def __init__(self, *, empty: float | str = 1.0) -> None:
         self._empty = float(empty)

@@ -121,7 +121,8 @@ class SurfaceDistance:
     """
 
     columns = ("hd95_mm", "assd_mm")
-    titles = MappingProxyType({"hd95_mm": "HD95 (mm)"})
+    titles = MappingProxyType({"hd95_mm": "HD95 (mm)", "assd_mm": "ASSD (mm)"})
+    lower_is_better = ("hd95_mm", "assd_mm")
 
     def __init__(
         self,

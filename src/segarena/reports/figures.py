@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import chain
 
@@ -25,7 +26,8 @@ def figures(own: Page) -> list[Figure]:
     """Return every general figure that the records have something for and the page does not leave out."""
     runs, word, left_out = own.usual_runs, own.word, own.leaves_out
     has_curves = runs[0].rounds > 1 and "curves" not in left_out
-    made = [_curves(runs, metric, word) for metric in metrics_of(runs[0])[:2]] if has_curves else []
+    metrics = dict.fromkeys([*metrics_of(runs[0])[:2], *(further.metric for further in runs[0].further)])
+    made = [_curves(runs, metric, word) for metric in metrics] if has_curves else []
     made += [] if "noc" in left_out else [_noc(runs, word)]
     made += [] if "seconds" in left_out else [_seconds(runs)]
     made += [] if "groups" in left_out else group_figures(runs)
@@ -49,11 +51,14 @@ def _curves(runs: Sequence[Run], metric: str, word: str) -> Figure | None:
     name = metric_name(metric)
     charts: list[tuple[str, str]] = []
     for user, group in panels:
+        curves = [_mean_curve(series, metric) for series in group]
+        highest = max((y for curve in curves for y in (*curve.y, *(curve.high or ())) if math.isfinite(y)), default=1.0)
         chart = line_chart(
-            [_mean_curve(series, metric) for series in group],
+            curves,
             title=f"{name} against {word}s {user}",
             x_label=f"{word}s",
             y_label=f"mean {name}",
+            y_range=(0.0, max(1.0, highest)),
             marks=thresholds_of(runs[0], metric),
             size_px=panel_px(len(panels), 330),
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import PurePath
 
 from segarena.records.configuration import DatasetUsed, PluginUsed
+from segarena.registry import names
 from segarena.specs import PluginSpec
 
 SEES_TRUTH = " (SEES THE TRUTH)"
@@ -65,3 +67,17 @@ def _numbered(names: Sequence[str]) -> list[str]:
 def short_name(name: str) -> str:
     """Return the class of a plug-in `path/file.py:Name`; other names as they are."""
     return name.rpartition(":")[2] if ".py:" in name else name
+
+
+def metric_name(column: str) -> str:
+    """Return a metric column as printed."""
+    return _titles().get(column, column.replace("_", " "))
+
+
+@cache
+def _titles() -> dict[str, str]:
+    """Return the titles that metrics give their columns."""
+    found: dict[str, str] = {}
+    for metric in names("metric").values():
+        found |= getattr(metric, "titles", {})
+    return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress, groupby
 from operator import attrgetter
@@ -23,7 +23,8 @@ from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
 from segarena.records.configuration import RunConfiguration, plain_configuration
 from segarena.records.failures import Cause, Failure, by_cause
-from segarena.reports.naming import data_names, run_labels, told_apart
+from segarena.registry import names
+from segarena.reports.naming import data_names, metric_name, run_labels, told_apart
 from segarena.reports.rounds import DialogueRecord, Key, RoundTable, dialogues_of, read_rounds
 from segarena.roles import Statistic
 from segarena.samples import Mask
@@ -47,6 +48,7 @@ class Run:
         table: the rounds of all dialogues.
         folder: where all this was read.
         thresholds: asked for beyond those of the benchmark.
+        further: the last values of metrics beyond those of the benchmark, which all runs of the report have.
         trust: whether plug-ins from elsewhere may be built again; see `segarena.records.trust`.
         computed: numbers that several tables and figures show, kept by `segarena.reports.tables`.
     """
@@ -61,6 +63,7 @@ class Run:
     table: RoundTable = field(repr=False)
     folder: RunFolder = field(repr=False)
     thresholds: tuple[float, ...] = ()
+    further: tuple[Statistic, ...] = ()
     trust: bool = False
     computed: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, repr=False)
 
@@ -92,11 +95,11 @@ class Run:
 
     @cached_property
     def summary(self) -> tuple[Statistic, ...]:
-        """The statistics of the benchmark's summary that this run has rounds for."""
+        """The statistics of the benchmark's summary that this run has rounds for, and those of further metrics."""
         every = self.config.benchmark.summary
         known = {s.name for s in every}
         more = chain.from_iterable(map(_at_threshold, self.thresholds))
-        shown = [*(s for s in more if s.name not in known), *every]
+        shown = [*(s for s in more if s.name not in known), *every, *self.further]
         return tuple(s for s in shown if over_rounds(s.kind).needs_rounds(s) <= self.rounds)
 
     @cached_property
@@ -223,10 +226,13 @@ def read_runs(paths: Sequence[str | Path], *, thresholds: Sequence[float] = (), 
     segmenters = told_apart([folder.config.segmenter for folder in folders])
     data = data_names([folder.config.dataset for folder in folders])
     labels = run_labels(segmenters, data)
-    return tuple(
+    runs = tuple(
         _read_run(folder, label=label, segmenter=segmenter, data=name, thresholds=tuple(thresholds), trust=trust)
         for folder, label, segmenter, name in zip(folders, labels, segmenters, data, strict=True)
     )
+    found = [_further(run) for run in runs]
+    further = tuple(one for one in found[0] if all(one in others for others in found))
+    return tuple(replace(run, further=further) for run in runs) if further else runs
 
 
 def _read_run(folder: RunFolder, **named: Any) -> Run:
@@ -241,6 +247,28 @@ def _read_run(folder: RunFolder, **named: Any) -> Run:
         folder=folder,
         **named,
     )
+
+
+def _further(run: Run) -> list[Statistic]:
+    """Return the last value of each metric of which the benchmark's summary says nothing."""
+    known = {statistic.metric for statistic in run.config.benchmark.summary}
+    found: list[Any] = [names("metric").get(used.name) for used in run.config.metrics]
+    built_in: set[str] = set(chain.from_iterable(metric.columns for metric in found if metric))
+    # What is left are the columns of metrics that are a file, which nothing is imported for.
+    more = [tuple(column for column in run.table.metrics if column not in built_in)] if None in found else []
+    shown = [*(getattr(metric, "shown", metric.columns) for metric in found if metric), *more]
+    lower: set[str] = set(chain.from_iterable(getattr(metric, "lower_is_better", ()) for metric in found if metric))
+    return [
+        Statistic(
+            name=f"{metric_name(column)}@{run.rounds}",
+            kind="at_round",
+            metric=column,
+            round=run.rounds,
+            higher_is_better=column not in lower,
+        )
+        for column in dict.fromkeys(chain.from_iterable(shown))
+        if column not in known and column in run.table.metrics
+    ]
 
 
 def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:

@@ -62,7 +62,9 @@ class _Verdict:
             return f"{best.run.label} is ahead of all {len(others)} others: {ahead}, Holm {best.adjusted[second]:.3f})."
         clear = len(others) - len(unclear)
         rest = f", and is ahead of {'the other' if clear == 1 else f'the other {clear}'}" if clear else ""
-        return f"{self._level(best)}, the best mean, and cannot be told apart from {_listed(unclear)}{rest}."
+        pairs = len(found) * len(others) // 2
+        together = f"with all {pairs} pairs tested together it cannot be told apart from {_listed(unclear)}"
+        return f"{self._level(best)}, the best mean; {together}{rest}."
 
     def _undecided(self, best: Standing, second: str, ahead: str, lead: PairedDifference) -> str:
         few = f"; fewer than six {self.sample_word}s never can tell" if lead.clusters < FEWEST else ""

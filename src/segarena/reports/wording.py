@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 
-from segarena.registry import names
+from segarena.reports.naming import metric_name as metric_name
 from segarena.reports.reading import Run
 from segarena.roles import Statistic
 from segarena.statistics.intervals import PairedDifference
@@ -44,20 +43,6 @@ def paired_text(word: str) -> str:
         f"{word}s it refuses none. Bold: p is at most 0.05; of many differences some get there by chance. pp: "
         "percentage points."
     )
-
-
-def metric_name(column: str) -> str:
-    """Return a metric column as printed."""
-    return _titles().get(column, column.replace("_", " "))
-
-
-@cache
-def _titles() -> dict[str, str]:
-    """Return the titles that metrics give their columns."""
-    found: dict[str, str] = {}
-    for metric in names("metric").values():
-        found |= getattr(metric, "titles", {})
-    return found
 
 
 def value_text(statistic: Statistic, value: float) -> str:

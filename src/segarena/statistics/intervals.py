@@ -70,7 +70,7 @@ class PairedDifference:
 
     def turned(self) -> PairedDifference:
         """Return the second minus the first; `better` stays that of the first."""
-        return replace(self, difference=-self.difference, low=-self.high, high=-self.low)
+        return replace(self, difference=0 - self.difference, low=0 - self.high, high=0 - self.low)
 
 
 def bootstrap_mean(

@@ -15,6 +15,7 @@ class Void:
     """How many pixels the frame has, how many of them are void, and how many of these were predicted."""
 
     columns = ("frame_px", "void_px", "predicted_void_px")
+    shown = ()
 
     def __call__(self, comparison: Comparison) -> Mapping[str, float]:
         """Return the counts; without void pixels the last two are 0."""

@@ -256,3 +256,32 @@ def test_grabcut_takes_a_box_at_its_word():
     dialogue = Dialogue(rounds=((Box((16, 26), (65, 75)),),))
     mask = segmenter.predict(segmenter.encode(sample), [dialogue])[0].mask
     assert (mask & disc).sum() / (mask | disc).sum() > 0.9
+
+
+def share(mask, target):
+    return (mask & target).sum() / (mask | target).sum()
+
+
+def test_grabcut_takes_the_whole_of_a_stroke():
+    target = np.zeros((100, 150), bool)
+    target[45:55, 5:145] = True
+    image = np.where(target[..., None], (200, 60, 60), (60, 90, 60)).astype(np.uint8)
+    mask = answer(registry.build("segmenter", "grabcut"), image, Scribble(((50.0, 6.0), (50.0, 143.0))))
+    assert share(mask, target) > 0.95
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize(
+    "correction", [Click((31, 49)), Click((8, 8), is_positive=False), Scribble(((31.0, 49.0), (34.0, 49.0)))]
+)
+def test_a_correction_of_grabcut_keeps_what_came_from_a_box(correction, forgets):
+    rows, columns = np.mgrid[:80, :100]
+    target = (rows - 33) ** 2 + (columns - 42) ** 2 < 8**2
+    image = np.random.default_rng(0).normal(np.where(target, 130, 110)[..., None], 8, (80, 100, 3))
+    segmenter = registry.build("segmenter", "grabcut")
+    sample = ImageSample(id="x", image=image.clip(0, 255).astype(np.uint8))
+    dialogue = Dialogue().ask((Box((25, 34), (42, 51)),))
+    dialogue = dialogue.answer(segmenter.predict(segmenter.encode(sample), [dialogue])[0])
+    before = share(dialogue.previous.mask, target)
+    asked = Dialogue(((correction,),), dialogue.previous) if forgets else dialogue.ask((correction,))
+    assert share(segmenter.predict(segmenter.encode(sample), [asked])[0].mask, target) > before - 0.05

@@ -34,7 +34,9 @@ def image_of(sample: Any, segmenter: str) -> NDArray[np.uint8]:
     return as_image(sample.image, name=f"sample {sample.id}")
 
 
-def draw_marks(dialogue: Dialogue, shape: tuple[int, ...], *, radius_px: int = 0) -> NDArray[np.int8]:
+def draw_marks(
+    dialogue: Dialogue, shape: tuple[int, ...], *, radius_px: int = 0, line_px: int | None = None
+) -> NDArray[np.int8]:
     """Return what all prompts so far say of each pixel: INSIDE, OUTSIDE or UNKNOWN, int8 (H, W).
 
     A click marks a disc, a scribble a line of that half width. Where two overlap, the nearer prompt wins, and of
@@ -46,6 +48,7 @@ def draw_marks(dialogue: Dialogue, shape: tuple[int, ...], *, radius_px: int = 0
         dialogue: the prompts.
         shape: (H, W).
         radius_px: of the discs; 0 marks the clicked pixels alone.
+        line_px: half width of lines, at most `radius_px`; None takes that.
 
     Raises:
         SegmenterError: a prompt of another kind, or about another object than the first.
@@ -63,7 +66,8 @@ def draw_marks(dialogue: Dialogue, shape: tuple[int, ...], *, radius_px: int = 0
                 _draw_centre(marks, box)
     for radius in range(radius_px, -1, -1):
         for prompt in prompts:
-            if not isinstance(prompt, Box):
+            is_wider = isinstance(prompt, Scribble) and line_px is not None and radius > line_px
+            if not isinstance(prompt, Box) and not is_wider:
                 _draw(marks, prompt, radius)
     return marks
 

@@ -376,7 +376,7 @@ def test_figures_need_something_to_show(make):
     assert toss_figures(base_entries([run]), settings_of(run)) == []
     (run,) = read_runs([make([*complexity(), *cognizance()], "full")])
     titles = [figure.title for figure in toss_figures(base_entries([run]), settings_of(run))]
-    assert titles == ["IoU by partition and level", "IoU against difficulty and salience"]
+    assert titles == ["IoU by partition and level", "IoU against ease and salience"]
 
 
 def test_pictures_are_of_every_part_low_and_high(make):

@@ -13,7 +13,7 @@ from segarena.reports.renderers import latex_comment, sheet_csv, sheet_terminal,
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.statistics.correlations import CorrelationTable
 from segarena.systems.clicks.page.numbers import Hardness, correlations, first_rows, group_rows, hardness_of
-from segarena.systems.clicks.page.wording import WHO, first_cells, group_cells, missing_texts, mode_text
+from segarena.systems.clicks.page.wording import WHO, called, first_cells, group_cells, missing_texts, mode_text
 
 
 def group_sheet(runs: Sequence[Run]) -> Sheet:
@@ -29,7 +29,7 @@ def group_sheet(runs: Sequence[Run]) -> Sheet:
         Column("Left out", "number", "left_out"),
     )
     rows = tuple(
-        (row.statistic.name, *_about(runs[row.run]), *group_cells(row), row.targets, row.left_out)
+        (called(row.statistic), *_about(runs[row.run]), *group_cells(row), row.targets, row.left_out)
         for row in group_rows(runs)
     )
     return Sheet(name="robustness", caption="Over the clicking groups.", head=head, rows=rows)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from segarena.reports.reading import Run
 from segarena.reports.sheets import Value
 from segarena.reports.wording import count_text, value_text
+from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval
 from segarena.systems.clicks.page.numbers import FirstRow, GroupRow
 from segarena.systems.clicks.page.runs import is_robustness, roles_of
@@ -32,6 +33,11 @@ FIRST_NOTES = (
     "over the targets that every kind of user has clicks on. Clicking groups: one click from each, so these numbers "
     "are over groups, not over people. “Minus real”: difference to real people, target by target."
 )
+
+
+def called(statistic: Statistic) -> str:
+    """Return the name of a statistic over groups of users, where NoF is a number of targets and no share."""
+    return f"{statistic.name}, targets" if statistic.kind == "nof" else statistic.name
 
 
 def group_cells(row: GroupRow) -> list[Value]:

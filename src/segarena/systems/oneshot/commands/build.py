@@ -41,7 +41,10 @@ def build(
         typer.Option(help="IoU of a reference: CSV (class, image, iou), folder of predicted masks, or a segmenter."),
     ] = "superpixel-prototypes",
     easy_from: Annotated[
-        str, typer.Option(help="Difficulty from which an item is easy: 0 to 1, median, or auto: 0.75 or the median.")
+        str,
+        typer.Option(
+            help="IoU of the reference from which an item is easy: 0 to 1, median, or auto: 0.75 or the median."
+        ),
     ] = "auto",
     salient_from: Annotated[str, typer.Option(help="Salience from which it is salient: 0 to 1, or median.")] = "0.5",
     looks: Annotated[str, typer.Option(help="colour-texture, or file.py:function.")] = "colour-texture",

@@ -1,4 +1,4 @@
-"""The figures of one-shot runs: IoU by partition and level, and against how difficult and salient a query is."""
+"""The figures of one-shot runs: IoU by partition and level, and against how easy and salient a query is."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ PARTS_CAPTION = (
     "mask and low is good."
 )
 CURVES_CAPTION = (
-    "Mean IoU of query images in up to eight bins; bands are 95 % intervals over images. Difficulty is the IoU that a "
-    "reference method reaches (high means easy), salience is the IoU of the target with the saliency map. "
-    "Support-cognizance pairs are left out."
+    "Mean IoU of query images in up to eight bins; bands are 95 % intervals over images. Ease is the IoU that a "
+    "reference method reaches on the query (the column `difficulty` of the pairs), salience is the IoU of the target "
+    "with the saliency map. Support-cognizance pairs are left out."
 )
 
 
@@ -35,14 +35,16 @@ def toss_figures(base: Sequence[Entry], settings: Settings) -> list[Figure]:
     """Return every figure that the pairs have something for."""
     colours = [(entry.segmenter, place) for place, entry in enumerate(base)] if len(base) > 1 else []
     parts = [(title, _bars(base, settings, column, order)) for title, column, order in _PARTS]
-    against = [(f"IoU against {name}", _curves(base, name)) for name in ("difficulty", "salience")]
+    against = [(f"IoU against {word}", _curves(base, name, word)) for name, word in _FACTS.items()]
     made = (
         figure("IoU by partition and level", PARTS_CAPTION, parts, colours),
-        figure("IoU against difficulty and salience", CURVES_CAPTION, against),
+        figure("IoU against ease and salience", CURVES_CAPTION, against),
     )
     return [one for one in made if one is not None]
 
 
+_FACTS = {"difficulty": "ease", "salience": "salience"}
+"""Columns of the pairs, and what they say: the difficulty of a pair is an IoU, so high is easy."""
 _PARTS = (
     ("Query complexity", "partition", PARTITIONS),
     ("Support cognizance", "level", (*LEVELS[:4], POOLED_LEVEL, *LEVELS[4:])),
@@ -70,15 +72,15 @@ def part_means(entry: Entry, settings: Settings, column: str) -> dict[str, float
     return {str(name): float(value) for name, value in rows.select(column, "miou").iter_rows()}
 
 
-def _curves(base: Sequence[Entry], name: str) -> str:
+def _curves(base: Sequence[Entry], name: str, word: str) -> str:
     found = [(place, entry, query_values(entry, name)) for place, entry in enumerate(base)]
     known = [(place, entry, x, y) for place, entry, (x, y) in found if len(set(x.tolist())) > 1]
     if not known:
         return ""
     return line_chart(
         [_curve(entry.segmenter, place, x, y) for place, entry, x, y in known],
-        title=f"IoU against {name}",
-        x_label=name,
+        title=f"IoU against {word}",
+        x_label=word,
         y_label="mean IoU of query images",
         x_range=(0.0, 1.0),
         size_px=panel_px(2, 330),

@@ -209,14 +209,14 @@ def test_only_the_samples_of_the_gallery_are_loaded(make_run, make_ramps, monkey
     dataset = build("dataset", f"{runs[0].dataset}(count=4)")
     monkeypatch.setattr(segarena.reports.gallery, "open_dataset", lambda run: (dataset, ""))
     targets = ranked_targets(runs)
-    gallery(runs, gallery_keys(targets, hardest=2, others=0), ImagePictures("click"), targets=8)
+    gallery(runs, gallery_keys(targets, hardest=2, others=0), ImagePictures("click"), every=[t.worst for t in targets])
     assert dataset.loaded == [target.key[0] for target in targets[:2]]
 
 
-def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps, monkeypatch):
-    monkeypatch.setattr(segarena.reports.gallery, "BUDGET_BYTES", 20_000)
+def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps):
     runs = read_runs([make_run(make_ramps())], trust=True)
-    made = gallery(runs, [target.worst for target in ranked_targets(runs)], ImagePictures("click"), targets=8)
+    every = [target.worst for target in ranked_targets(runs)]
+    made = gallery(runs, every, ImagePictures("click"), every=every, budget_bytes=20_000)
     assert 1 <= len(made.shown) < 8
     assert any("are shown, to keep this file small" in note for note in made.notes)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import webbrowser
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from segarena.terminal.exits import one_line_errors
+
+if TYPE_CHECKING:
+    from segarena.reports.pages import Page
 
 
 def report(
@@ -23,6 +28,15 @@ def report(
     figures: Annotated[
         Path | None, typer.Option(help="Folder for each chart as SVG and PNG (needs segarena[figures]).")
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show pictures of every target, however large the page gets.")
+    ] = False,
+    opens: Annotated[
+        bool,
+        typer.Option(
+            "--open", help="Open the page at a private address of this machine, where it can show any target."
+        ),
+    ] = False,
     trust: Annotated[
         bool,
         typer.Option("--trust", help="Run what the folders name from files and other packages, for pictures."),
@@ -41,7 +55,9 @@ def report(
     from segarena.reports import terminal_of, write_report
 
     with one_line_errors():
-        files = write_report(runs, out or runs[0] / "report", thresholds=threshold or (), trust=trust, figures=figures)
+        files = write_report(
+            runs, out or runs[0] / "report", thresholds=threshold or (), trust=trust, figures=figures, shows_all=every
+        )
         Console().print(terminal_of(files.page))
         tables = ", ".join(map(str, filter(None, (files.csv, files.latex, files.targets, *files.further))))
         for line in (*files.notes, *files.not_shown):
@@ -49,3 +65,16 @@ def report(
         typer.echo(f"page:   {files.html}\ntables: {tables}")
         if files.figures:
             typer.echo(f"charts: {len(files.figures)} files in {figures}")
+        if opens:
+            _serve(files.page, trust=trust)
+
+
+def _serve(page: Page, *, trust: bool) -> None:
+    """Serve the page until Ctrl-C."""
+    from segarena.records.trust import reading
+    from segarena.reports.served import ReportServer
+
+    with reading(trust=trust), ReportServer(page) as server, suppress(KeyboardInterrupt):
+        typer.echo(f"open:   {server.url}   (Ctrl-C ends)")
+        webbrowser.open(server.url)
+        server.serve_forever()

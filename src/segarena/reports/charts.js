@@ -24,7 +24,6 @@ function save(chart, kind) {
     const names = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "font"];
     element.setAttribute("style", names.map((name) => `${name}:${style.getPropertyValue(name).replaceAll('"', "'")}`).join(";"));
   });
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
   copy.style.background = getComputedStyle(document.body).backgroundColor;

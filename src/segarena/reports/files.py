@@ -59,6 +59,7 @@ def write_report(
     thresholds: Sequence[float] = (),
     trust: bool = False,
     figures: str | Path | None = None,
+    shows_all: bool = False,
 ) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
@@ -71,6 +72,7 @@ def write_report(
         trust: whether plug-ins that the folders name and that are not part of segarena may be run, for pictures; see
             `segarena.records.trust`.
         figures: folder for each chart as SVG and PNG; None for none.
+        shows_all: whether the page has pictures of every target, however large it gets.
 
     Raises:
         MissingExtra: PNG files were asked for, and resvg-py is not installed.
@@ -84,7 +86,7 @@ def write_report(
     with reading(trust=trust):
         own = page_of(read)
         further = own.files()
-        sections = report_sections(own)
+        sections = report_sections(own, shows_all=shows_all)
         texts = {
             "report.html": report_html(own, sections),
             "summary.csv": summary_csv(own.whole_runs),

@@ -22,12 +22,18 @@ BUDGET_BYTES = 12_000_000
 """The gallery takes no further dialogue once it is this large."""
 
 
-def gallery(runs: Sequence[Run], keys: Sequence[Key], drawn: Pictures, *, targets: int) -> Gallery:
+def gallery(
+    runs: Sequence[Run],
+    keys: Sequence[Key],
+    drawn: Pictures,
+    *,
+    every: Sequence[Key],
+    budget_bytes: float = BUDGET_BYTES,
+) -> Gallery:
     """Return cards for `keys`, in this order; each shows that dialogue in every run that has it, drawn by `drawn`.
 
-    The page tells that it shows so many of `targets`.
-
-    What cannot be loaded is said in a note and left out: a report never fails for want of its photographs.
+    What cannot be loaded is said in a note and left out: a report never fails for want of its photographs. Of `every`
+    target the page tells how many it shows; it takes no further card once it has `budget_bytes`.
     """
     sources = [open_dataset(run) for run in runs]
     notes = list(dict.fromkeys(note for _, note in sources if note))
@@ -35,18 +41,19 @@ def gallery(runs: Sequence[Run], keys: Sequence[Key], drawn: Pictures, *, target
     shown: dict[Key, str] = {}
     size = 0
     for key in keys:
-        if size >= BUDGET_BYTES:
+        if size >= budget_bytes:
             notes.append(f"Only {len(shown)} dialogues are shown, to keep this file small.")
             break
         anchor = f"dialogue-{len(shown) + 1}"
-        card, problem = _card(runs, [dataset for dataset, _ in sources], drawn, key, anchor)
+        card, problem = card_of(runs, [dataset for dataset, _ in sources], drawn, key, anchor)
         if problem:
             notes.append(problem)
         if card:
             shown[key] = anchor
             cards.append(card)
             size += sum(map(len, card.viewers))
-    return Gallery(lead=drawn.lead(), cards=cards, targets=targets, shown=shown, notes=notes)
+    others = {place: " / ".join(key[:2]) for place, key in enumerate(every) if key not in shown}
+    return Gallery(lead=drawn.lead(), cards=cards, targets=len(every), others=others, shown=shown, notes=notes)
 
 
 def open_dataset(run: Run) -> tuple[Dataset | None, str]:
@@ -66,7 +73,7 @@ def open_dataset(run: Run) -> tuple[Dataset | None, str]:
     return dataset, ""
 
 
-def _card(
+def card_of(
     runs: Sequence[Run], datasets: Sequence[Dataset | None], drawn: Pictures, key: Key, anchor: str
 ) -> tuple[Card | None, str]:
     """Return one card, if there is one, and a line about what went wrong, if anything did."""

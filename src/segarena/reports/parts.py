@@ -79,6 +79,7 @@ class Gallery:
         lead: HTML above the cards: how to read them.
         cards: one for each dialogue.
         targets: how many there are, shown or not.
+        others: what the targets that are not shown are called, by their place from the hardest on.
         shown: for each dialogue shown, the anchor of its card.
         notes: what could not be shown, and why; one line each.
     """
@@ -86,6 +87,7 @@ class Gallery:
     lead: str
     cards: Sequence[Card]
     targets: int
+    others: Mapping[int, str]
     shown: Mapping[Key, str]
     notes: Sequence[str]
 

@@ -31,7 +31,9 @@ def macros(package: str, template: str) -> Any:
     return templates(package).get_template(template).module
 
 
-def document(package: str, template: str, *, style: str = "", scripts: Sequence[str] = (), **values: Any) -> str:
+def document(
+    package: str, template: str, *, style: str = "", scripts: Sequence[str] = (), is_served: bool = False, **values: Any
+) -> str:
     """Return a page: a template that extends `document.html`, with the values it names.
 
     Args:
@@ -39,13 +41,16 @@ def document(package: str, template: str, *, style: str = "", scripts: Sequence[
         template: its file name.
         style: name of a file with CSS, after that of all pages.
         scripts: names of files with JavaScript, one after the other; nothing else may run on the page.
+        is_served: whether it may load from where it came.
         values: what the template names; `title` at least.
     """
     shared = read_text("segarena.reports", "page.css")
     own = read_text(package, style) if style else ""
     code = "\n".join(read_text(package, name) for name in scripts)
     page = templates(package).get_template(template)
-    return page.render(style=f"{shared}\n{own}", script=code, policy=_policy(code), **values)
+    return page.render(
+        style=f"{shared}\n{own}", script=code, policy=_policy(code, is_served=is_served), is_served=is_served, **values
+    )
 
 
 def read_text(package: str, name: str) -> str:
@@ -53,8 +58,9 @@ def read_text(package: str, name: str) -> str:
     return (files(package) / name).read_text(encoding="utf-8")
 
 
-def _policy(script: str) -> str:
+def _policy(script: str, *, is_served: bool) -> str:
     """Return what the browser may load and run: a name that slipped through unescaped could still do nothing."""
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    policy += "; connect-src 'self'" if is_served else ""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     return f"{policy}; script-src 'sha256-{digest}'" if script else policy

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from segarena.reports.figures import figures
-from segarena.reports.gallery import gallery
+from segarena.reports.gallery import BUDGET_BYTES, gallery
 from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
 from segarena.reports.pages import Page, fold_title
 from segarena.reports.parts import Fold, Note, Part, Row, Section, Terms, is_empty, kind_of
@@ -36,13 +37,23 @@ MOST_COMPARED = 5
 """Of more runs the differences to the first are folded away."""
 
 
-def report_sections(own: Page) -> list[Section]:
-    """Return what a page shows, from top to bottom; a section without anything in it is left out."""
-    return [section for section in [*own.sections(), *_general_sections(own)] if not is_empty(section.parts)]
+def report_sections(own: Page, *, shows_all: bool = False) -> list[Section]:
+    """Return what a page shows, from top to bottom; a section without anything in it is left out.
+
+    With `shows_all` the gallery has every target, however large the page gets.
+    """
+    every = [*own.sections(), *_general_sections(own, shows_all=shows_all)]
+    return [section for section in every if not is_empty(section.parts)]
 
 
-def report_html(own: Page, sections: Sequence[Section] | None = None) -> str:
-    """Return the report of a page's runs as one self-contained HTML document; `sections` where they are made."""
+def report_html(own: Page, sections: Sequence[Section] | None = None, *, is_served: bool = False) -> str:
+    """Return the report of a page's runs as one self-contained HTML document.
+
+    Args:
+        own: the page.
+        sections: what it shows, where that is made already.
+        is_served: whether the page may ask where it came from for further cards; see `segarena.reports.served`.
+    """
     sections = report_sections(own) if sections is None else sections
     return document(
         "segarena.reports",
@@ -62,6 +73,7 @@ def report_html(own: Page, sections: Sequence[Section] | None = None) -> str:
         kind_of=kind_of,
         is_empty=is_empty,
         table=sheet_html,
+        is_served=is_served,
     )
 
 
@@ -76,10 +88,10 @@ class _Numbers:
         return self._counts[kind]
 
 
-def _general_sections(own: Page) -> list[Section]:
+def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     runs = own.whole_runs
     targets = [] if {"hardest", "gallery"} <= own.leaves_out else ranked_targets(runs)
-    cards, shown = _gallery(own, targets)
+    cards, shown = _gallery(own, targets, shows_all=shows_all)
     every = [
         Section("summary", "Summary", [*own.summary(_summary), Note(_summary_notes(own))]),
         Section("ranks", "Ranking", _ranks(own)),
@@ -142,15 +154,17 @@ def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
     return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MOST_HARD else sheet]
 
 
-def _gallery(own: Page, targets: Sequence[RankedTarget]) -> tuple[list[Part], Mapping[Key, str]]:
+def _gallery(own: Page, targets: Sequence[RankedTarget], *, shows_all: bool) -> tuple[list[Part], Mapping[Key, str]]:
     """Return the gallery, and for each dialogue in it the id of its card."""
     if "gallery" in own.leaves_out:
         return [], {}
     if own.pictures is None:
         return [Note("No pictures: no installed package draws samples of this kind.")], {}
     hardest, others = own.pictures.how_many(len(own.runs))
-    keys = gallery_keys(targets, hardest=hardest, others=others)
-    made = gallery(own.whole_runs, keys, own.pictures, targets=len(targets))
+    every = [target.worst for target in targets]
+    keys = every if shows_all else gallery_keys(targets, hardest=hardest, others=others)
+    budget = math.inf if shows_all else BUDGET_BYTES
+    made = gallery(own.whole_runs, keys, own.pictures, every=every, budget_bytes=budget)
     return [*map(Note, made.notes), made], made.shown
 
 

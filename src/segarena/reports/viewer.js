@@ -197,6 +197,20 @@ if (controls) {
     gallery.querySelectorAll(".card > details").forEach((details) => (details.open = !isAnyOpen));
     fold.textContent = isAnyOpen ? "open all" : "fold all";
   });
+  // Only a page of `segarena report --open` has this field: it asks where it came from for a card.
+  controls.elements.other?.addEventListener("change", async ({ target }) => {
+    const answer = await fetch(`card/${parseInt(target.value, 10)}`);
+    if (!answer.ok) return void (told.value = "this target cannot be shown");
+    const made = document.createElement("template");
+    made.innerHTML = await answer.text();
+    const card = made.content.querySelector(".card");
+    document.getElementById(card.id)?.remove();
+    gallery.prepend(card);
+    card.querySelectorAll(".viewer").forEach(setUp);
+    target.value = "";
+    filter();
+    card.scrollIntoView();
+  });
   controls.addEventListener("input", filter);
   controls.addEventListener("submit", (event) => event.preventDefault());
   controls.hidden = false;

@@ -1,0 +1,67 @@
+import http.client
+import re
+import threading
+
+import pytest
+
+from segarena.reports.pages import page_of
+from segarena.reports.ranking import ranked_targets
+from segarena.reports.reading import read_runs
+from segarena.reports.report import report_html, report_sections
+from segarena.reports.served import ReportServer
+
+
+@pytest.fixture
+def server(make_run, make_ramps):
+    with ReportServer(page_of(read_runs([make_run(make_ramps())], trust=True))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(server, path, host=None):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection.request("GET", path, headers={"Host": host} if host else {})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_the_page_may_ask_where_it_came_from_and_nowhere_else(server):
+    status, page = ask(server, f"/{server.token}/")
+    assert status == 200
+    assert "connect-src 'self'" in re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert "connect-src" not in report_html(server.own)
+
+
+def test_every_target_has_a_card_by_its_number(server):
+    for place, target in enumerate(ranked_targets(server.own.whole_runs)):
+        status, card = ask(server, f"/{server.token}/card/{place}")
+        assert status == 200
+        assert " / ".join(target.key) in card
+        assert f'<path id="dialogue-more-{place}-1-1-0.' in card
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/card/0", "/TOKEN", "/wrong/", "/TOKEN/card/99", "/TOKEN/card/-1", "/TOKEN/../x"]
+)
+def test_nothing_else_is_found(server, path):
+    assert ask(server, path.replace("TOKEN", server.token) if path != "/TOKEN" else "/x") == (404, "not found")
+
+
+def test_a_page_of_another_name_learns_nothing(server):
+    assert ask(server, f"/{server.token}/", host="evil.example") == (404, "not found")
+
+
+def test_all_shows_every_target_whatever_the_gallery_would_choose(make_run, make_ramps, monkeypatch):
+    monkeypatch.setattr("segarena.reports.pictures.HARDEST", 2)
+    monkeypatch.setattr("segarena.reports.pictures.DIALOGUES", 3)
+    own = page_of(read_runs([make_run(make_ramps())], trust=True))
+    some, every = (report_html(own, report_sections(own, shows_all=all_)) for all_ in (False, True))
+    assert some.count("<article") == 3
+    assert "3 of 8 targets are shown" in some
+    assert every.count("<article") == 8
+    assert "8 of 8 targets are shown" in every

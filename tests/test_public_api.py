@@ -83,3 +83,7 @@ def test_every_error_stands_in_the_tree_of_the_docstring_with_its_parent_above()
 
 def test_the_signature_of_evaluate_can_be_resolved():
     assert get_type_hints(segarena.evaluate)["return"] is segarena.RunFolder
+
+
+def test_dir_lists_the_public_names():
+    assert dir(segarena) == sorted([*segarena.__all__, "__version__"])

@@ -80,3 +80,8 @@ def __getattr__(name: str) -> Any:
         if name in public:
             return getattr(importlib.import_module(f"segarena.{home}"), name)
     raise AttributeError(f"module 'segarena' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also those that were not used yet."""
+    return [*__all__, "__version__"]

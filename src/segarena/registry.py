@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 
 from segarena.errors import NotTrusted, PluginError, PluginInvalid, SegarenaError, UnknownPlugin
 from segarena.files.hashes import sha256, sha256_of_file
+from segarena.notebook import table_html
 from segarena.options import close_to, find_fault, options_of
 from segarena.specs import PluginSpec
 
@@ -90,10 +91,19 @@ def kinds() -> tuple[str, ...]:
     return (*KINDS, *sorted(kind for kind, factories in _factories.items() if factories and kind not in KINDS))
 
 
-def names(kind: str) -> dict[str, Callable[..., Any]]:
+class Plugins(dict[str, Callable[..., Any]]):
+    """Plug-ins by name; a notebook shows what each is and its options."""
+
+    def _repr_html_(self) -> str:
+        told = ((inspect.getdoc(factory) or "").partition("\n")[0] for factory in self.values())
+        options = (", ".join(map(str, options_of(factory))) for factory in self.values())
+        return table_html(["name", "what it is", "options"], zip(self, told, options, strict=True))
+
+
+def names(kind: str) -> Plugins:
     """Return every registered plug-in of `kind`, by name, in alphabetical order."""
     _import_plugins()
-    return dict(sorted(_factories[kind].items()))
+    return Plugins(sorted(_factories[kind].items()))
 
 
 def find(kind: str, reference: str) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -23,6 +23,7 @@ from segarena.engine.holding import HoldSamples, hold_samples
 from segarena.engine.plan import make_plan
 from segarena.engine.trial import COUNTING_S, Trial, count_targets, read_trial, spread
 from segarena.errors import InvalidInput, SegarenaError
+from segarena.notebook import table_html
 from segarena.roles import Benchmark, Segmenter
 from segarena.specs import Plugin
 from segarena.work.executors import executor_of
@@ -72,6 +73,10 @@ class Forecast:
     process_bytes: int
     records_bytes: int
     masks_bytes: int
+
+    def _repr_html_(self) -> str:
+        """Show every figure under its name in a notebook."""
+        return table_html(["forecast", ""], [(name.replace("_", " "), value) for name, value in asdict(self).items()])
 
 
 def forecast(

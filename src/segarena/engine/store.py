@@ -15,9 +15,11 @@ equal runs have equal record files, byte for byte.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any, cast
 
@@ -251,6 +253,26 @@ class RunFolder:
         write_whole(self.path / "run.json", configuration_text(config))
         self.config = config
 
+    def summary(self) -> Any:
+        """Return the summary so far, a `segarena.reports.sheets.Sheet`; the verdict is its caption."""
+        return _reports().summary_of(self.path)
+
+    def compare(self, *others: RunFolder) -> Any:
+        """Return how other runs differ from this one, target by target, as a `segarena.reports.sheets.Sheet`.
+
+        Raises:
+            RunConflict: they followed other rules.
+        """
+        return _reports().compared([self.path, *(other.path for other in others)])
+
+    def __repr__(self) -> str:
+        done, config = len(self.samples) - len(self.pending()), self.config
+        about = f"{config.benchmark.name} of {config.segmenter.spec}, {done} of {len(self.samples)} samples"
+        return f"<{about}: {self.path}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.summary()._repr_html_()}"
+
     def records(self) -> pl.DataFrame:
         """Return all records, in the order of the samples."""
         return self.read("records")
@@ -287,6 +309,11 @@ class RunFolder:
             StoreError: a file is damaged; it is named.
         """
         return self._pieces.read(table, columns, without=without, only=only)
+
+
+def _reports() -> Any:
+    """Return what shows runs; it stands above the engine and is imported when somebody looks."""
+    return importlib.import_module("segarena.reports.notebook")
 
 
 def _is_of_a_start(path: Path) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
@@ -151,6 +152,13 @@ class Sheet:
         columns = list(zip(*self.rows, strict=True))
         rows = zip(*(columns[place] for place in places), strict=True) if columns else ()
         return replace(self, head=tuple(self.columns[place] for place in places), rows=tuple(rows))
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook, as the page has it."""
+        from segarena.reports.renderers.html import sheet_html  # renderers stand above sheets
+
+        said = (f"<p>{escape(text)}</p>" for text in (self.caption, *self.notes) if text)
+        return f"{sheet_html(self)}{''.join(said)}"
 
     @property
     def keys(self) -> list[str]:

@@ -1,0 +1,38 @@
+"""Runs in a notebook: their summary and their differences, with the verdict above."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from segarena.records.trust import reading
+from segarena.reports.pages import Page, page_of
+from segarena.reports.reading import read_runs
+from segarena.reports.sections import paired_sheet, summary_sheet
+from segarena.reports.sheets import Sheet
+from segarena.reports.wording import pairing_text, partial_text
+
+
+def summary_of(path: Path) -> Sheet:
+    """Return the summary of a run; nothing that its folder names is run."""
+    own = _page([path])
+    statistics = (statistic.name for statistic in own.usual_runs[0].summary)
+    return summary_sheet(own.usual_runs, _said(own)).pick("segmenter", "user", *statistics, "targets", "failures")
+
+
+def compared(paths: Sequence[Path]) -> Sheet:
+    """Return the differences of runs to the first one, target by target."""
+    own = _page(paths)
+    sheet = paired_sheet(own.usual_runs)
+    notes = tuple(filter(None, [pairing_text(own.usual_runs)]))
+    return Sheet(name=sheet.name, caption=_said(own), head=sheet.head, rows=sheet.rows, notes=notes)
+
+
+def _page(paths: Sequence[Path]) -> Page:
+    with reading(trust=False):
+        return page_of(read_runs(paths))
+
+
+def _said(own: Page) -> str:
+    with reading(trust=False):
+        return " ".join([*own.verdict, *filter(None, map(partial_text, own.usual_runs))])

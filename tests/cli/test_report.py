@@ -1,6 +1,12 @@
 """`segarena report` and `segarena demo`."""
 
+import re
 import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
 
 import segarena as package
 from segarena.cli import demo
@@ -53,3 +59,50 @@ def test_the_segmenters_of_the_demo_exist():
     from segarena.registry import names
 
     assert set(demo.SEGMENTERS) <= set(names("segmenter"))
+
+
+@pytest.fixture
+def kitchen(tmp_path):
+    """Two runs on a folder of photographs, started from above it."""
+    for name in ("images", "masks"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+    pixels = np.random.default_rng(0).integers(0, 255, (40, 60, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "photos" / "images" / "pan.png")
+    mask = np.zeros((40, 60), np.uint8)
+    mask[10:30, 20:40] = 255
+    Image.fromarray(mask).save(tmp_path / "photos" / "masks" / "pan.png")
+    data = "folder(path='photos', name='kitchen')"
+    for name in ("a b", "c"):
+        package.evaluate("clicks", segmenter="sample-disc", dataset=data, rounds=1, out=Path("runs", name))
+    return tmp_path
+
+
+def page_of(place):
+    return (place / "report.html").read_text(encoding="utf-8")
+
+
+def test_photographs_are_found_from_any_directory_and_where_they_moved(segarena, kitchen, monkeypatch):
+    monkeypatch.chdir("/")
+    run, out = str(kitchen / "runs" / "c"), kitchen / "out"
+    assert segarena("report", run, "-o", str(out)).exit_code == 0
+    assert "data:image/jpeg" in page_of(out)
+    (kitchen / "photos").rename(kitchen / "moved")
+    segarena("report", run, "-o", str(out))
+    assert "data:image/jpeg" not in page_of(out)
+    assert "If its files moved, say where they are" in page_of(out)
+    segarena("report", run, "-o", str(out), "--data", str(kitchen / "moved"))
+    assert "data:image/jpeg" in page_of(out)
+    assert "has changed since the run" not in page_of(out)
+
+
+def test_a_folder_above_runs_stands_for_them_and_data_carry_their_name(segarena, kitchen):
+    answer = segarena("report", "runs")
+    assert answer.exit_code == 0, answer.output
+    page = page_of(kitchen / "runs" / "report")
+    assert re.search(r"<title>sample-disc #1, sample-disc #2 on kitchen</title>", page)
+    assert f"<dd>{kitchen}</dd>" in page or str(kitchen) in page
+
+
+def test_a_place_for_data_that_have_none_is_refused(segarena, refused, tmp_path):
+    small_run(tmp_path / "r")
+    assert "expected runs on one dataset with a folder, got sample-squares" in refused("report", "r", "--data", ".")

@@ -1,12 +1,15 @@
 """`segarena run`: what it prints, its exit codes, options from a file, bad input in one line."""
 
 import io
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 import segarena as package
+from segarena.engine.evaluate import _command
 from segarena.records.configuration import plain_configuration
 from segarena.terminal.progress import ProgressBar, duration_text
 from segarena.work.progress import Progress
@@ -51,6 +54,22 @@ def test_failed_dialogues_make_exit_code_1_and_are_counted(segarena, plugin):
     assert f"At: 1 failure, by cause:\n  {told}" in answer.stdout
     assert "failed: square-1 / object, user centre: predict: RuntimeError: no memory left" in answer.stderr
     assert "Traceback" not in answer.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-d", "folder(path='my photos')", "-o", "runs/a b"],
+        ["-d", 'folder(path="x")', "-s", "it's $HOME"],
+        ["-u", "a=depth(low=0.1)", "--rounds", "2"],
+    ],
+)
+def test_the_recorded_command_is_one_that_a_shell_takes(words):
+    command = _command(["/opt/bin/segarena", "run", *words])
+    assert shlex.split(command) == ["segarena", "run", *words]
+    shell = subprocess.run(["sh", "-c", f"segarena() {{ printf '%s\\0' \"$@\"; }}; {command}"], stdout=subprocess.PIPE)
+    assert shell.stdout.decode().split("\0")[:-1] == ["run", *words]
+    assert _command(["own_loop.py", "a b"]) == "python own_loop.py 'a b'"
 
 
 def test_a_run_in_which_everything_fails_ends_early_unless_told_to_go_on(segarena, plugin):

@@ -16,8 +16,20 @@ if TYPE_CHECKING:
     from segarena.reports.pages import Page
 
 
+def runs_below(folder: Path) -> list[Path]:
+    """Return a run folder itself, and of a folder above runs these, by name; a folder without any as it is."""
+    if (folder / "run.json").is_file():
+        return [folder]
+    return sorted(file.parent for file in folder.rglob("run.json")) or [folder]
+
+
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders; two or more are compared, paired by target.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run folders; two or more are compared, paired by target. A folder above runs stands for these."
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the report. [default: RUN/report of the first run]")
     ] = None,
@@ -37,6 +49,9 @@ def report(
             "--open", help="Open the page at a private address of this machine, where it can show any target."
         ),
     ] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="Where the dataset's files are now, if they moved since the run.")
+    ] = None,
     trust: Annotated[
         bool,
         typer.Option("--trust", help="Run what the folders name from files and other packages, for pictures."),
@@ -55,8 +70,15 @@ def report(
     from segarena.reports import terminal_of, write_report
 
     with one_line_errors():
+        named = [below for run in runs for below in runs_below(run)]
         files = write_report(
-            runs, out or runs[0] / "report", thresholds=threshold or (), trust=trust, figures=figures, shows_all=every
+            named,
+            out or runs[0] / "report",
+            thresholds=threshold or (),
+            trust=trust,
+            data=data,
+            figures=figures,
+            shows_all=every,
         )
         Console().print(terminal_of(files.page))
         tables = ", ".join(map(str, filter(None, (files.csv, files.latex, files.targets, *files.further))))

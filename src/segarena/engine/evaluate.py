@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -142,8 +143,8 @@ def open_folder(
     path = home / (Path(out) if out is not None else _default_path(config))
     config = replace(config, segmenter=replace(config.segmenter, sees_truth=sees_truth))
     identity, data = identity_of(config, dataset, by=plan.fingerprint)
-    now, command = _now(), " ".join(sys.argv)
-    config = replace(config, created=now, environment=environment(), command=command, identity=identity)
+    config = replace(config, created=_now(), environment=environment(), identity=identity)
+    config = replace(config, command=_command(sys.argv), directory=str(home.resolve()))
     return RunFolder.create(path, config, data=data, overwrite=overwrite)
 
 
@@ -174,6 +175,16 @@ def _targets_without(records: pl.DataFrame, users: Sequence[str]) -> dict[str, i
 
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Return a command line that a shell takes, for what was called with these arguments."""
+    program, *rest = arguments
+    called = ["python", program] if program.endswith(".py") else [Path(program).name or program]
+    # Plug-ins are full of single quotes; between double ones they stay readable.
+    return " ".join(
+        f'"{word}"' if "'" in word and not set('"$`\\!') & set(word) else shlex.quote(word) for word in (*called, *rest)
+    )
 
 
 def _advance(progress: Progress, held: Held, known: set[str]) -> None:

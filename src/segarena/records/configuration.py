@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,7 +120,8 @@ class RunConfiguration:
         version: of segarena.
         created, finished: ISO 8601; empty until then.
         environment: versions of what computes.
-        command: as typed.
+        command: as it can be typed again.
+        directory: where it was given; relative paths lead on from there. Empty in folders of earlier versions.
         identity: what made its numbers beyond that; None in folders of versions that did not take it.
         counts: None until the run is finished.
         verified: what came of asking some of its answers again (`segarena.engine.verifying`); None: nobody did.
@@ -141,10 +142,25 @@ class RunConfiguration:
     created: str = ""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     command: str = ""
+    directory: str = ""
     identity: Identity | None = None
     finished: str = ""
     counts: Counts | None = None
     verified: Agreement | None = None
+
+
+def located(used: PluginUsed, directory: str) -> PluginUsed:
+    """Return a plug-in of a run whose relative paths, of its file and in its options, lead on from `directory`."""
+
+    def there(text: str, file: str) -> str:
+        return str(Path(directory, text)) if Path(directory, file).exists() else text
+
+    options = {
+        name: there(value, value) if isinstance(value, str) and value and (name == "path" or "/" in value) else value
+        for name, value in used.options.items()
+    }
+    is_file = ".py:" in used.name
+    return replace(used, name=there(used.name, used.name.rpartition(":")[0]) if is_file else used.name, options=options)
 
 
 _SEAL = re.compile(rb',\s*"sha256": "([0-9a-f]{64})"\s*\}\s*\Z')
@@ -155,6 +171,7 @@ CIRCUMSTANCES = (
     "finished",
     "environment",
     "command",
+    "directory",
     "counts",
     "verified",
     "time_limit_s",

@@ -60,6 +60,7 @@ def write_report(
     trust: bool = False,
     figures: str | Path | None = None,
     shows_all: bool = False,
+    data: str | Path | None = None,
 ) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
@@ -73,15 +74,16 @@ def write_report(
             `segarena.records.trust`.
         figures: folder for each chart as SVG and PNG; None for none.
         shows_all: whether the page has pictures of every target, however large it gets.
+        data: where the files of the runs' dataset are now, if they moved.
 
     Raises:
         MissingExtra: PNG files were asked for, and resvg-py is not installed.
-        InvalidInput: a threshold that the runs cannot answer for.
+        InvalidInput: `data` for runs that it does not fit, or a threshold that the runs cannot answer for.
         RunMissing: a folder holds no run.
         RunConflict: the runs followed different rules.
         StoreError: records are damaged, or `out` cannot be written.
     """
-    read = read_runs(runs, thresholds=thresholds, trust=trust)
+    read = read_runs(runs, thresholds=thresholds, trust=trust, data=data)
     folder = _made(out)
     with reading(trust=trust):
         own = page_of(read)

@@ -6,9 +6,11 @@ Only the samples that are shown are loaded, from the dataset that run.json names
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 
 from segarena.errors import NotTrusted
+from segarena.records.configuration import located
 from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
 from segarena.reports.parts import Card, Gallery
 from segarena.reports.pictures import Pictures, Shown
@@ -20,6 +22,8 @@ from segarena.roles import Dataset
 
 BUDGET_BYTES = 12_000_000
 """The gallery takes no further dialogue once it is this large."""
+
+MOVED = "If its files moved, say where they are: segarena report --data FOLDER."
 
 
 def gallery(
@@ -58,16 +62,18 @@ def gallery(
 
 def open_dataset(run: Run) -> tuple[Dataset | None, str]:
     """Return the dataset of a run as run.json names it, and a line about what is wrong with it, if anything."""
-    described = run.config.dataset
+    described = located(run.config.dataset, run.config.directory)
+    if run.data_folder is not None and "path" in described.options:
+        described = replace(described, options={**described.options, "path": str(run.data_folder)})
     try:
         dataset: Dataset = rebuilt("dataset", described, trust=run.trust)
         changed = change_of(described) if run.trust else ""
-        if not changed and dataset.fingerprint != described.fingerprint:
+        if not changed and dataset.fingerprint != run.config.dataset.fingerprint:
             changed = f"Dataset {described.name} has changed since the run"
     except NotTrusted as error:
         return None, f"No photographs: {error}. {HOW_TO_TRUST}"
     except Exception as error:  # a dataset is foreign code; without it the report still has its numbers
-        return None, f"No photographs: dataset {described.name} cannot be opened ({_one_line(error)})."
+        return None, f"No photographs: dataset {described.name} cannot be opened ({_one_line(error)}). {MOVED}"
     if changed:
         return dataset, f"{changed}; pictures may not be what was judged."
     return dataset, ""

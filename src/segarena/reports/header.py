@@ -28,7 +28,7 @@ MOST_USERS = 6
 def title_of(runs: Sequence[Run]) -> str:
     """Return the title: who was judged on what."""
     if len({run.data for run in runs}) == 1:
-        return f"{', '.join(run.label for run in runs)} on {short_name(runs[0].dataset)}"
+        return f"{', '.join(run.label for run in runs)} on {runs[0].data}"
     segmenters, data = dict.fromkeys(run.segmenter for run in runs), dict.fromkeys(run.data for run in runs)
     return f"{', '.join(segmenters)} on {', '.join(data)}"
 
@@ -98,6 +98,7 @@ def run_facts(run: Run) -> Facts:
         ("Users", "; ".join(f"{user.written}: {user.spec}" for user in config.users)),
         ("Metrics", ", ".join(str(metric.spec) for metric in config.metrics)),
         ("Repeats, seed", f"{config.repeats}, {config.seed}"),
+        ("Started in", config.directory),
         ("Made", f"{config.created} with segarena {config.version}"),
         ("Environment", ", ".join(f"{key} {value}" for key, value in config.environment.items())),
         ("Counts", "" if config.counts is None else _counts_text(config.counts)),

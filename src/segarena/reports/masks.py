@@ -25,6 +25,7 @@ from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
 from segarena.files.whole import whole_file, write_whole
 from segarena.files.within import within
+from segarena.records.configuration import located
 from segarena.records.trust import rebuilt, refusal
 from segarena.registry import import_packages
 from segarena.reports.pages import ENTRY_POINTS
@@ -176,7 +177,7 @@ def _plain(name: str) -> str:
 
 def _loader(folder: RunFolder, *, trust: bool) -> Callable[[str], Any]:
     """Return what loads a sample of the run; its dataset is built when the first is asked for."""
-    used = folder.config.dataset
+    used = located(folder.config.dataset, folder.config.directory)
 
     @cache
     def dataset() -> Dataset:

@@ -25,12 +25,13 @@ def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
 def data_names(plugins: Sequence[DatasetUsed]) -> list[str]:
     """Return what each run's dataset is called; equal data have equal names, other data other ones.
 
-    Several folders read by one plug-in are called as their option `name` says, or as the last part of their path.
+    A folder, read by a plug-in with an option `name`, is called as that says, or as the last part of its path; so are
+    several folders read by one plug-in without.
     """
-    names = [
-        _folder_name(plugin) if _has_other_path(plugin, plugins) else told
-        for plugin, told in zip(plugins, told_apart(plugins), strict=True)
-    ]
+    names: list[str] = []
+    for plugin, told in zip(plugins, told_apart(plugins), strict=True):
+        is_folder = "name" in plugin.options and told == short_name(plugin.name)
+        names.append((_folder_name(plugin) if is_folder or _has_other_path(plugin, plugins) else "") or told)
     prints = [(name, plugin.fingerprint) for name, plugin in zip(names, plugins, strict=True)]
     numbers = dict(zip(dict.fromkeys(prints), _numbered([name for name, _ in dict.fromkeys(prints)]), strict=True))
     return [numbers[one] for one in prints]
@@ -43,7 +44,7 @@ def _has_other_path(plugin: PluginUsed, plugins: Sequence[PluginUsed]) -> bool:
 
 def _folder_name(plugin: PluginUsed) -> str:
     options = plugin.options
-    return str(options.get("name") or PurePath(str(options["path"])).name)
+    return str(options.get("name") or PurePath(str(options.get("path", ""))).name)
 
 
 def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:

@@ -50,6 +50,7 @@ class Run:
         thresholds: asked for beyond those of the benchmark.
         further: the last values of metrics beyond those of the benchmark, which all runs of the report have.
         trust: whether plug-ins from elsewhere may be built again; see `segarena.records.trust`.
+        data_folder: where the dataset's files are now; None for where they were.
         computed: numbers that several tables and figures show, kept by `segarena.reports.tables`.
     """
 
@@ -65,6 +66,7 @@ class Run:
     thresholds: tuple[float, ...] = ()
     further: tuple[Statistic, ...] = ()
     trust: bool = False
+    data_folder: Path | None = None
     computed: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, repr=False)
 
     @property
@@ -203,16 +205,24 @@ class Run:
         return {row["round"]: decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)}
 
 
-def read_runs(paths: Sequence[str | Path], *, thresholds: Sequence[float] = (), trust: bool = False) -> tuple[Run, ...]:
+def read_runs(
+    paths: Sequence[str | Path],
+    *,
+    thresholds: Sequence[float] = (),
+    trust: bool = False,
+    data: str | Path | None = None,
+) -> tuple[Run, ...]:
     """Read run folders that belong in one report.
 
     Args:
         paths: of the run folders.
         thresholds: further ones; NoC and NoF at each are added to the summary.
         trust: see `segarena.records.trust`.
+        data: where the dataset's files are now, if they moved; for runs on one dataset.
 
     Raises:
-        InvalidInput: no folder was named, or a threshold is not within (0, 1] or above where the dialogues stop.
+        InvalidInput: no folder was named, `data` for several datasets or one without a folder, or a threshold is not
+            within (0, 1] or above where the dialogues stop.
         RunMissing: a folder holds no run.
         RunConflict: the runs followed different rules, so their numbers cannot stand side by side.
     """
@@ -224,11 +234,18 @@ def read_runs(paths: Sequence[str | Path], *, thresholds: Sequence[float] = (), 
     for threshold in thresholds:
         _refuse_threshold(threshold, folders[0])
     segmenters = told_apart([folder.config.segmenter for folder in folders])
-    data = data_names([folder.config.dataset for folder in folders])
-    labels = run_labels(segmenters, data)
+    names = data_names([folder.config.dataset for folder in folders])
+    if data is not None and (len(set(names)) > 1 or "path" not in folders[0].config.dataset.options):
+        raise InvalidInput(f"data: expected runs on one dataset with a folder, got {', '.join(dict.fromkeys(names))}")
+    given: dict[str, Any] = {
+        "thresholds": tuple(thresholds),
+        "trust": trust,
+        "data_folder": None if data is None else Path(data),
+    }
+    labels = run_labels(segmenters, names)
     runs = tuple(
-        _read_run(folder, label=label, segmenter=segmenter, data=name, thresholds=tuple(thresholds), trust=trust)
-        for folder, label, segmenter, name in zip(folders, labels, segmenters, data, strict=True)
+        _read_run(folder, label=label, segmenter=segmenter, data=name, **given)
+        for folder, label, segmenter, name in zip(folders, labels, segmenters, names, strict=True)
     )
     found = [_further(run) for run in runs]
     further = tuple(one for one in found[0] if all(one in others for others in found))

@@ -89,7 +89,7 @@ def protocol_text(run: Run) -> str:
     if protocol == "published":
         return "published protocol: rules as in the published code, for comparison with printed numbers"
     if protocol == "careful":
-        return "careful protocol: the rules a careful reader would want; not the published numbers"
+        return "careful protocol: the usual rules, without quirks of published code"
     return f"{protocol} protocol"
 
 

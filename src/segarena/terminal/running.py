@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,6 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
     for user, count in counts.targets_without.items():
         console.print(f"user {user} had no dialogue about {count} of {counts.targets} targets")
     place = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
-    console.print(f"run: {place}   report: segarena report {place}")
+    console.print(f"run: {place}   report: segarena report {shlex.quote(str(place))}", soft_wrap=True)
     verified = folder.config.verified
     return counts.failures + (verified.differed if options.get("verify") and verified else 0)

@@ -143,6 +143,13 @@ def test_data_of_another_kind_are_refused_before_anything_runs():
         make_plan("clicks", segmenter=Recorder(), dataset="phantom").cast()
 
 
+def test_whose_prompts_do_not_fit_is_not_asked_for_weights_first():
+    with pytest.raises(PluginInvalid, match="clipseg takes examples; user centre of clicks gives clicks"):
+        make_plan("clicks", segmenter="clipseg").cast()
+    with pytest.raises(PluginInvalid, match="missing a required argument: 'weights'"):
+        make_plan("clicks", segmenter="sam").cast()
+
+
 def test_an_object_that_cannot_play_its_role_is_refused():
     with pytest.raises(PluginInvalid, match="segmenter object has no encode and no predict"):
         make_plan("clicks", segmenter=object()).cast()

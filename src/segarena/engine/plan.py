@@ -20,7 +20,7 @@ from segarena.borders import accept_read_only
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
-from segarena.errors import InvalidInput, PluginInvalid
+from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
 from segarena.options import close_to, options_of
 from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
 from segarena.records.identity import FingerprintBy
@@ -97,7 +97,12 @@ class Plan:
         called = self._called("segmenter", self.segmenter)
         dataset: Dataset = self._built("dataset", self.dataset)
         _check_samples(dataset, rules)
-        segmenter = _fit(self._built("segmenter", self.segmenter), called, rules)
+        try:
+            segmenter = _fit(self._built("segmenter", self.segmenter), called, rules)
+        except SegarenaError:
+            if isinstance(self.segmenter, PluginSpec):  # whose prompts do not fit is not asked for weights first
+                _check_prompt_kinds(users, find("segmenter", self.segmenter.reference), called, rules)
+            raise
         _check_prompt_kinds(users, segmenter, called, rules)
         return Cast(
             dataset=dataset,

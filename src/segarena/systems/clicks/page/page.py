@@ -13,7 +13,7 @@ from segarena.reports.parts import Fold, Html, Note, Part, Section
 from segarena.reports.reading import Run
 from segarena.systems.clicks.page.figures import correlation_figure, group_curves, group_legend, hardness_scatter
 from segarena.systems.clicks.page.heat import heat_key
-from segarena.systems.clicks.page.numbers import correlations, first_rows, group_rows, hardness_of
+from segarena.systems.clicks.page.numbers import LEAST_SEGMENTERS, correlations, first_rows, group_rows, hardness_of
 from segarena.systems.clicks.page.pictures import robustness_pictures
 from segarena.systems.clicks.page.runs import base_user, is_robustness, whole_dialogues
 from segarena.systems.clicks.page.tables import robustness_files, robustness_terminal, shown_first, shown_groups
@@ -68,11 +68,13 @@ class RobustnessPage(Page):
             hardness_scatter(hard),
         ]
         where = [_pictures_lead(runs[0]) if pictures else None, *map(Note, problems), Html(pictures)]
+        needed = len({run.segmenter for run in runs}) >= LEAST_SEGMENTERS
+        correlated = correlation_figure(matrix, about) if matrix else Note(about) if needed else None
         return [
             Section("robustness", "Clicking groups", groups),
             Section("first", "First clicks", first),
             Section("where", "Where people click", where),
-            Section("correlations", "Correlations", [correlation_figure(matrix, about) if matrix else Note(about)]),
+            Section("correlations", "Correlations", [correlated]),
         ]
 
     def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> list[Part]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from segarena.abilities import abilities_of_segmenter, abilities_of_user
@@ -11,7 +11,7 @@ from segarena.records.configuration import UserUsed
 from segarena.records.trust import reading, rebuilt
 from segarena.registry import find
 from segarena.reports.pages import Page, page, sheet_files
-from segarena.reports.parts import Note, Section
+from segarena.reports.parts import Note, Part, Section
 from segarena.reports.reading import Run
 from segarena.reports.sheets import Sheet
 from segarena.reports.wording import protocol_text
@@ -42,6 +42,11 @@ class VolumesPage(Page):
         dice = [one for one in summary if one.metric == "dice" and one.kind in ("auc_last_five", "at_round")]
         areas = [one for one in dice if one.kind == "auc_last_five"]
         return next(iter([*areas, *sorted(dice, key=lambda one: -one.round)]), super().decides)
+
+    def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> list[Part]:
+        """Return the summary, told apart from the averages above, which go over cases, classes and datasets."""
+        caption = "Plain means over targets: every target counts the same, whatever its case, class and dataset."
+        return [summary_of(self.whole_runs, caption)]
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:

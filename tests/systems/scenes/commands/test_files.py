@@ -78,3 +78,20 @@ def test_review_writes_one_page(demo, tmp_path):
     page = (tmp_path / "review.html").read_text(encoding="utf-8")
     assert page.count('<section class="annotation"') == 4
     assert "data:image/jpeg" in page
+
+
+def test_what_holds_no_annotations_is_refused_and_writes_nothing(demo, tmp_path):
+    done = run("convert", demo / "truth.json", tmp_path / "x.json", "--from", "coco-amodal")
+    assert done.exit_code == 2
+    assert not (tmp_path / "x.json").exists()
+    nowhere = run("review", demo / "scenes.json", "--images", tmp_path / "nowhere", "--out", tmp_path / "x.html")
+    assert (nowhere.exit_code, "expected a folder of photographs" in nowhere.output) == (2, True)
+
+
+def test_convert_counts_what_the_format_keeps(demo, tmp_path):
+    done = run("convert", demo / "scenes.json", tmp_path / "x.json", "--to", "coco")
+    assert "8 annotations are left out" in done.output
+    assert "2 of 10 annotations of 2 images" in done.output
+    numbers = run("convert", demo / "scenes.json", tmp_path / "x.csv", "--to", "csv").output
+    assert "csv cannot carry outlines and masks: only numbers are kept" in numbers
+    assert "only what is visible" not in numbers

@@ -51,6 +51,7 @@ def test_edges_of_the_truth_are_nearly_those_of_everyone(tmp_path, scenes):
         np.save(maps / f"{number}.npy", thin_label_edges(rasterise(scene.truth.scene).owner).astype(float))
     text = run("edges", maps, tmp_path / "scenes.json", "--thresholds", 1, "--out", tmp_path / "out")
     assert "eval_bdry.txt" in text
+    assert "Precision and recall" in (tmp_path / "out" / "edges.html").read_text()
     assert np.loadtxt(tmp_path / "out" / "eval_bdry.txt")[3] > 0.9
 
 

@@ -158,3 +158,24 @@ def test_what_labelme_and_cvat_hold_is_written_as_coco_amodal_and_read_again(tmp
     assert again.defects == ()
     assert [r.name for r in again.scenes[0].regions] == ["door", "cat", "wall"]
     np.testing.assert_array_equal(rasterise(again.scenes[0]).owner, rasterise(scenes.scenes[0]).owner)
+
+
+def test_labelme_joins_the_shapes_of_a_group_and_leaves_out_what_is_ignored(tmp_path):
+    def shape(label, left, group=None):
+        points = [[left, 0], [left + 4, 0], [left + 4, 4], [left, 4]]
+        return {"label": label, "points": points, "shape_type": "polygon", "group_id": group}
+
+    shapes = [shape("cat", 0, 7), shape("cat", 5, 7), shape("cat", 10), shape("__ignore__", 15), shape("dog", 20, 7)]
+    value = {"imagePath": "a.jpg", "imageHeight": 10, "imageWidth": 30, "shapes": shapes}
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    (scene,) = read_scenes(tmp_path / "a.json").scenes
+    assert [(region.name, len(region.rings)) for region in scene.regions] == [("dog", 1), ("cat", 1), ("cat", 2)]
+
+
+def test_cvat_keeps_equal_names_of_subsets_apart_and_refuses_videos(tmp_path):
+    image = '<image id="{0}" name="a.jpg" subset="{1}" width="9" height="9"/>'
+    (tmp_path / "a.xml").write_text(f"<annotations>{image.format(0, 'train')}{image.format(1, 'val')}</annotations>")
+    assert list(read_scenes(tmp_path / "a.xml").by_image()) == ["train/a", "val/a"]
+    (tmp_path / "b.xml").write_text('<annotations><track id="0" label="car"/></annotations>')
+    with pytest.raises(DatasetError, match="CVAT for video"):
+        read_scenes(tmp_path / "b.xml")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from segarena.errors import DatasetError, DatasetMissing
 from segarena.terminal.exits import FAILURES, one_line_errors
 
 if TYPE_CHECKING:
@@ -43,9 +44,14 @@ def read(
     from segarena.systems.scenes.checks.repair import repair_set
     from segarena.systems.scenes.files import read_scenes
 
+    if images is not None and not images.is_dir():
+        raise DatasetMissing(f"--images {images}: expected a folder of photographs, found none")
     scenes = read_scenes(path, file_format=file_format, images=images)
     if annotator is not None:
         scenes = replace(scenes, scenes=tuple(scene for scene in scenes.scenes if scene.annotator == annotator))
+    if not scenes.scenes:
+        first = next((f"; {defect}" for defect in scenes.defects), "")
+        raise DatasetError(f"{path}: expected annotations, found none that can be used{first}")
     return repair_set(scenes) if repair else scenes
 
 
@@ -88,7 +94,7 @@ def convert(
 
     Exit code 0: all was converted; 1: converted, but something of IN was left out; 2: nothing was written.
     """
-    from segarena.systems.scenes.files import losses, write_scenes
+    from segarena.systems.scenes.files import kept_scenes, losses, write_scenes
 
     with one_line_errors():
         scenes = read(path, file_format, images, annotator=annotator, repair=repair)
@@ -96,8 +102,10 @@ def convert(
         show_defects(scenes.defects)
         for lost in losses(scenes, to):
             typer.echo(f"{to} cannot carry {lost}")
-        regions = sum(len(scene.regions) for scene in scenes.scenes)
-        told = f"{len(scenes.scenes)} annotations of {len(scenes.by_image())} images, {regions} regions"
+        kept = kept_scenes(scenes, to)
+        regions = sum(len(scene.regions) for scene in kept)
+        number = f"{len(kept)} of {len(scenes.scenes)}" if len(kept) < len(scenes.scenes) else str(len(kept))
+        told = f"{number} annotations of {len(scenes.by_image())} images, {regions} regions"
         typer.echo(f"{told}: {_named(written, out)}")
     if any(defect.severity == "error" for defect in scenes.defects):
         raise typer.Exit(FAILURES)

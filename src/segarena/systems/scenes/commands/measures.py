@@ -141,6 +141,7 @@ def edges(
     from segarena.systems.scenes.edges.summary import summarise_edges
     from segarena.systems.scenes.measures.sources import find_images
     from segarena.systems.scenes.measures.survey import work_on_images
+    from segarena.systems.scenes.page.page import write_edges_page
     from segarena.systems.scenes.page.tables import edges_sheet, regions_sheet
     from segarena.terminal.tables import show_sheet
 
@@ -157,13 +158,17 @@ def edges(
         results = list(found.values())
         summary = summarise_edges([edge_counts_of(result) for result in results], occurrence=occurrence)
         files = write_edge_files(out, summary) if out is not None else []
-        show_sheet(edges_sheet(summary, occurrence))
+        sheets = [edges_sheet(summary, occurrence)]
         if regions:
             cover = summarise_regions([region_counts_of(result) for result in results])
             files += write_region_files(out, cover) if out is not None else []
-            show_sheet(regions_sheet(cover))
+            sheets.append(regions_sheet(cover))
+        for sheet in sheets:
+            show_sheet(sheet)
         for file in files:
             typer.echo(str(file))
+        if out is not None:
+            typer.echo(f"page: {write_edges_page(out, summary, sheets)}")
 
 
 def quality(

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from segarena.systems.scenes.files.formats import FORMATS, READABLE, losses, read_scenes, write_scenes
+from segarena.systems.scenes.files.formats import FORMATS, READABLE, kept_scenes, losses, read_scenes, write_scenes
 
-__all__ = ["FORMATS", "READABLE", "losses", "read_scenes", "write_scenes"]
+__all__ = ["FORMATS", "READABLE", "kept_scenes", "losses", "read_scenes", "write_scenes"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -39,12 +40,18 @@ def read_cvat(path: Path) -> SceneSet:
     root = _parse(read_bytes(path), path)
     if root.tag != "annotations":
         raise DatasetError(f"{path}: expected CVAT annotations, got XML with <{root.tag}>")
+    if root.find("track") is not None and root.find("image") is None:
+        raise DatasetError(f"{path}: expected CVAT for images, got CVAT for video; export it as CVAT for images")
     defects: list[Defect] = []
     scenes: list[Scene] = []
-    for element in root.findall("image"):
+    elements = root.findall("image")
+    times = Counter(element.get("name") for element in elements)
+    for element in elements:
         name = text_of(element.get("name"))
         # Frames of different folders may have the same file name.
         image_id = re.sub(r"\.[^./\\]*$", "", name) or text_of(element.get("id"))
+        if times[element.get("name")] > 1 and element.get("subset"):  # a project keeps names apart by their subset
+            image_id = f"{text_of(element.get('subset'))}/{image_id}"
         try:
             image = ImageRecord(id=image_id, shape=size_of(element.attrib), file_name=name)
         except InvalidInput as error:

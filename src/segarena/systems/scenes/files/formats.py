@@ -103,7 +103,9 @@ FORMATS = {
     "csv": Format(
         title="one row of numbers for each region",
         write=write_csv,
-        carries=frozenset({"order", "names", "spaces", "stuff", "unknown stuff", "annotator", "pixel centres"}),
+        carries=frozenset(
+            {*_SHAPES, "order", "names", "spaces", "stuff", "unknown stuff", "annotator", "pixel centres"}
+        ),
     ),
 }
 
@@ -153,11 +155,22 @@ def write_scenes(scenes: SceneSet, path: Path, file_format: str) -> list[Path]:
 def losses(scenes: SceneSet, file_format: str) -> list[str]:
     """Return what of these scenes a format cannot carry, in words; none when nothing is lost."""
     carried = _format(file_format).carries
-    lost = [text for key, (text, has) in LOSSES.items() if key not in carried and any(map(has, scenes.scenes))]
-    several = [image for image, found in scenes.by_image().items() if len(found) > 1]
-    if several and file_format in ("coco", "coco-modal"):
-        lost.append(f"all annotators but the first, on {len(several)} images")
+    is_numbers = file_format == "csv" and any(scene.regions for scene in scenes.scenes)
+    lost = ["outlines and masks: only numbers are kept"] if is_numbers else []
+    lost += [text for key, (text, has) in LOSSES.items() if key not in carried and any(map(has, scenes.scenes))]
+    dropped = len(scenes.scenes) - len(kept_scenes(scenes, file_format))
+    if dropped:
+        lost.append(
+            f"annotators but the first of an image: {dropped} annotations are left out; --annotator chooses another"
+        )
     return lost
+
+
+def kept_scenes(scenes: SceneSet, file_format: str) -> list[Scene]:
+    """Return the scenes that a format has room for: COCO instances hold one annotator's regions of each image."""
+    if file_format in ("coco", "coco-modal"):
+        return [found[0] for found in scenes.by_image().values()]
+    return list(scenes.scenes)
 
 
 def _format(name: str) -> Format:

@@ -27,6 +27,8 @@ _SHAPE = ("label", "points", "shape_type")
 def read_labelme(path: Path) -> SceneSet:
     """Return the scene of a labelme file; polygons and rectangles are regions, other shapes are reported as defects.
 
+    Shapes of one label and `group_id` are one region, at the place of the front one, and `__ignore__` is none, as in
+    labelme's own converters.
     Raises as `read_json` and `as_record`; `InvalidInput` when it states no possible size of the image.
     """
     value, defects = read_json(path)
@@ -38,6 +40,7 @@ def read_labelme(path: Path) -> SceneSet:
         file_name=file_name,
     )
     drawn: list[tuple[Region, list[Points]]] = []
+    groups: dict[tuple[str, str], list[Points]] = {}
     # The last is drawn on top, so it is the front region.
     for number, shape in enumerate(reversed(records(top.get("shapes"))), 1):
         try:
@@ -45,8 +48,16 @@ def read_labelme(path: Path) -> SceneSet:
         except InvalidInput as error:
             defects.append(Defect("polygon", f"{error}; it is left out", image=image.id, regions=(str(number),)))
             continue
-        region = Region(id=str(number), name=text_of(shape.get("label")), attributes=without(shape, _SHAPE))
-        drawn.append((region, [points]))
+        name, group = text_of(shape.get("label")), text_of(shape.get("group_id"))
+        if name == "__ignore__":
+            continue
+        if group and (name, group) in groups:
+            groups[name, group].append(points)
+            continue
+        polygons = [points]
+        if group:
+            groups[name, group] = polygons
+        drawn.append((Region(id=str(number), name=name, attributes=without(shape, _SHAPE)), polygons))
     scene = make_scene(image, drawn, attributes=without(top, _TOP))
     return SceneSet(scenes=(scene,), defects=tuple(defects))
 

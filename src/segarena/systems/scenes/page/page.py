@@ -16,6 +16,8 @@ from segarena.files.whole import write_whole
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.reports.renderers import sheet_html
 from segarena.reports.rendering import document
+from segarena.reports.sheets import Sheet
+from segarena.systems.scenes.edges.summary import EdgeSummary
 from segarena.systems.scenes.measures.agreement import ImageAgreement
 from segarena.systems.scenes.measures.agreement_summary import AgreementSummary
 from segarena.systems.scenes.measures.sources import HumanImage
@@ -67,6 +69,19 @@ def write_agreement_page(
     )
 
 
+def write_edges_page(folder: Path, summary: EdgeSummary, sheets: Sequence[Sheet]) -> Path:
+    """Write edges.json and edges.html, the tables and the curve, into a folder that exists; return the page."""
+    points = sorted(summary.curve, key=lambda point: point.recall)
+    recall, precision = [point.recall for point in points], [point.precision for point in points]
+    curve = Curve(label="", colour=0, x=recall, y=precision, low=precision, high=precision)
+    title = "Precision and recall"
+    chart = line_chart(
+        [curve], title=title, x_label="recall", y_label="precision", y_range=(0.0, 1.0), size_px=PANEL_PX
+    )
+    charts = {"edges": [(title, chart)]}
+    return _write(folder, "edges", asdict(summary), template="statistics", title="Edges", sheets=sheets, charts=charts)
+
+
 def _pictures(images: Sequence[HumanImage], found: Sequence[ImageAgreement], overlays: int) -> list[SupportPicture]:
     by_image = {agreement.image: agreement for agreement in found if agreement.pairs}
     ranked = sorted(
@@ -113,10 +128,12 @@ def _histogram(counts: NDArray[Any], x_label: str, y_label: str) -> str:
     return bar_chart(bars, starts, title=x_label, x_label=x_label, y_label=y_label, size_px=PANEL_PX)
 
 
-def _write(folder: Path, name: str, numbers: dict[str, Any], **values: Any) -> Path:
-    """Write NAME.json and NAME.html."""
+def _write(folder: Path, name: str, numbers: dict[str, Any], *, template: str = "", **values: Any) -> Path:
+    """Write NAME.json and NAME.html, from the template of that name or of another."""
     write_whole(folder / f"{name}.json", json.dumps(_plain(numbers), indent=1))
-    page = document("segarena.systems.scenes.page", f"{name}.html", style="pages.css", table=sheet_html, **values)
+    page = document(
+        "segarena.systems.scenes.page", f"{template or name}.html", style="pages.css", table=sheet_html, **values
+    )
     return write_whole(folder / f"{name}.html", page)
 
 

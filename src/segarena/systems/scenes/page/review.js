@@ -39,7 +39,13 @@
     document.querySelector(`[data-decision="${section.dataset.number}"]`).textContent = made.status || "";
   }
 
-  document.querySelectorAll(".annotation").forEach((section) => {
+  const sections = [...document.querySelectorAll(".annotation")];
+  const count = () => {
+    const made = sections.filter((section) => (decisions[section.dataset.key] || {}).status).length;
+    document.querySelector(".progress").textContent = `${made} of ${sections.length} decided`;
+  };
+
+  sections.forEach((section) => {
     section.querySelector(".zoom").addEventListener("click", () => zoom(section));
     section.querySelector(".fills").addEventListener("change", (event) =>
       section.querySelector(".drawing").classList.toggle("bare", !event.target.checked));
@@ -51,9 +57,22 @@
       };
       write(decisions);
       document.querySelector(`[data-decision="${section.dataset.number}"]`).textContent = chosen ? chosen.value : "";
+      count();
     });
     show(section);
   });
+
+  count();
+
+  function decide(status) {
+    const section = sections.find((one) => one.getBoundingClientRect().bottom > innerHeight / 3);
+    if (!section) return;
+    const input = section.querySelector(`input[value=${status}]`);
+    input.checked = true;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    const next = sections[sections.indexOf(section) + 1];
+    if (next) next.scrollIntoView();
+  }
 
   findings.forEach((finding) => finding.addEventListener("click", () => pick(finding)));
 
@@ -67,6 +86,7 @@
       finding.focus({ preventScroll: true });
       finding.scrollIntoView({ block: "center" });
     }
+    if (event.key.toLowerCase() === "a") decide("approved");
     if (event.key.toLowerCase() === "z" && current) zoom(current.closest(".annotation"));
   });
 

@@ -26,7 +26,7 @@ PARTS_CAPTION = (
 )
 CURVES_CAPTION = (
     "Mean IoU of query images in up to eight bins; bands are 95 % intervals over images. Ease is the IoU that a "
-    "reference method reaches on the query (the column `difficulty` of the pairs), salience is the IoU of the target "
+    "reference method reaches on the query (“difficulty” in the table of pairs), salience is the IoU of the target "
     "with the saliency map. Support-cognizance pairs are left out."
 )
 

@@ -68,7 +68,7 @@ def plain_lines(prediction, target, settings, objects):
         if not left.any():
             continue
         skeleton = medial_axis(np.pad(left, 1), rng=InRasterOrder(np.random.PCG64(0)))[1:-1, 1:-1]
-        paths = longest_paths(skeleton, settings.min_nodes)
+        paths = longest_paths(skeleton, settings.min_nodes, "search")
         lines.extend((label, smooth_line(path, settings.max_points)) for path in paths)
     return lines
 

@@ -43,9 +43,7 @@ def longest_paths(skeleton: Mask, min_nodes: int, loops: Loops = "raster") -> li
     """
     pixels = np.argwhere(skeleton)
     edges = _edges(skeleton, len(pixels))
-    neighbours, part_of = _forest(edges, len(pixels))
-    if loops == "search" and len(edges) > sum(map(len, neighbours)) // 2:
-        neighbours = _without_loops(edges, pixels)
+    neighbours, part_of = _forest(edges, len(pixels)) if loops == "raster" else _without_loops(edges, pixels)
     # In raster order, so that a part is at the place of its first pixel.
     parts: dict[int, list[int]] = {}
     for node, part in enumerate(part_of):
@@ -100,8 +98,8 @@ def _forest(edges: list[tuple[int, int]], nodes: int) -> tuple[Neighbours, list[
     return neighbours, [root(node) for node in range(nodes)]
 
 
-def _without_loops(edges: list[tuple[int, int]], pixels: NDArray[np.int64]) -> Neighbours:
-    """Return the neighbours of each node when loops are opened one after the other, as a search meets them.
+def _without_loops(edges: list[tuple[int, int]], pixels: NDArray[np.int64]) -> tuple[Neighbours, list[int]]:
+    """Return as `_forest` does, loops being opened one after the other, as a search meets them.
 
     The search goes from the first node in depth, neighbours in raster order. The first loop that it closes is opened at
     a longest step, of equal ones the first from where the loop begins on the way to its end; then the search begins
@@ -113,11 +111,12 @@ def _without_loops(edges: list[tuple[int, int]], pixels: NDArray[np.int64]) -> N
         neighbours[stop].append(start)
     for near in neighbours:
         near.sort()
+    rows, columns = pixels.T.tolist()
     tried = [0] * len(pixels)
-    seen: dict[int, None] = {}
+    seen: dict[int, int] = {}
     for first in range(len(pixels)):
         way = [] if first in seen else [first]
-        seen.setdefault(first)
+        seen.setdefault(first, first)
         while way:
             node = way[-1]
             if tried[node] == len(neighbours[node]):
@@ -126,11 +125,12 @@ def _without_loops(edges: list[tuple[int, int]], pixels: NDArray[np.int64]) -> N
             near = neighbours[node][tried[node]]
             tried[node] += 1
             if near not in seen:
-                seen[near] = None
+                seen[near] = first
                 way.append(near)
             elif near not in way[-2:-1]:
                 steps = list(pairwise([*way[way.index(near) :], near]))
-                start, stop = next((step for step in steps if _is_across(pixels, *step)), steps[0])
+                across = ((a, b) for a, b in steps if rows[a] != rows[b] and columns[a] != columns[b])
+                start, stop = next(across, steps[0])
                 neighbours[start].remove(stop)
                 neighbours[stop].remove(start)
                 tried[start] -= 1
@@ -138,11 +138,7 @@ def _without_loops(edges: list[tuple[int, int]], pixels: NDArray[np.int64]) -> N
                     del way[way.index(stop) :]
                     while stop in seen:
                         tried[seen.popitem()[0]] = 0
-    return neighbours
-
-
-def _is_across(pixels: NDArray[np.int64], start: int, stop: int) -> bool:
-    return bool((pixels[start] != pixels[stop]).all())
+    return neighbours, [seen[node] for node in range(len(pixels))]
 
 
 def _farthest(neighbours: Neighbours, start: int) -> list[int]:

@@ -67,7 +67,7 @@ class ProgressBar:
         if stage is None:
             stage = self._stages[state.stage] = _Stage(self._bar.add_task(title, total=None, rest=""))
         for note in state.notes[stage.notes :]:
-            self._console.print(f"[yellow]{escape(note)}[/yellow]", highlight=False)
+            self._console.print(f"[yellow]{escape(note)}[/yellow]", highlight=False, soft_wrap=True)
         stage.notes = len(state.notes)
         self._estimate(stage, state)
         rest = self._describe(stage, state)

@@ -31,7 +31,7 @@ def test_one_run_shows_users_in_one_chart_and_several_runs_a_chart_per_user(make
     )
     assert single.html.count("<svg") == 1
     assert sorted(re.findall(r'class="end c(\d) d\d"[^>]*>(\w+)<', single.html)) == [("0", "centre"), ("1", "edge")]
-    assert re.findall(r"<h4>(\w+)</h4>", several.html) == ["centre", "edge"]
+    assert re.findall(r"<h3>(\w+)</h3>", several.html) == ["centre", "edge"]
     assert sorted(re.findall(r'class="end c(\d) d\d"[^>]*>(\w+)<', several.html)) == [("0", "a")] * 2 + [("1", "b")] * 2
 
 

@@ -53,6 +53,7 @@
 
     heads.forEach((th, column) => {
       const button = Object.assign(document.createElement("button"), { type: "button", textContent: th.textContent });
+      if (!th.textContent) button.setAttribute("aria-label", "sort by this column");
       const about = th.title;
       th.removeAttribute("title");
       th.replaceChildren(button);

@@ -77,6 +77,16 @@ def test_strokes_on_photographs_are_those_of_a_video_of_one_frame():
     assert segarena.next_prompts("scribble-robot", np.roll(labels, 9, axis=1), labels, dialogue=again) == found
 
 
+def test_strokes_about_one_object_of_a_photograph_are_on_it_or_off_it(tmp_path):
+    lines = segarena.next_prompts("scribble-robot", SHIFTED, TARGET)
+    assert {(line.is_positive, line.object_id) for line in lines} == {(True, 1), (False, 1)}
+    for line in lines:
+        assert all(TARGET[round(r), round(c)] == line.is_positive for r, c in line.points)
+    users = ["scribble-robot"]
+    run = segarena.evaluate("clicks", segmenter="graph", dataset="demo", users=users, limit=1, rounds=2, out=tmp_path)
+    assert run.config.counts.failures == 0
+
+
 def test_prompts_in_volumes():
     target = np.zeros((6, 30, 40), dtype=bool)
     target[1:5] = TARGET

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -133,8 +134,11 @@ class ScribbleRobot:
                 prediction[frame], target[frame], self.settings, objects=objects, ignore=void, marks_all=marks_all
             )
             if lines:
-                place = frame if len(turn.sample.shape) == 3 else None
-                return tuple(in_frame(place, line.points, line.object_id) for line in lines)
+                if len(turn.sample.shape) == 3:
+                    return tuple(in_frame(frame, line.points, line.object_id) for line in lines)
+                # Segmenters of images know a stroke off their one object, and no object 0.
+                drawn = (in_frame(None, line.points, line.object_id) for line in lines)
+                return tuple(replace(line, object_id=1) if objects == 1 else line for line in drawn)
         wrong = prediction != target
         if (wrong if ignore is None else wrong & ~ignore).any():
             shown = f"frame {frames[0]}" if len(frames) == 1 else f"{len(frames)} frames"

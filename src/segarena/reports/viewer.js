@@ -200,7 +200,7 @@ if (controls) {
   // Only a page of `segarena report --open` has this field: it asks where it came from for a card.
   controls.elements.other?.addEventListener("change", async ({ target }) => {
     const answer = await fetch(`card/${parseInt(target.value, 10)}`);
-    if (!answer.ok) return void (told.value = "this target cannot be shown");
+    if (!answer.ok) return void (told.value = "there is no picture of this target");
     const made = document.createElement("template");
     made.innerHTML = await answer.text();
     const card = made.content.querySelector(".card");

@@ -76,7 +76,7 @@ def write_edges_page(folder: Path, summary: EdgeSummary, sheets: Sequence[Sheet]
     curve = Curve(label="", colour=0, x=recall, y=precision, low=precision, high=precision)
     title = "Precision and recall"
     chart = line_chart(
-        [curve], title=title, x_label="recall", y_label="precision", y_range=(0.0, 1.0), size_px=PANEL_PX
+        [curve], title=title, x_label="recall", y_label="precision", x_range=(0.0, 1.0), size_px=PANEL_PX
     )
     charts = {"edges": [(title, chart)]}
     return _write(folder, "edges", asdict(summary), template="statistics", title="Edges", sheets=sheets, charts=charts)

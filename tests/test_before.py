@@ -15,6 +15,7 @@ import pytest
 
 import segarena
 from segarena.client.davis import DavisInteractiveSession
+from segarena.errors import StoreError
 from segarena.reports.files import write_report
 
 BEFORE = Path(__file__).parent / "data" / "before"
@@ -73,6 +74,16 @@ def test_reports_give_the_same_numbers(name, tmp_path):
     folder = unpacked(name, tmp_path)
     write_report([folder / "run"], folder / "report")
     assert_same_tables(folder / "report", folder / "expected")
+
+
+def test_a_damaged_name_of_a_column_is_told(tmp_path):
+    folder = unpacked("clicks", tmp_path)
+    file = folder / "run" / "records" / "000000.parquet"
+    pl.read_parquet(file).with_columns(pl.lit("dog").alias("klass")).write_parquet(file)
+    for other in set(file.parent.iterdir()) - {file}:
+        other.unlink()
+    with pytest.raises(StoreError, match=r"expected numbers in column 'klass'.*--retry-damaged"):
+        write_report([folder / "run"], folder / "report")
 
 
 @pytest.mark.parametrize("name", SAME_RUN)

@@ -16,8 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.engine.store import RunFolder
+from segarena.errors import StoreError
 from segarena.records.prompts import RecordedPrompt, read_prompts
 from segarena.records.rounds import read_attributes
+from segarena.records.scanning import AGAIN
 from segarena.records.tables import COLUMNS
 
 Key: TypeAlias = tuple[str, str, str, int]
@@ -138,6 +140,9 @@ def read_rounds(folder: RunFolder) -> RoundTable:
     ]
     rows = records.sort(order)
     names = [name for name in rows.columns if name not in COLUMNS["records"]]
+    for name in names:  # a damaged name of a column in a folder without checksums
+        if not rows[name].dtype.is_numeric() and rows[name].dtype != pl.Null:
+            raise StoreError(f"{folder.path}: expected numbers in column {name!r} of records/, got text; {AGAIN}")
     metrics = {name: rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in names}
     return RoundTable(folder, rows.drop(names), metrics)
 

@@ -185,6 +185,15 @@ def test_a_truncated_zip_is_one_line(archive, tmp_path):
         unpack(path, tmp_path / "out")
 
 
+def test_a_zip_that_needs_a_version_that_never_was_is_one_line(archive, tmp_path):
+    path = archive({"a.txt": "x" * 50})
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(b"PK\x01\x02") + 6] = 148
+    path.write_bytes(raw)
+    with pytest.raises(DatasetError, match=r"expected a whole zip.*14\.8"):
+        unpack(path, tmp_path / "out")
+
+
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_damaged_bytes_are_noticed_and_get_no_name(archive, tmp_path, compression):
     path = archive({"a.txt": bytes(range(256)) * 20}, compression=compression)

@@ -49,7 +49,7 @@ def unpack(archive: Path, folder: Path, *, password: str | None = None, most_byt
         _unpack(archive, wanted, targets, folder, password)
     except _Damaged as error:
         raise _explained(archive, error, password) from error
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError) as error:  # the other: it claims a version that zip never had
         raise _explained(archive, error, None) from error
     return list(targets.values())
 

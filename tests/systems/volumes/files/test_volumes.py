@@ -257,6 +257,25 @@ class TestLabels:
         with pytest.raises(InvalidImage, match="one value per voxel, got 2"):
             read_volume(tmp_path / "a.in.nrrd")
 
+    def test_segments_of_slicer_have_the_names_and_layers_of_the_header(self, tmp_path):
+        stack = np.stack([VOXELS > 10, (VOXELS > 50) * 3], axis=3).astype(np.uint8)
+        image = sitk.GetImageFromArray(np.ascontiguousarray(stack.transpose(2, 1, 0, 3)), isVector=True)
+        for number, (name, value, layer) in enumerate([("lung", 1, 0), ("nodule", 3, 1), ("heart", 2, 0)]):
+            for key, told in (("Name", name), ("LabelValue", value), ("Layer", layer)):
+                image.SetMetaData(f"Segment{number}_{key}", str(told))
+        sitk.WriteImage(image, str(tmp_path / "a.seg.nrrd"))
+        assert read_labels(tmp_path / "a.seg.nrrd").names == ({1: "lung", 2: "heart"}, {3: "nodule"})
+        image.SetMetaData("Segment2_Layer", "2")
+        sitk.WriteImage(image, str(tmp_path / "a.seg.nrrd"))
+        with pytest.raises(InvalidImage, match="segment 2 in one of 2 layers"):
+            read_labels(tmp_path / "a.seg.nrrd")
+
+    def test_segments_of_older_slicers_have_a_layer_each(self, tmp_path):
+        image = sitk.GetImageFromArray(np.ascontiguousarray((VOXELS > 10).astype(np.uint8)))
+        image.SetMetaData("Segment0_Name", "lung")
+        sitk.WriteImage(image, str(tmp_path / "a.seg.nrrd"))
+        assert read_labels(tmp_path / "a.seg.nrrd").names == ({1: "lung"},)
+
     def test_group_names_that_are_no_list_of_labels_are_refused(self, tmp_path):
         image = sitk.GetImageFromArray(VOXELS)
         image.SetMetaData(LABEL_GROUPS, '{"labels": 3}')

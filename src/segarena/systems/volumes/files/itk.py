@@ -25,7 +25,7 @@ _LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
 def read_itk_header(path: Path, slice_axis: str) -> VolumeHeader:
-    """Read the header alone; the groups of a MITK multi-label file come with the names of their labels.
+    """Read the header alone; the groups of a MITK multi-label file or layers of Slicer come with their labels' names.
 
     Raises:
         InvalidImage: unreadable, not three axes, an impossible spacing or affine, or no real numbers.
@@ -119,13 +119,36 @@ def _dtype(reader: Any, path: Path) -> np.dtype[Any]:
 
 def _names(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
     if not reader.HasMetaDataKey(LABEL_GROUPS):
-        return ()
+        return _segments(reader, path)
     try:
         groups = json.loads(reader.GetMetaData(LABEL_GROUPS))
         return tuple({int(label["value"]): str(label["name"]) for label in group["labels"]} for group in groups)
     except (ValueError, KeyError, TypeError) as error:
         expected = f"{LABEL_GROUPS} as a list of groups with labels"
         raise InvalidImage(f"{path}: expected {expected}, got: {error}; save it again") from error
+
+
+def _segments(reader: Any, path: Path) -> tuple[Mapping[int, str], ...]:
+    """Return the names of a `.seg.nrrd` of Slicer, by layer; none where the header has no segments.
+
+    Slicer before 4.11 writes neither numbers nor layers: each segment is 1 in a layer of its own.
+    """
+    keys = set(reader.GetMetaDataKeys())
+    segments = [number for number in range(len(keys)) if f"Segment{number}_Name" in keys]
+    if not segments:
+        return ()
+    layers: list[dict[int, str]] = [{} for _ in range(reader.GetNumberOfComponents())]
+    for number in segments:
+        name, value, layer = (f"Segment{number}_{key}" for key in ("Name", "LabelValue", "Layer"))
+        value = reader.GetMetaData(value) if value in keys else "1"
+        layer = reader.GetMetaData(layer) if layer in keys else str(number)
+        if not (value.isdecimal() and layer.isdecimal() and int(layer) < len(layers)):
+            raise InvalidImage(
+                f"{path}: expected segment {number} in one of {len(layers)} layers, got value {value!r:.20} "
+                f"in layer {layer!r:.20}; save it again"
+            )
+        layers[int(layer)][int(value)] = reader.GetMetaData(name)
+    return tuple(layers)
 
 
 def _unreadable(path: Path, error: RuntimeError) -> InvalidImage:

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -38,7 +39,11 @@ def test_statistics_are_printed_and_written_and_go_on(tmp_path, scenes):
 def test_agreement_is_printed_and_written_with_pictures(tmp_path, scenes):
     text = run("agreement", tmp_path / "scenes.json", "--out", tmp_path / "out", "--overlays", 2)
     assert "depth order" in text
-    assert (tmp_path / "out" / "agreement.html").read_text().count("<img") == 2
+    page = (tmp_path / "out" / "agreement.html").read_text()
+    assert page.count("<img") == 2
+    shown = [float(number) for number in re.findall(r"<figcaption>[^<]*: mean F ([\d.]+);", page)]
+    assert len(shown) == 2
+    assert shown == sorted(shown, reverse=True)
     assert json.loads((tmp_path / "out" / "agreement.json").read_text())["pairs"] == 20
     refused = run("agreement", tmp_path / "scenes.json", "--out", tmp_path / "out", "--strict", code=2)
     assert "choose another --out" in refused

@@ -52,6 +52,13 @@ class Tags(HTMLParser):
         pass
 
 
+def test_what_is_hidden_is_told_only_where_it_was_annotated(scenes, folder):
+    assert ">not annotated</td>" not in review_page(scenes, images=folder)
+    unordered = tuple(replace(scene, has_depth=False) for scene in scenes.scenes)
+    page = review_page(replace(scenes, scenes=unordered), images=folder)
+    assert page.count(">not annotated</td>") == sum(len(scene.regions) for scene in unordered)
+
+
 def test_every_annotation_and_every_finding_is_on_the_page(scenes, folder):
     page = review_page(scenes, images=folder / "images")
     assert page.count('<section class="annotation"') == len(scenes.scenes)

@@ -139,6 +139,11 @@ class Scene:
         """(H, W) of the image."""
         return self.image.shape
 
+    @property
+    def tells_hidden(self) -> bool:
+        """Whether it says what is hidden: by a depth order, or by masks of any region."""
+        return self.has_depth or any(one.visible_mask or one.hidden_mask for one in self.regions)
+
     def defect(
         self,
         kind: str,

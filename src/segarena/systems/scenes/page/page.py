@@ -82,17 +82,17 @@ def write_edges_page(folder: Path, summary: EdgeSummary, sheets: Sequence[Sheet]
     return _write(folder, "edges", asdict(summary), template="statistics", title="Edges", sheets=sheets, charts=charts)
 
 
-def _pictures(images: Sequence[HumanImage], found: Sequence[ImageAgreement], overlays: int) -> list[SupportPicture]:
-    by_image = {agreement.image: agreement for agreement in found if agreement.pairs}
-    ranked = sorted(
-        (image for image in images if image.id in by_image),
-        key=lambda image: (-float(np.mean([p.regions for p in by_image[image.id].pairs])), image.id),
-    )
-    if not overlays or not ranked or math.isnan(by_image[ranked[0].id].pairs[0].regions):
+def _pictures(
+    images: Sequence[HumanImage], found: Sequence[ImageAgreement], overlays: int
+) -> list[tuple[float, SupportPicture]]:
+    """Return pictures with the mean F of their pairs of annotators, from the best to the worst."""
+    means = {one.image: float(np.mean([pair.regions for pair in one.pairs])) for one in found if one.pairs}
+    ranked = sorted((image for image in images if image.id in means), key=lambda image: (-means[image.id], image.id))
+    if not overlays or not ranked or math.isnan(means[ranked[0].id]):
         return []
     # Fewer images than places give some place twice.
     places = np.unique(np.linspace(0, len(ranked) - 1, min(overlays, len(ranked))).round().astype(int))
-    return [support_picture(ranked[place].drawings()) for place in places]
+    return [(means[ranked[place].id], support_picture(ranked[place].drawings())) for place in places]
 
 
 def _layer_charts(summary: StatisticsSummary) -> list[tuple[str, str]]:

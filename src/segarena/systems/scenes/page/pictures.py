@@ -27,14 +27,14 @@ class SupportPicture:
         annotator: whose regions.
         pixels: uint8 (H, W, 3).
         support: mean IoU over all regions.
-        occlusion: mean hidden share over all regions.
+        occlusion: mean hidden share over all regions; None where nobody said what is hidden.
     """
 
     image: str
     annotator: str
     pixels: NDArray[np.uint8]
     support: float
-    occlusion: float
+    occlusion: float | None
 
     @property
     def uri(self) -> str:
@@ -61,11 +61,13 @@ def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPictu
     pixels[drawing.edges] = VISIBLE_EDGE
     if drawing.rasters is not None:
         pixels[hidden_edges(drawing.rasters)] = HIDDEN_EDGE
-    hidden = [raster.occlusion for raster in drawing.rasters.regions] if drawing.rasters is not None else []
+    hidden: list[float] = []
+    if drawing.rasters is not None and drawing.scene is not None and drawing.scene.tells_hidden:
+        hidden = [raster.occlusion for raster in drawing.rasters.regions]
     return SupportPicture(
         image=drawing.image,
         annotator=drawing.annotator,
         pixels=pixels,
         support=float(np.mean(support)) if len(support) else 0.0,
-        occlusion=float(np.mean(hidden)) if hidden else 0.0,
+        occlusion=float(np.mean(hidden)) if hidden else None,
     )

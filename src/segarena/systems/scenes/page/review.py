@@ -21,6 +21,7 @@ from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.checks.quality import centre
 from segarena.systems.scenes.model.rasters import Rasters, rasterise
 from segarena.systems.scenes.model.scene import Region, Scene, SceneSet
+from segarena.systems.scenes.page.tables import NOT_ANNOTATED
 
 LONGEST_PX = 900
 MOST = 200
@@ -38,7 +39,7 @@ class ShownRegion:
         order: from the front, from 1.
         path: SVG path data in pixels of the image; "" where there is nothing to draw.
         centre: (row, column) of its number; None where it has no pixels.
-        hidden: share that others hide, as text; "" where it is not known.
+        hidden: share that others hide, as text; "" where it has no pixels.
     """
 
     id: str
@@ -137,13 +138,14 @@ def _shown(number: int, scene: Scene, defects: Sequence[Defect], images: Path) -
 
 
 def _region(scene: Scene, place: int, region: Region, rasters: Rasters | None) -> ShownRegion:
+    hidden = "" if rasters is None else f"{rasters.regions[place].occlusion:.0%}"
     return ShownRegion(
         id=region.id,
         name=region.name.strip(),
         order=place + 1,
         path=_path(scene, region, rasters, place),
         centre=None if rasters is None else centre(rasters.regions[place]),
-        hidden="" if rasters is None else f"{rasters.regions[place].occlusion:.0%}",
+        hidden=hidden if scene.tells_hidden else NOT_ANNOTATED,
     )
 
 

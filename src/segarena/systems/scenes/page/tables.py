@@ -13,6 +13,7 @@ from segarena.systems.scenes.measures.segment_quality import SegmentRecall
 from segarena.systems.scenes.measures.statistics import Shape, StatisticsSummary
 
 MOST_NAMES = 50
+NOT_ANNOTATED = "not annotated"
 
 
 def statistics_sheets(summary: StatisticsSummary, estimator: str) -> list[Sheet]:
@@ -22,6 +23,9 @@ def statistics_sheets(summary: StatisticsSummary, estimator: str) -> list[Sheet]
 
 
 def _numbers(summary: StatisticsSummary) -> Sheet:
+    has_depth = bool(summary.components or summary.occlusions)
+    has_kinds = bool(summary.things or summary.stuff)
+    unknown = Value(mean=math.nan, printed=NOT_ANNOTATED)
     rows: list[tuple[str, int | Value]] = [
         ("images", summary.images),
         ("annotations", summary.annotations),
@@ -29,13 +33,13 @@ def _numbers(summary: StatisticsSummary) -> Sheet:
         ("regions per annotation", Value(mean=summary.regions_per_annotation, decimals=2)),
         ("points per region", Value(mean=summary.points_per_region, decimals=1)),
         ("image area covered, %", _share(summary.covered)),
-        ("regions partly hidden, %", _share(summary.occluded)),
-        ("hidden area, mean over all regions, %", _share(summary.occlusion)),
+        ("regions partly hidden, %", _share(summary.occluded) if has_depth else unknown),
+        ("hidden area, mean over all regions, %", _share(summary.occlusion) if has_depth else unknown),
         ("hidden area, mean over partly hidden regions, %", _share(summary.occlusion_of_occluded)),
-        ("things", summary.things),
-        ("stuff", summary.stuff),
+        ("things", summary.things if has_kinds else unknown),
+        ("stuff", summary.stuff if has_kinds else unknown),
     ]
-    known = tuple(row for row in rows if isinstance(row[1], int) or math.isfinite(row[1].mean))
+    known = tuple(row for row in rows if isinstance(row[1], int) or math.isfinite(row[1].mean) or row[1].printed)
     return Sheet(name="numbers", caption="Annotations in numbers.", head=("", "Value"), rows=known)
 
 
@@ -122,7 +126,7 @@ def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
         caption=f"Edges, {len(summary.images)} images.",
         head=("", "Threshold", "Recall", "Precision", "F"),
         rows=tuple(rows),
-        notes=(f"AP {summary.ap:.3f} ({occurrence} of equal recalls), R50 {summary.r50:.3f}",),
+        notes=(f"AP {summary.ap:.3f} ({occurrence} of equal recalls), R50 {Value(mean=summary.r50).text}",),
     )
 
 

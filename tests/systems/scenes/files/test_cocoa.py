@@ -2,8 +2,11 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from segarena.arrays.coco_rle import Rle
+from segarena.errors import SegarenaError
+from segarena.systems.scenes.files import read_scenes
 from segarena.systems.scenes.files.cocoa import read_cocoa, write_cocoa
 
 SQUARE = [10, 10, 10, 50, 50, 50, 50, 10]
@@ -63,6 +66,23 @@ def test_missing_keys_are_borne(tmp_path):
     assert [defect.kind for defect in scenes.defects] == ["order"]
     (only,) = scenes.scenes[0].regions
     assert (only.name, only.is_stuff, only.stated_occlusion) == ("", None, None)
+
+
+def test_an_annotation_without_the_records_around_it_has_the_size_of_its_masks_or_photograph(tmp_path):
+    whole = document(region(1, visible_mask={"size": [60, 80], "counts": Rle.of(np.ones((60, 80), bool)).counts}))
+    single = whole["annotations"][0] | {"url": "http://a.example/photos/7.jpg?x=1"}
+    (tmp_path / "a.json").write_text(json.dumps(single))
+    (scene,) = read_scenes(tmp_path / "a.json").scenes
+    assert (scene.image.id, scene.image.file_name, scene.shape, scene.annotator) == ("7", "7.jpg", (60, 80), "ann")
+    assert scene.regions == read(whole, tmp_path / "b.json").scenes[0].regions
+    del single["regions"][0]["visible_mask"]
+    (tmp_path / "a.json").write_text(json.dumps(single))
+    with pytest.raises(SegarenaError, match=r"7\.jpg"):
+        read_scenes(tmp_path / "a.json")
+    (tmp_path / "photographs").mkdir()
+    Image.new("RGB", (80, 60)).save(tmp_path / "photographs" / "7.jpg")
+    (scene,) = read_scenes(tmp_path / "a.json", images=tmp_path / "photographs").scenes
+    assert scene.shape == (60, 80)
 
 
 def test_regions_lie_in_the_order_that_is_stated_not_listed(tmp_path):

@@ -10,6 +10,7 @@ from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput
 from segarena.systems.scenes.files import losses, read_scenes, write_scenes
 from segarena.systems.scenes.model.rasters import rasterise
+from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
 
 IMAGES = [{"id": 7, "file_name": "a/7.jpg", "width": 80, "height": 60}]
 
@@ -170,6 +171,33 @@ def test_labelme_joins_the_shapes_of_a_group_and_leaves_out_what_is_ignored(tmp_
     (tmp_path / "a.json").write_text(json.dumps(value))
     (scene,) = read_scenes(tmp_path / "a.json").scenes
     assert [(region.name, len(region.rings)) for region in scene.regions] == [("dog", 1), ("cat", 1), ("cat", 2)]
+
+
+def test_labelme_is_written_with_the_front_shape_last_and_read_as_the_same(tmp_path, demo_set):
+    files = write_scenes(demo_set, tmp_path / "out", "labelme")
+    assert [file.name for file in files][:2] == ["scene-1.exact.json", "scene-1.confused.json"]
+    value = json.loads(files[0].read_text())
+    scene = demo_set.scenes[0]
+    assert [shape["label"] for shape in value["shapes"]] == [region.name for region in reversed(scene.regions)]
+    column, row = value["shapes"][-1]["points"][0]
+    assert (row, column) == tuple(scene.polygons(scene.regions[0])[0][0])
+    for file, scene in zip(files, demo_set.scenes, strict=True):
+        (back,) = read_scenes(file).scenes
+        np.testing.assert_array_equal(rasterise(back).owner, rasterise(scene).owner)
+    assert "who drew it" in losses(demo_set, "labelme")
+
+
+def test_parts_of_a_region_are_a_group_of_labelme_and_masks_are_refused(tmp_path):
+    parts = [[(0, 0), (0, 9), (9, 9)], [(20, 20), (20, 29), (29, 29)]]
+    image = ImageRecord(id="a", shape=(60, 80))
+    scene = make_scene(image, [(Region(id="1", name="cat"), parts), (Region(id="2", name="cat"), parts[:1])])
+    (file,) = write_scenes(SceneSet(scenes=(scene,)), tmp_path, "labelme")
+    (back,) = read_scenes(file).scenes
+    assert [len(region.rings) for region in back.regions] == [2, 1]
+    whole = Rle.of(np.ones((60, 80), dtype=bool))
+    masked = make_scene(image, [(Region(id="1", name="cat", mask=whole), [])])
+    with pytest.raises(InvalidInput, match="got region 1 as a mask"):
+        write_scenes(SceneSet(scenes=(masked,)), tmp_path, "labelme")
 
 
 def test_cvat_keeps_equal_names_of_subsets_apart_and_refuses_videos(tmp_path):

@@ -77,9 +77,9 @@ def demo(
 
 def convert(
     path: InArgument,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; for label images a folder.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; for label images and labelme a folder.")],
     to: Annotated[
-        str, typer.Option("--to", help="coco-amodal, coco, coco-modal, png-16, png-palette, rle or csv.")
+        str, typer.Option("--to", help="coco-amodal, coco, coco-modal, png-16, png-palette, rle, labelme or csv.")
     ] = "coco-amodal",
     file_format: FromOption = None,
     images: ImagesOption = None,

@@ -6,14 +6,13 @@ Coordinates are shares of the width and height, so the photograph must be at han
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.checks.defects import Defect
-from segarena.systems.scenes.files.reading import as_record, from_xy, read_json, text_of, without
+from segarena.systems.scenes.files.reading import as_record, from_xy, read_json, text_of, url_name, without
 from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
 
@@ -31,7 +30,7 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
     """
     value, defects = read_json(path)
     record = as_record(value, path, "an .ann export")
-    file_name = PurePosixPath(re.split(r"[?#]", text_of(record.get("url")))[0]).name
+    file_name = url_name(record.get("url"))
     image_id = Path(file_name).stem or path.stem
     annotator = text_of(record.get("user")) or path.stem.rpartition("_")[2]
     image = ImageRecord(id=image_id, shape=size_of_image(file_name), file_name=file_name)

@@ -15,6 +15,8 @@ import numpy as np
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import InvalidInput
+from segarena.files.images import read_size
+from segarena.files.within import within
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.coco_images import image_records, read_images
 from segarena.systems.scenes.files.reading import (
@@ -23,11 +25,13 @@ from segarena.systems.scenes.files.reading import (
     from_xy,
     integer_of,
     mask_of,
+    mask_size,
     number_of,
     read_json,
     records,
     stuff_of,
     text_of,
+    url_name,
     without,
 )
 from segarena.systems.scenes.files.writing import flat_outline, mask_record, plain, raw_id, write_json
@@ -39,17 +43,23 @@ from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, Scen
 T = TypeVar("T")
 
 _TOP = ("images", "annotations")
+_MASKS = ("segmentation", "visible_mask", "invisible_mask")
 _ANNOTATION = ("image_id", "author", "size", "depth_constraint", "regions")
-_REGION = ("segmentation", "name", "order", "isStuff", "area", "occlude_rate", "visible_mask", "invisible_mask")
+_REGION = (*_MASKS, "name", "order", "isStuff", "area", "occlude_rate")
 
 
-def read_cocoa(path: Path) -> SceneSet:
+def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
     """Return the scenes of a COCO-Amodal file; what of it cannot be used is left out and reported as defects.
 
-    Raises as `read_json` and `as_record`.
+    The file may be one annotation without the records around it: the image then has the size of its masks, else
+    that of its photograph, which is looked for in `photographs` or beside the file.
+
+    Raises as `read_json`, `as_record`, `mask_size` and `read_size`.
     """
     value, defects = read_json(path)
     top = as_record(value, path, "COCO-Amodal annotations")
+    if is_single(top):
+        top = {"images": [_image(top, photographs or path.parent)], "annotations": [top]}
     images = read_images(top.get("images"), defects)
     scenes: list[Scene] = []
     for record in records(top.get("annotations")):
@@ -71,6 +81,20 @@ def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
         "annotations": [_annotation(scene, number) for number, scene in enumerate(scenes.scenes, 1)],
     }
     return [write_json(value, path)]
+
+
+def is_single(top: Record) -> bool:
+    """Return whether a JSON object is one annotation, without the records of images around it."""
+    return {"image_id", "regions"} <= set(top) and "annotations" not in top
+
+
+def _image(annotation: Record, photographs: Path) -> dict[str, Any]:
+    image_id = text_of(annotation.get("image_id"))
+    name = url_name(annotation.get("url")) or f"{image_id}.jpg"
+    regions = records(annotation.get("regions"))
+    masks = [region[key] for region in regions for key in _MASKS if isinstance(region.get(key), dict)]
+    height, width = mask_size(masks[0]) if masks else read_size(within(photographs, name))
+    return {"id": image_id, "file_name": name, "height": height, "width": width}
 
 
 class _Reader:

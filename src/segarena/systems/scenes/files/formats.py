@@ -15,10 +15,10 @@ from segarena.files.within import within
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.ann import read_ann
 from segarena.systems.scenes.files.coco import read_coco, write_coco
-from segarena.systems.scenes.files.cocoa import read_cocoa, write_cocoa
+from segarena.systems.scenes.files.cocoa import is_single, read_cocoa, write_cocoa
 from segarena.systems.scenes.files.cvat import read_cvat
 from segarena.systems.scenes.files.label_png import write_label_pngs
-from segarena.systems.scenes.files.labelme import read_labelme
+from segarena.systems.scenes.files.labelme import read_labelme, write_labelme
 from segarena.systems.scenes.files.reading import read_json, records
 from segarena.systems.scenes.files.tables import read_rle, write_csv, write_rle
 from segarena.systems.scenes.model.scene import Scene, SceneSet
@@ -99,6 +99,11 @@ FORMATS = {
         title="a JSON list of regions: full, visible and hidden masks as COCO run lengths",
         write=write_rle,
         carries=frozenset({"order", "hidden", "names", "spaces", "stuff", "annotator", "pixel centres"}),
+    ),
+    "labelme": Format(
+        title="a folder with a labelme file for each annotation; the last shape is in front",
+        write=write_labelme,
+        carries=frozenset({*_SHAPES, "order", "names", "spaces", "unknown stuff", "attributes", "pixel centres"}),
     ),
     "csv": Format(
         title="one row of numbers for each region",
@@ -192,7 +197,9 @@ def _read(path: Path, file_format: str | None, images: Path) -> SceneSet:
     found = file_format or _format_of(path)
     if found == "ann":
         return read_ann(path, size_of_image=lambda name: read_size(within(images, name)))
-    readers = {"coco-amodal": read_cocoa, "coco": read_coco, "labelme": read_labelme, "cvat": read_cvat}
+    if found == "coco-amodal":
+        return read_cocoa(path, photographs=images)
+    readers = {"coco": read_coco, "labelme": read_labelme, "cvat": read_cvat}
     return readers.get(found, read_rle)(path)
 
 
@@ -207,6 +214,8 @@ def _format_of(path: Path) -> str:
         return "labelme"
     if "polygons_str" in top:
         return "ann"
+    if is_single(top):
+        return "coco-amodal"
     if "annotations" not in top:
         raise _OtherJson(f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON, name the format")
     return "coco-amodal" if any("regions" in record for record in records(top["annotations"])) else "coco"

@@ -7,6 +7,7 @@ from typing import Any
 
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.files.label_png import named_scenes
 from segarena.systems.scenes.files.reading import (
     Record,
     as_record,
@@ -17,8 +18,9 @@ from segarena.systems.scenes.files.reading import (
     text_of,
     without,
 )
+from segarena.systems.scenes.files.writing import write_json
 from segarena.systems.scenes.model.polygons import Points
-from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, SceneSet, make_scene
 
 _TOP = ("shapes", "imagePath", "imageData", "imageHeight", "imageWidth")
 _SHAPE = ("label", "points", "shape_type")
@@ -60,6 +62,44 @@ def read_labelme(path: Path) -> SceneSet:
         drawn.append((Region(id=str(number), name=name, attributes=without(shape, _SHAPE)), polygons))
     scene = make_scene(image, drawn, attributes=without(top, _TOP))
     return SceneSet(scenes=(scene,), defects=tuple(defects))
+
+
+def write_labelme(scenes: SceneSet, folder: Path) -> list[Path]:
+    """Write IMAGE.json for each scene, or IMAGE.ANNOTATOR.json where an image has several; photographs stay outside.
+
+    Polygons of one region are a group.
+
+    Raises:
+        InvalidInput: a region is a mask without polygons.
+    """
+    files = {stem: _record(scene) for stem, scene in named_scenes(scenes).items()}
+    return [write_json(record, folder / f"{stem}.json") for stem, record in files.items()]
+
+
+def _record(scene: Scene) -> dict[str, Any]:
+    shapes: list[dict[str, Any]] = []
+    for number, region in reversed(list(enumerate(scene.regions, 1))):
+        if not region.rings:
+            raise InvalidInput(
+                f"{scene.title}: expected polygons for labelme, got region {region.id} as a mask; use coco"
+            )
+        given = {"group_id": None, "flags": {}, **region.attributes}
+        if given["group_id"] is None and len(region.rings) > 1:
+            given["group_id"] = number
+        for points in scene.polygons(region):
+            drawn = {"label": region.name, "points": points[:, ::-1].tolist(), "shape_type": "polygon"}
+            shapes.append({**given, **drawn})
+    rows, columns = scene.shape
+    return {
+        "version": "5.0.0",
+        "flags": {},
+        **scene.attributes,
+        "shapes": shapes,
+        "imagePath": scene.image.file_name,
+        "imageData": None,
+        "imageHeight": rows,
+        "imageWidth": columns,
+    }
 
 
 def _outline(shape: Record) -> Points:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from segarena.arrays.coco_rle import Rle
@@ -72,6 +73,11 @@ def records(value: Any) -> list[dict[str, Any]]:
 def text_of(value: Any) -> str:
     """Return a name as text that every file can hold; "" for None."""
     return "" if value is None else str(value).encode("utf-8", errors="replace").decode("utf-8")
+
+
+def url_name(value: Any) -> str:
+    """Return the file name at the end of an address; "" for None."""
+    return PurePosixPath(re.split(r"[?#]", text_of(value))[0]).name
 
 
 def number_of(value: Any) -> float | None:

@@ -113,7 +113,7 @@ def _nested(text: str) -> PluginUsed | None:
 def _files(name: str, text: str) -> list[Path]:
     path = Path(text).expanduser()
     # Words of options ("first", "binary") may happen to be names of folders.
-    is_place = "/" in text or name == "weights"
+    is_place = "/" in text or name in ("path", "weights")
     if path.is_file() or (is_place and path.is_dir()):
         return files_below(path)
     return _from_hub(text) if name == "weights" else []

@@ -207,16 +207,27 @@ def test_depth_map_is_the_distance_to_the_border_of_the_error():
         assert DepthMap()(None, error, error) == pytest.approx(inside)
         if not error.all():
             open_frame = distance_transform_edt(error)
-            assert DepthMap(border="object")(None, error, error) == pytest.approx(open_frame)
+            assert DepthMap(border="published")(None, error, error) == pytest.approx(open_frame)
 
 
 def test_depth_beyond_the_frame_is_an_option():
     error = np.zeros((5, 7), dtype=bool)
     error[:, :4] = True
     assert DepthMap()(None, error, error)[2].tolist() == [1, 2, 2, 1, 0, 0, 0]
-    assert DepthMap(border="object")(None, error, error)[2].tolist() == [4, 3, 2, 1, 0, 0, 0]
+    assert DepthMap(border="published")(None, error, error)[2].tolist() == [4, 3, 2, 1, 0, 0, 0]
     full = np.ones((3, 3), dtype=bool)
-    assert np.unique(DepthMap(border="object")(None, full, full)).tolist() == [1]
+    assert np.unique(DepthMap(border="published")(None, full, full)).tolist() == [1]
+
+
+def test_the_word_of_earlier_runs_for_the_published_border_gives_their_clicks():
+    target = np.zeros((9, 9), dtype=bool)
+    target[:, :6] = True
+
+    def clicks(word):
+        turns = (turn_for(np.zeros_like(target), target, rng=np.random.default_rng(seed)) for seed in range(30))
+        return [build("user", f"depth(border={word!r})").next(turn) for turn in turns]
+
+    assert clicks("object") == clicks("published") != clicks("background")
 
 
 def test_depth_user_draws_in_proportion_to_depth():

@@ -19,8 +19,8 @@ from segarena.registry import build, register
 from segarena.samples import ImageSample, Mask, Sample
 from segarena.specs import PluginSpec
 from segarena.systems.clicks.models.maps import ImageClickMap
-from segarena.systems.clicks.models.reference import Border, ByDepth, BySaliency, Saliency, contrast, uniform
-from segarena.systems.clicks.sampling.maps import SharedMap
+from segarena.systems.clicks.models.reference import ByDepth, BySaliency, Saliency, contrast, uniform
+from segarena.systems.clicks.sampling.maps import Border, SharedMap
 
 CONTRAST = "contrast"
 KIND = "click-model"

@@ -18,8 +18,8 @@ from segarena.arrays.distance import squared_distance
 from segarena.arrays.saliency import mean_contrast
 from segarena.errors import InvalidMask
 from segarena.samples import Mask, as_image
+from segarena.systems.clicks.sampling.maps import Border
 
-Border = Literal["background", "published"]
 Background = Literal["image", "grey"]
 
 

@@ -24,7 +24,7 @@ BATCH = 8
 """Maps made at once: bounds the memory of a round with many targets and users."""
 
 
-Border = Literal["background", "object"]
+Border = Literal["background", "published"]
 
 
 class ClickMap(Protocol):
@@ -50,7 +50,7 @@ class DepthMap:
     """Likelihood in proportion to the Euclidean distance to the nearest pixel that is no error of that kind.
 
     Args:
-        border: what lies beyond the frame: "background" as for `CentreClicker`, or "object" as in the published
+        border: what lies beyond the frame: "background" as for `CentreClicker`, or "published" as in the published
             map, where pixels on the frame's border are not near an edge. An error that fills the whole frame is then
             far from any edge everywhere, and uniform.
     """

@@ -83,9 +83,9 @@ def test_half_of_an_ability_is_none():
         ("users", "scribble-robot", "scribble, on several objects"),
         ("users", "cvpr2025", "box, click, limits"),
         ("users", "sampled-first", "click"),
-        ("segmenters", "sam", "image: box, click, mask"),
+        ("segmenters", "sam", "photograph: box, click, mask"),
         ("segmenters", "colour-flow", "video: click, scribble"),
-        ("segmenters", "sample-disc", "image: click"),
+        ("segmenters", "sample-disc", "photograph: click"),
     ],
 )
 def test_the_list_shows_what_to_choose_by(segarena, monkeypatch, kind, written, shown):

@@ -32,14 +32,14 @@ def test_its_section_stands_before_the_general_ones_with_a_numbered_table(report
     html = report.html.read_text(encoding="utf-8")
     assert html.index('<section id="gains"><h2>Gains</h2>') < html.index('<section id="summary">')
     assert '<p class="lead">IoU after a nudge less that before it.</p>' in html
-    assert "<b>Table 1.</b> What each nudge gained." in html
-    assert "<b>Table 2.</b> Means over targets." in html
+    assert "<b>Table 1. </b> What each nudge gained." in html
+    assert "<b>Table 2. </b> Means over targets." in html
 
 
 def test_its_words_are_used_and_what_it_leaves_out_is_missing(report):
     html = report.html.read_text(encoding="utf-8")
     assert "IoU against nudges" in html
-    assert "target and 3 nudges" in html
+    assert "at most 3 nudges" in html
     assert "Distribution of" not in html
 
 

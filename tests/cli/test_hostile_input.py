@@ -25,8 +25,9 @@ def test_damaged_files_are_told_in_one_line():
 
 
 @contextmanager
-def full_disk(most_bytes):
+def full_disk(most_bytes, monkeypatch):
     """Let no file grow beyond a size: the operating system refuses the rest, as on a full disk."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python would keep a module that was cut off
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, before[1]))
     try:
@@ -51,13 +52,13 @@ def full_disk(most_bytes):
         (60, "run clicks -s nothing -d sample-squares(count=2) --rounds 2 -o out"),
     ],
 )
-def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(segarena, most_bytes, command, tmp_path):
+def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(segarena, most_bytes, command, tmp_path, monkeypatch):
     for prepare in (
         "amodal demo --images 1 --out am",
         "clicks crowd -d sample-squares(count=2) --clicks 9 -o raw.csv",
     ):
         assert segarena(*prepare.split()).exit_code == 0
-    with full_disk(most_bytes):
+    with full_disk(most_bytes, monkeypatch):
         answer = segarena(*command.split())
     assert answer.exit_code == 2, answer.output
     told = [line for line in answer.stderr.splitlines() if line.startswith("error: ")]

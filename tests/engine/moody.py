@@ -1,6 +1,6 @@
 """Plug-ins whose answers depend on what they should not depend on; used by path."""
 
-import os
+import multiprocessing
 import random
 
 import numpy as np
@@ -69,7 +69,7 @@ class CountingInModule(Steady):
 
 class OfProcess(Steady):
     def side(self, place, count):
-        return 1 + os.getpid() % 50
+        return 7 if multiprocessing.parent_process() is None else 13
 
 
 class OfHashSeed(Steady):

@@ -174,7 +174,7 @@ def test_by_names_the_content_is_not_read_and_the_run_says_so(small_run, photogr
     told = json.loads((run.path / "run.json").read_text())["identity"]
     assert (told["data_by"], told["data"]) == ("names", "")
     assert RunFolder.open(run.path).config.identity.data_by == "names"
-    with pytest.raises(InvalidInput, match="expected content or names, got 'size'"):
+    with pytest.raises(InvalidInput, match="expected one of 'content', 'names'; got 'size'"):
         small_run("sample-disc", dataset=data, fingerprint="size")
 
 

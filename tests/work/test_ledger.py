@@ -104,7 +104,7 @@ def test_a_full_disk_keeps_what_was_noted_before(path):
         f"ledger = Ledger(Path(sys.argv[1]), {WORK!r})\n"
         "for unit in 'abcdefghijkl': ledger.add(unit)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
+    ended = subprocess.run([sys.executable, "-B", "-c", script, str(path)], capture_output=True, text=True, check=False)
     assert "StoreError" in ended.stderr
     assert "cannot be written" in ended.stderr
     assert path.read_bytes().endswith(b"}\n")

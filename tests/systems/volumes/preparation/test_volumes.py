@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 import SimpleITK as sitk
@@ -92,8 +94,9 @@ def test_a_file_is_copied_where_it_cannot_be_linked(tmp_path, monkeypatch):
     assert not (tmp_path / "copied" / "a").samefile(tmp_path / "a")
 
 
-def test_a_file_that_does_not_fit_is_an_oserror_and_gets_no_name(tmp_path):
+def test_a_file_that_does_not_fit_is_an_oserror_and_gets_no_name(tmp_path, monkeypatch):
     resource = pytest.importorskip("resource")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python would keep a module that was cut off
     noise = np.random.default_rng(0).integers(0, 30_000, (20, 30, 30)).astype(np.int16)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, before[1]))

@@ -46,7 +46,7 @@ CONFIGURATIONS = st.builds(
     dataset=st.builds(
         DatasetUsed, name=st.text(), fingerprint=st.text(), samples=st.lists(st.text(), max_size=3).map(tuple)
     ),
-    users=st.lists(st.builds(UserUsed, name=st.text(), written=st.text()), max_size=2).map(tuple),
+    users=st.lists(st.builds(UserUsed, name=st.text(), written=st.text()), min_size=1, max_size=2).map(tuple),
     metrics=st.lists(st.builds(PluginUsed, name=st.text()), max_size=2).map(tuple),
     rounds=st.integers(1, 100),
     keep_rounds=st.lists(st.integers(1, 20), max_size=3).map(tuple),
@@ -98,6 +98,7 @@ def test_users_without_a_name_of_their_own_and_metrics_as_text_are_understood(ol
     [
         ({"rounds": "six"}, "rounds: expected `int`, got `str`"),
         ({"users": 3}, "users: expected `array`, got `int`"),
+        ({"users": []}, "users: expected `array` of length >= 1"),
         ({"dataset": {"name": "demo", "samples": []}}, "dataset: object missing required field `fingerprint`"),
         ({"users": [{"name": 3, "written": "a"}]}, "users[0].name: expected `str`, got `int`"),
         ({"benchmark": None}, "benchmark: expected `object`, got `null`"),
@@ -145,7 +146,7 @@ def test_numbers_that_json_does_not_know_survive():
             "benchmark": {"name": "b", "protocol": "p", "options": {"limit": float("inf")}},
             "segmenter": {"name": "s"},
             "dataset": {"name": "d", "fingerprint": "f", "samples": ["a"]},
-            "users": [],
+            "users": [{"name": "u", "written": "u"}],
             "metrics": [],
             "rounds": 1,
         }

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -132,7 +132,7 @@ class RunConfiguration:
     benchmark: BenchmarkUsed
     segmenter: PluginUsed
     dataset: DatasetUsed
-    users: tuple[UserUsed, ...]
+    users: Annotated[tuple[UserUsed, ...], msgspec.Meta(min_length=1)]
     metrics: tuple[PluginUsed, ...]
     rounds: int
     repeats: int = 1

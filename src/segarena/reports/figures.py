@@ -65,7 +65,7 @@ def _curves(runs: Sequence[Run], metric: str, word: str) -> Figure | None:
         charts.append((user, chart))
     caption = f"Mean {name} over targets after each {word}; bands are 95 % intervals"
     marked = ", dashes the benchmark's thresholds" if thresholds_of(runs[0], metric) else ""
-    return figure(f"{name[0].upper()}{name[1:]} against {word}s", f"{caption}{marked}.", charts)
+    return figure(f"{name[:1].upper()}{name[1:]} against {word}s", f"{caption}{marked}.", charts)
 
 
 def _mean_curve(series: Series, metric: str) -> Curve:

@@ -212,7 +212,7 @@ def import_packages(group: str) -> tuple[str, ...]:
     for entry in entry_points(group=group):
         try:
             failed += _import_room(entry.load())
-        except Exception as error:
+        except Exception as error:  # importing runs the code of another package
             failed.append(f"plug-in package {entry.value} failed to import: {type(error).__name__}: {error}")
     return tuple(failed)
 
@@ -227,7 +227,7 @@ def _import_room(package: Any) -> Iterator[str]:
         try:
             if not module.ispkg:
                 importlib.import_module(name)
-        except Exception as error:
+        except Exception as error:  # as above
             yield f"plug-in module {name} failed to import: {type(error).__name__}: {error}"
 
 

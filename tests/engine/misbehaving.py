@@ -91,15 +91,17 @@ class EncodeFails(Good):
 
 
 class Refuses(Good):
-    """Refuses every sample, each in words of its own; those in `unless` are answered."""
+    """Refuses every sample, each in words of its own; those in `unless` are answered, after a while."""
 
-    def __init__(self, *, unless=()):
+    def __init__(self, *, unless=(), pause_s=0.0):
         super().__init__()
         self.unless = unless
+        self.pause_s = pause_s
 
     def answer(self, sample, dialogue):
         if sample.id not in self.unless:
             raise RuntimeError(f"{sample.id} needs {3 * len(sample.id)}.5 GB")
+        time.sleep(self.pause_s)
         return super().answer(sample, dialogue)
 
 

@@ -1,5 +1,6 @@
 import http.client
 import re
+import socket
 import threading
 
 import pytest
@@ -54,6 +55,11 @@ def test_nothing_else_is_found(server, path):
 
 def test_a_page_of_another_name_learns_nothing(server):
     assert ask(server, f"/{server.token}/", host="evil.example") == (404, "not found")
+
+
+def test_a_connection_that_says_nothing_does_not_keep_others_waiting(server):
+    with socket.create_connection(("127.0.0.1", server.server_port)):  # as browsers do ahead of time
+        assert ask(server, f"/{server.token}/")[0] == 200
 
 
 def test_all_shows_every_target_whatever_the_gallery_would_choose(make_run, make_ramps, monkeypatch):

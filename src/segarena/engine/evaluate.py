@@ -6,6 +6,7 @@ import datetime
 import os
 import shlex
 import sys
+from collections import deque
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -104,14 +105,13 @@ def evaluate(
         on_progress(progress)
         job, rules = HoldSamples(plan=plan, path=folder.path, cast=cast if executor.is_here else None), cast.rules
         del cast  # workers build their own; a large model is not held here beside theirs
-        first, known, cause = list[Held](), set[str](), None
+        first, known, cause = _FirstSamples(pending), set[str](), None
         with closing(hold_samples(job, rules, folder, pending, executor)) as steps:
             for held in steps:
                 folder.gather(held.index)
                 _advance(progress, held, known)
                 on_progress(progress)
-                first += [held] if len(first) < FEW and (held.rounds or held.causes) else []
-                if not keep_going and (cause := _shared_cause(first)):
+                if not keep_going and (cause := first.shared_cause(held)):
                     break
         if cause is not None:
             folder.discard(pending)
@@ -199,11 +199,25 @@ def _advance(progress: Progress, held: Held, known: set[str]) -> None:
             progress.notes.append(f"failed: {cause.first.where}: {cause.first.message}")
 
 
-def _shared_cause(first: Sequence[Held]) -> Cause | None:
-    """Return the one cause for which everything about the first samples failed, if there is such a one."""
-    causes = by_cause(chain.from_iterable(held.causes for held in first))
-    has_answers = any(held.rounds for held in first)
-    return causes[0] if len(first) == FEW and len(causes) == 1 and not has_answers else None
+class _FirstSamples:
+    """The first `FEW` samples, in order, in which anything happened: which worker is quicker decides nothing."""
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._order = deque(order)
+        self._early: dict[int, Held] = {}  # held, while one before them is not
+        self._first: list[Held] = []
+
+    def shared_cause(self, held: Held) -> Cause | None:
+        """Take one more that was held; return the one cause for which everything about the first failed, if any."""
+        if len(self._first) == FEW:
+            return None
+        self._early[held.index] = held
+        while self._order and self._order[0] in self._early and len(self._first) < FEW:
+            after = self._early.pop(self._order.popleft())
+            self._first += [after] if after.rounds or after.causes else []
+        causes = by_cause(chain.from_iterable(held.causes for held in self._first))
+        has_answers = any(held.rounds for held in self._first)
+        return causes[0] if len(self._first) == FEW and len(causes) == 1 and not has_answers else None
 
 
 def _default_path(config: RunConfiguration) -> Path:

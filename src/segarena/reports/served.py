@@ -60,6 +60,7 @@ class ReportServer(HTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: ReportServer  # pyright: ignore[reportIncompatibleVariableOverride] - typeshed has the base class
+    timeout = 2  # seconds: a browser opens connections ahead and says nothing on them, and one is served at a time
 
     def do_GET(self) -> None:
         """Answer with the page or a card; anything else is not found, whatever it is."""

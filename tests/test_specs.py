@@ -32,7 +32,7 @@ def test_a_plugin_is_written_as_a_name_and_options(text, reference, options):
         "(a=1)",
         "grabcut(",
         "grabcut)",
-        "grabcut(2)",
+        "grabcut(2, 3)",
         "grabcut(**{'a': 1})",
         "grabcut(a=b)",
         "g(a=1)(b=2)",

@@ -103,6 +103,20 @@ def find_fault(factory: Callable[..., Any], given: Mapping[str, Any]) -> str:
     return next(filter(None, faults), "")
 
 
+def with_names(factory: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with the name of the first one, where that was written without.
+
+    Raises:
+        InvalidInput: `factory` has no options, or that one is given by its name too.
+    """
+    if "" not in given:
+        return dict(given)
+    first = next((option.name for option in options_of(factory)), "")
+    if not first or first in given:
+        raise InvalidInput(f"{given['']!r} is given without a name; it takes {show_options(factory) or 'no options'}")
+    return {first if name == "" else name: value for name, value in given.items()}
+
+
 def from_text(option: Option, texts: Sequence[str]) -> Any:
     """Return the value of an option that a command line gave once or several times.
 

@@ -24,10 +24,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from segarena.errors import NotTrusted, PluginError, PluginInvalid, SegarenaError, UnknownPlugin
+from segarena.errors import InvalidInput, NotTrusted, PluginError, PluginInvalid, SegarenaError, UnknownPlugin
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.notebook import table_html
-from segarena.options import close_to, find_fault, options_of
+from segarena.options import close_to, find_fault, options_of, with_names
 from segarena.specs import PluginSpec
 
 KINDS = ("segmenter", "user", "metric", "dataset", "benchmark")
@@ -40,6 +40,7 @@ BUILT_IN = (
     "segarena.segmenters.videos",
     "segarena.segmenters.examples",
     "segarena.segmenters.learned",
+    "segarena.segmenters.workers",
     "segarena.users",
     "segarena.metrics",
     "segarena.datasets",
@@ -155,11 +156,12 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
     """
     spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
-    fault = find_fault(factory, spec.options)
+    options = _options_for(kind, spec, factory)
+    fault = find_fault(factory, options)
     if fault:
         raise PluginInvalid(f"{kind} {spec}: {fault}")
     try:
-        made = factory(**spec.options)
+        made = factory(**options)
     except SegarenaError:
         raise
     except (Exception, SystemExit) as error:
@@ -183,7 +185,7 @@ def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
     spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
     defaults = {option.name: option.default for option in options_of(factory) if not option.is_required}
-    options = {key: _plain(value) for key, value in {**defaults, **spec.options}.items()}
+    options = {key: _plain(value) for key, value in {**defaults, **_options_for(kind, spec, factory)}.items()}
     description: dict[str, Any] = {"kind": kind, "name": spec.reference, "options": options}
     if ".py:" in spec.reference:
         description["sha256"] = sha256_of_file(Path(_split_path(spec.reference)[0]))
@@ -263,6 +265,13 @@ def _load_file(path: str) -> ModuleType:
         del sys.modules[name]
         raise PluginInvalid(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     return module
+
+
+def _options_for(kind: str, spec: PluginSpec, factory: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return with_names(factory, spec.options)
+    except InvalidInput as error:
+        raise PluginInvalid(f"{kind} {spec}: {error}") from error
 
 
 def _split_path(reference: str) -> tuple[str, str]:

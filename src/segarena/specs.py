@@ -3,8 +3,8 @@
 Text is for people: they write it on the command line, in files and in Python, and `PluginSpec` reads it there once.
 
 A plug-in is written as a call with literal arguments: `grabcut`, `grabcut(iterations=2)`,
-`my_model.py:MyModel(scale=0.5)`. Where a run has several of a kind, each may get a name of its own:
-`unlikely=depth(low=0.0, high=0.1)`.
+`my_model.py:MyModel(scale=0.5)`. The first option needs no name: `worker('python my_adapter.py')`. Where a run has
+several of a kind, each may get a name of its own: `unlikely=depth(low=0.0, high=0.1)`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class PluginSpec:
 
     Attributes:
         reference: registered name, or `path/to/file.py:Name`.
-        options: keyword arguments of its constructor.
+        options: keyword arguments of its constructor; under the empty name what was written without one, which is
+            the first of them (see `segarena.options.with_names`).
         own_name: what this run calls it, the NAME of `NAME=PLUGIN`; empty where it was given none.
     """
 
@@ -61,14 +62,15 @@ class PluginSpec:
         try:
             call = ast.parse(f"f({arguments})", mode="eval").body
             # Text after a closing parenthesis, as in `a(b=1)(c=2)`, makes it another expression than our own call.
-            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
-                raise ValueError("options are written option=value")
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or len(call.args) > 1:
+                raise ValueError("all options but the first are written option=value")
+            first = {"": ast.literal_eval(call.args[0])} if call.args else {}
             options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
-            if len(options) != len(call.keywords):
+            if len(options) != len(call.keywords):  # `**more` has no name
                 raise ValueError("each option is written once, as option=value")
         except (SyntaxError, ValueError) as error:
             raise PluginInvalid(f"{text!r}: expected NAME(option=value, ...) with plain values; {error}") from error
-        return cls(reference, options)
+        return cls(reference, {**first, **options})
 
     @classmethod
     def parse_named(cls, text: str) -> PluginSpec:
@@ -89,7 +91,7 @@ class PluginSpec:
         return self.own_name or str(self)
 
     def __str__(self) -> str:
-        inner = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
+        inner = ", ".join(f"{key}={value!r}" if key else repr(value) for key, value in self.options.items())
         return f"{self.reference}({inner})" if inner else self.reference
 
 

@@ -6,11 +6,17 @@ a call must be over, and whoever can end its process ends the one that overran i
 
 from __future__ import annotations
 
+import signal
 import struct
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 _MOMENT = struct.Struct("d")
+_GRACE_S = 5.0
 SHARED_BYTES = 512
 """What `SharedDeadline` needs."""
 
@@ -90,3 +96,28 @@ def this_deadline() -> Deadline:
 def share_deadline(deadline: Deadline) -> None:
     """Let jobs in this process set `deadline`, which another process reads; for whoever watches."""
     _deadlines.append(deadline)
+
+
+@contextmanager
+def standing_still(most_s: float) -> Generator[None]:
+    """Stop the clock of the call under way in this process while the block runs, which keeps a limit of its own.
+
+    For what a call needs done first and cannot be blamed for. Only in the main thread, where calls have their alarm.
+
+    Args:
+        most_s: the block's own limit; from outside it is given a few seconds more.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    deadline, started = this_deadline(), time.monotonic()
+    until, (left_s, _) = deadline.value, signal.setitimer(signal.ITIMER_REAL, 0)
+    if until:
+        deadline.value = max(until, started + most_s + _GRACE_S)
+    try:
+        yield
+    finally:
+        if until:
+            deadline.value = until + time.monotonic() - started
+        if left_s:
+            signal.setitimer(signal.ITIMER_REAL, left_s)

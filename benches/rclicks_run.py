@@ -70,6 +70,7 @@ class StandIn:
     """Knows the objects and gives them with errors that shrink from round to round; takes its time."""
 
     prompt_kinds = frozenset({"click"})
+    sees_truth = True
 
     def __init__(self, decode_s):
         self.decode_s = decode_s

@@ -64,7 +64,7 @@ def nothing(*_: Any, **__: Any) -> Any:
 
 Switch = Mapping[tuple[Any, str], Callable[..., Any]]
 OFF: dict[str, Switch] = {
-    "fingerprints": {(evaluate, "identity_of"): lambda *_, **__: Identity()},
+    "fingerprints": {(evaluate, "identity_of"): lambda *_, **__: (Identity(), ())},
     "checksums": {
         (pieces, "sealed"): as_it_is,
         (pieces, "check_seal"): nothing,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.reports.reading import Run
+from segarena.reports.rounds import DialogueRecord
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, PairedDifference, bootstrap_mean, paired_difference
 from segarena.statistics.over_rounds import over_rounds, statistic_values
@@ -84,11 +85,11 @@ def target_values(run: Run, user: str, statistic: Statistic) -> Mapping[TargetKe
 
 
 def _target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey, float]:
-    dialogues, curves = run.curves(user, statistic.metric)
+    dialogues, curves = _curves(run, user, statistic.metric)
     if not dialogues:
         return {}
     values = statistic_values(statistic, curves, run.config.benchmark.options)
-    keys = [dialogue.key[:2] for dialogue in dialogues]
+    keys = _once(run, ("keys", user, statistic.metric), lambda: [dialogue.key[:2] for dialogue in dialogues])
     single = dict(zip(keys, values.tolist(), strict=True))
     if len(single) == len(keys):
         return single
@@ -96,6 +97,10 @@ def _target_values(run: Run, user: str, statistic: Statistic) -> dict[TargetKey,
     for key, value in zip(keys, values.tolist(), strict=True):
         groups[key].append(value)
     return {key: math.fsum(group) / len(group) for key, group in groups.items()}
+
+
+def _curves(run: Run, user: str, metric: str) -> tuple[Sequence[DialogueRecord], NDArray[np.float64]]:
+    return _once(run, ("curves", user, metric), lambda: run.curves(user, metric))
 
 
 def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
@@ -110,7 +115,14 @@ def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
 def mean_of(run: Run, user: str, statistic: Statistic) -> Interval:
     """Return the mean of a statistic over targets, as `mean_over_targets`; the draws are made once for each run."""
     what = (user, replace(statistic, name="", higher_is_better=True))
-    return _once(run, what, lambda: mean_over_targets(target_values(run, user, statistic)))
+    return _once(run, what, lambda: _mean_of(run, user, statistic))
+
+
+def _mean_of(run: Run, user: str, statistic: Statistic) -> Interval:
+    values = target_values(run, user, statistic)
+    # All statistics of a metric are defined on the same targets.
+    clusters = _once(run, ("clusters", user, statistic.metric), lambda: image_clusters(list(values)))
+    return bootstrap_mean(list(values.values()), clusters)
 
 
 def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
@@ -165,7 +177,7 @@ def curve_intervals(run: Run, user: str, metric: str) -> list[Interval]:
 
 def noc_counts(run: Run, user: str, statistic: Statistic) -> tuple[NDArray[np.int64], int]:
     """Return how many dialogues needed 1, 2, ... rounds, and how many never got there."""
-    dialogues, curves = run.curves(user, statistic.metric)
+    dialogues, curves = _curves(run, user, statistic.metric)
     counts = np.zeros(run.rounds, dtype=np.int64)
     if not dialogues:
         return counts, 0

@@ -105,4 +105,39 @@ def test_a_folder_above_runs_stands_for_them_and_data_carry_their_name(segarena,
 
 def test_a_place_for_data_that_have_none_is_refused(segarena, refused, tmp_path):
     small_run(tmp_path / "r")
-    assert "expected runs on one dataset with a folder, got sample-squares" in refused("report", "r", "--data", ".")
+    assert "expected a dataset with one folder, got sample-squares with none" in refused("report", "r", "--data", ".")
+
+
+ALBUM = """
+from segarena.datasets.folder import Folder
+
+
+class Album(Folder):
+    def __init__(self, *, root, mode="all"):
+        super().__init__(path=root)
+        self.mode = mode
+"""
+
+
+def test_data_whose_folder_is_another_option_are_found_where_they_moved(segarena, kitchen):
+    Path("album.py").write_text(ALBUM, encoding="utf-8")
+    assert segarena("data", "check", "album.py:Album", "photos").exit_code == 0
+    package.evaluate(
+        "clicks", segmenter="sample-disc", dataset="album.py:Album(root='photos')", rounds=1, out=Path("runs", "album")
+    )
+    (kitchen / "photos").rename(kitchen / "moved")
+    for data in ("root=moved", "moved"):
+        answer = segarena("report", "runs/album", "--trust", "-o", data.partition("=")[0], "--data", data)
+        assert (answer.exit_code, data) == (0 if data == "root=moved" else 2, data), answer.output
+    assert "data:image/jpeg" in page_of(Path("root"))
+    assert "give OPTION=moved, OPTION being one of mode, root" in " ".join(answer.output.split())
+
+
+def test_runs_of_several_rules_below_a_folder_are_named_in_their_groups(segarena, refused, kitchen):
+    package.evaluate("clicks", segmenter="sample-disc", dataset="demo", limit=1, rounds=2, out=Path("runs", "d"))
+    told = refused("report", "runs")
+    assert "these 3 runs followed 2 different sets of rules" in told
+    runs = kitchen / "runs"
+    assert f"benchmark rounds is 1 in {runs}/a b, 2 in {runs}/d" in told
+    assert f"segarena report '{runs}/a b' {runs}/c; or segarena report {runs}/d" in told
+    assert segarena("report", "runs/a b", "runs/c").exit_code == 0

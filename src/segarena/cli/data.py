@@ -39,7 +39,7 @@ def check(
     with one_line_errors():
         spec = PluginSpec.parse(name)
         if path is not None:
-            spec = PluginSpec(spec.reference, {"path": path, **spec.options})
+            spec = PluginSpec(spec.reference, {_folder_option(spec.reference): path, **spec.options})
         dataset = build("dataset", spec)
         findings = list(dataset.check())
         for finding in findings:
@@ -48,3 +48,13 @@ def check(
             )
     if any(finding.is_error for finding in findings):
         raise typer.Exit(FAILURES)
+
+
+def _folder_option(dataset: str) -> str:
+    """Return the option of a dataset that is its folder: `path`, or else the first that must be given."""
+    from segarena.options import options_of
+    from segarena.registry import find
+
+    options = options_of(find("dataset", dataset))
+    required = [option.name for option in options if option.is_required]
+    return "path" if not required or "path" in [option.name for option in options] else required[0]

@@ -50,7 +50,12 @@ def report(
         ),
     ] = False,
     data: Annotated[
-        Path | None, typer.Option(help="Where the dataset's files are now, if they moved since the run.")
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the dataset's files are now, if they moved since the run; OPTION=FOLDER where the dataset has "
+            "several options that may be it.",
+        ),
     ] = None,
     trust: Annotated[
         bool,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -107,26 +106,30 @@ class Iou:
         return is_other | (is_odd & np.isfinite(union))
 
 
-class _Share(ABC):
-    """A share of pixels that follows from the counts of both masks.
+class _Share:
+    """Pixels in both masks, as a share of those predicted, of those of the target, or of the mean of the two.
 
     Args:
         empty: what two empty masks give.
+
+    Attributes:
+        columns: one name, as it appears in the records.
+        predicted_weight: how much the predicted pixels count in the denominator; the target's have the rest of 1.
     """
 
     columns: tuple[str, ...]
+    predicted_weight: float
 
     def __init__(self, *, empty: float | str = 1.0) -> None:
         self._empty = float(empty)
 
-    @abstractmethod
-    def _parts(self, shared: Any, predicted: Any, target: Any) -> tuple[Any, Any]:
-        """Return what is divided by what, given numbers of pixels in both masks, in the prediction and the target."""
+    def _whole(self, predicted: Any, target: Any) -> Any:
+        return self.predicted_weight * predicted + (1 - self.predicted_weight) * target
 
     def __call__(self, comparison: Comparison) -> float:
         """Return the share; 0 where it is not defined and only one mask is empty."""
-        part, whole = self._parts(comparison.intersection, comparison.prediction_area, comparison.target_area)
-        return (part / whole if whole else 0.0) if comparison.union else self._empty
+        whole = self._whole(comparison.prediction_area, comparison.target_area)
+        return (comparison.intersection / whole if whole else 0.0) if comparison.union else self._empty
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return where the value is no share, or not the one of the counts that another metric recorded."""
@@ -134,9 +137,9 @@ class _Share(ABC):
         value = values[self.columns[0]]
         is_wrong = (value < 0) | (value > 1)
         if {"intersection", "union", "prediction_area", "target_area"} <= values.keys():
-            part, whole = self._parts(values["intersection"], values["prediction_area"], values["target_area"])
+            whole = self._whole(values["prediction_area"], values["target_area"])
             with np.errstate(invalid="ignore", divide="ignore"):
-                is_wrong |= (whole > 0) & (np.abs(value - part / whole) > TOLERANCE)
+                is_wrong |= (whole > 0) & (np.abs(value - values["intersection"] / whole) > TOLERANCE)
         return is_wrong
 
 
@@ -150,9 +153,7 @@ class Dice(_Share):
 
     columns = ("dice",)
     titles = MappingProxyType({"dice": "Dice"})
-
-    def _parts(self, shared: Any, predicted: Any, target: Any) -> tuple[Any, Any]:
-        return 2 * shared, predicted + target
+    predicted_weight = 0.5
 
 
 @metric("precision")
@@ -165,10 +166,7 @@ class Precision(_Share):
 
     columns = ("precision",)
     titles = MappingProxyType({"precision": "Precision"})
-
-    def _parts(self, shared: Any, predicted: Any, target: Any) -> tuple[Any, Any]:
-        del target
-        return shared, predicted
+    predicted_weight = 1.0
 
 
 @metric("recall")
@@ -181,10 +179,7 @@ class Recall(_Share):
 
     columns = ("recall",)
     titles = MappingProxyType({"recall": "Recall"})
-
-    def _parts(self, shared: Any, predicted: Any, target: Any) -> tuple[Any, Any]:
-        del predicted
-        return shared, target
+    predicted_weight = 0.0
 
 
 def _iou(comparison: Comparison, empty: float) -> float:

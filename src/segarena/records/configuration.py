@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from segarena.errors import StoreError
+from segarena.errors import InvalidInput, StoreError
 from segarena.files.hashes import sha256
 from segarena.records.earlier import FORMAT, SEALED_FORMATS, upgraded
 from segarena.records.identity import Identity
@@ -161,6 +161,31 @@ def located(used: PluginUsed, directory: str) -> PluginUsed:
     }
     is_file = ".py:" in used.name
     return replace(used, name=there(used.name, used.name.rpartition(":")[0]) if is_file else used.name, options=options)
+
+
+def moved(used: PluginUsed, data: str) -> PluginUsed:
+    """Return a dataset of a run whose files are in another folder now.
+
+    Args:
+        used: the dataset.
+        data: the folder; or "OPTION=FOLDER", which says of which option it is the value. Otherwise it is that of the
+            option `path`, else of the only one that is text with a "/" in it, else of the only one that is text.
+
+    Raises:
+        InvalidInput: no option may be a folder, or several may.
+    """
+    option, _, folder = data.partition("=")
+    if option in used.options:
+        return replace(used, options={**used.options, option: folder})
+    texts = [name for name, value in used.options.items() if isinstance(value, str)]
+    with_slash = [name for name in texts if "/" in str(used.options[name])]
+    places = ["path"] if "path" in texts else with_slash or texts
+    if len(places) != 1:
+        wanted = f"give OPTION={data}, OPTION being one of {', '.join(places)}" if places else "leave it out"
+        raise InvalidInput(
+            f"data: expected a dataset with one folder, got {used.name} with {len(places) or 'none'}; {wanted}"
+        )
+    return replace(used, options={**used.options, places[0]: data})
 
 
 _SEAL = re.compile(rb',\s*"sha256": "([0-9a-f]{64})"\s*\}\s*\Z')

@@ -6,11 +6,10 @@ Only the samples that are shown are loaded, from the dataset that run.json names
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 
 from segarena.errors import NotTrusted
-from segarena.records.configuration import located
+from segarena.records.configuration import located, moved
 from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
 from segarena.reports.parts import Card, Gallery
 from segarena.reports.pictures import Pictures, Shown
@@ -63,8 +62,8 @@ def gallery(
 def open_dataset(run: Run) -> tuple[Dataset | None, str]:
     """Return the dataset of a run as run.json names it, and a line about what is wrong with it, if anything."""
     described = located(run.config.dataset, run.config.directory)
-    if run.data_folder is not None and "path" in described.options:
-        described = replace(described, options={**described.options, "path": str(run.data_folder)})
+    if run.data_folder is not None:
+        described = moved(described, run.data_folder)
     try:
         dataset: Dataset = rebuilt("dataset", described, trust=run.trust)
         changed = change_of(described) if run.trust else ""

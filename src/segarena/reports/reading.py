@@ -6,6 +6,7 @@ With `segarena.reports.rounds` this is the only module here that knows how recor
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from segarena.arrays.rle import decode_rle
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict
-from segarena.records.configuration import RunConfiguration, plain_configuration
+from segarena.records.configuration import RunConfiguration, moved, plain_configuration
 from segarena.records.failures import Cause, Failure, by_cause
 from segarena.registry import names
 from segarena.reports.naming import data_names, metric_name, run_labels, told_apart
@@ -31,6 +32,8 @@ from segarena.samples import Mask
 from segarena.statistics.over_rounds import over_rounds
 
 _ORDER = ["user", "repeat", "round"]
+_FOLDERS_NAMED = 8
+"""An error names so many folders of a group at most."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +53,8 @@ class Run:
         thresholds: asked for beyond those of the benchmark.
         further: the last values of metrics beyond those of the benchmark, which all runs of the report have.
         trust: whether plug-ins from elsewhere may be built again; see `segarena.records.trust`.
-        data_folder: where the dataset's files are now; None for where they were.
+        data_folder: where the dataset's files are now, as in `segarena.records.configuration.moved`; None for where
+            they were.
         computed: numbers that several tables and figures show, kept by `segarena.reports.tables`.
     """
 
@@ -66,7 +70,7 @@ class Run:
     thresholds: tuple[float, ...] = ()
     further: tuple[Statistic, ...] = ()
     trust: bool = False
-    data_folder: Path | None = None
+    data_folder: str | None = None
     computed: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, repr=False)
 
     @property
@@ -218,29 +222,31 @@ def read_runs(
         paths: of the run folders.
         thresholds: further ones; NoC and NoF at each are added to the summary.
         trust: see `segarena.records.trust`.
-        data: where the dataset's files are now, if they moved; for runs on one dataset.
+        data: where the dataset's files are now, if they moved: a folder, or "OPTION=FOLDER" where the dataset has
+            several options that may be it; for runs on one dataset.
 
     Raises:
-        InvalidInput: no folder was named, `data` for several datasets or one without a folder, or a threshold is not
-            within (0, 1] or above where the dialogues stop.
+        InvalidInput: no folder was named, `data` for several datasets or one where it does not say which option it
+            is, or a threshold is not within (0, 1] or above where the dialogues stop.
         RunMissing: a folder holds no run.
         RunConflict: the runs followed different rules, so their numbers cannot stand side by side.
     """
     if not paths:
         raise InvalidInput("expected at least one run folder, got none")
     folders = [RunFolder.open(path) for path in paths]
-    for folder in folders[1:]:
-        _refuse_other_rules(folders[0], folder)
+    _refuse_other_rules(folders)
     for threshold in thresholds:
         _refuse_threshold(threshold, folders[0])
     segmenters = told_apart([folder.config.segmenter for folder in folders])
     names = data_names([folder.config.dataset for folder in folders])
-    if data is not None and (len(set(names)) > 1 or "path" not in folders[0].config.dataset.options):
-        raise InvalidInput(f"data: expected runs on one dataset with a folder, got {', '.join(dict.fromkeys(names))}")
+    if data is not None:
+        if len(set(names)) > 1:
+            raise InvalidInput(f"data: expected runs on one dataset, got {', '.join(dict.fromkeys(names))}")
+        moved(folders[0].config.dataset, str(data))
     given: dict[str, Any] = {
         "thresholds": tuple(thresholds),
         "trust": trust,
-        "data_folder": None if data is None else Path(data),
+        "data_folder": None if data is None else str(data),
     }
     labels = run_labels(segmenters, names)
     runs = tuple(
@@ -288,7 +294,32 @@ def _further(run: Run) -> list[Statistic]:
     ]
 
 
-def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:
+def _refuse_other_rules(folders: Sequence[RunFolder]) -> None:
+    """Raise `RunConflict` unless all runs followed the same rules; it names the groups that did."""
+    groups: list[list[RunFolder]] = []
+    for folder in folders:
+        alike = next((group for group in groups if not _clash(group[0], folder)), None)
+        if alike is None:
+            groups.append([folder])
+        else:
+            alike.append(folder)
+    if len(groups) > 1:
+        apart = "; or ".join(f"segarena report {_named(group)}" for group in groups)
+        raise RunConflict(
+            f"these {len(folders)} runs followed {len(groups)} different sets of rules and cannot share a report: "
+            f"{_clash(groups[0][0], groups[1][0])}. Report on each apart: {apart}"
+        )
+
+
+def _named(group: Sequence[RunFolder]) -> str:
+    """Return run folders as a shell takes them, the first ones of many."""
+    shown = " ".join(shlex.quote(str(folder.path)) for folder in group[:_FOLDERS_NAMED])
+    more = len(group) - _FOLDERS_NAMED
+    return f"{shown} ... ({more} more)" if more > 0 else shown
+
+
+def _clash(first: RunFolder, other: RunFolder) -> str:
+    """Return in what the rules of two runs differ; empty when they are the same."""
     rules = [_rules(folder.config) for folder in (first, other)]
     if first.config.dataset.fingerprint != other.config.dataset.fingerprint:
         # Where people clicked belongs to the data, not to the rules.
@@ -297,10 +328,10 @@ def _refuse_other_rules(first: RunFolder, other: RunFolder) -> None:
     for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
         has, wants = rules[0][name], rules[1][name]
         if has != wants:
-            raise RunConflict(
-                f"{first.path} and {other.path} cannot share a report: benchmark {name} is {json.dumps(has)[:80]} "
-                f"in the first, {json.dumps(wants)[:80]} in the second; report on them apart"
+            return (
+                f"benchmark {name} is {json.dumps(has)[:80]} in {first.path}, {json.dumps(wants)[:80]} in {other.path}"
             )
+    return ""
 
 
 def _rules(config: RunConfiguration) -> dict[str, Any]:

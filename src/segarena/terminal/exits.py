@@ -26,7 +26,7 @@ def one_line_errors(on_interrupt: str = "stopped") -> Generator[None]:
     except (SegarenaError, MemoryError) as error:
         raise _refused(str(error) or "out of memory; free some, or work on less at once") from error
     except BrokenPipeError:
-        raise  # whoever read the output has gone: nobody is left to tell
+        raise  # the reader of the output has gone, so there is nobody to tell
     except OSError as error:
         place = "" if error.filename is None else f"{error.filename}: "
         raise _refused(f"{place}{error.strerror or error}; make room, allow it or choose another place") from error

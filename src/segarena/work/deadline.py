@@ -1,7 +1,7 @@
-"""How a job says until when it may be silent, and in what, to whoever watches its process from outside.
+"""Until when the call under way in a process may take, and what it is: written by the job, read by a watching process.
 
-Code that hangs below Python cannot be interrupted from inside. So a job sets the moment (of `time.monotonic`) at which
-a call must be over, and whoever can end its process ends the one that overran it. Without a watch, nobody reads it.
+Code that hangs below Python cannot be interrupted from inside. So a job sets the moment (of `time.monotonic`) by which
+a call must return, and the parent process ends a child that overruns it. Where no parent watches, nothing reads it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SHARED_BYTES = 512
 
 
 class Deadline(Protocol):
-    """The moment until which silence is allowed (0.0: no call is under way), and what is being done meanwhile."""
+    """The moment by which the call under way must return (0.0: none is under way), and what it does."""
 
     @property
     def value(self) -> float:
-        """The moment."""
+        """The moment, of `time.monotonic`."""
         ...
 
     @value.setter
@@ -43,14 +43,14 @@ class Deadline(Protocol):
 
 @dataclass(slots=True)
 class Unwatched:
-    """A deadline that nobody reads."""
+    """The deadline of a process that no other one watches."""
 
     value: float = 0.0
     what: str = ""
 
 
 class SharedDeadline:
-    """A deadline in memory that two processes share.
+    """A deadline in memory that a process shares with the one that watches it.
 
     Args:
         memory: `SHARED_BYTES` that both can write, zero at first.
@@ -61,7 +61,7 @@ class SharedDeadline:
 
     @property
     def value(self) -> float:
-        """The moment."""
+        """The moment, of `time.monotonic`."""
         return _MOMENT.unpack_from(self._memory)[0]
 
     @value.setter
@@ -70,7 +70,7 @@ class SharedDeadline:
 
     @property
     def what(self) -> str:
-        """What is being done, cut where it is long."""
+        """What is being done, cut to the room that there is."""
         text = bytes(self._memory[_MOMENT.size : SHARED_BYTES])
         return text.partition(b"\0")[0].decode(errors="ignore")
 
@@ -94,7 +94,7 @@ def this_deadline() -> Deadline:
 
 
 def share_deadline(deadline: Deadline) -> None:
-    """Let jobs in this process set `deadline`, which another process reads; for whoever watches."""
+    """Make `deadline` that of this process, for a parent that watches it."""
     _deadlines.append(deadline)
 
 

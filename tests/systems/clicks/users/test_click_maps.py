@@ -219,15 +219,17 @@ def test_depth_beyond_the_frame_is_an_option():
     assert np.unique(DepthMap(border="published")(None, full, full)).tolist() == [1]
 
 
-def test_the_word_of_earlier_runs_for_the_published_border_gives_their_clicks():
+def test_the_border_of_the_depth_user_is_that_of_its_map():
     target = np.zeros((9, 9), dtype=bool)
     target[:, :6] = True
 
-    def clicks(word):
+    def clicks(text):
         turns = (turn_for(np.zeros_like(target), target, rng=np.random.default_rng(seed)) for seed in range(30))
-        return [build("user", f"depth(border={word!r})").next(turn) for turn in turns]
+        return [build("user", text).next(turn) for turn in turns]
 
-    assert clicks("object") == clicks("published") != clicks("background")
+    published = clicks("depth(border='published')")
+    assert published != clicks("depth")
+    assert published == clicks("group(click_model=\"depth(border='published')\")")
 
 
 def test_depth_user_draws_in_proportion_to_depth():
@@ -252,7 +254,7 @@ def test_options_out_of_range_are_refused():
     for low, high in ((0.5, 0.5), (-0.1, 0.5), (0.5, 1.1), (math.nan, 1.0)):
         with pytest.raises(InvalidInput, match="low"):
             MapClicker(uniform_map, low=low, high=high)
-    for text in ("depth(border='none')", "uniform(groups='some')"):
+    for text in ("depth(border='none')", "depth(border='object')", "uniform(groups='some')"):
         with pytest.raises(PluginInvalid, match="expected one of"):
             build("user", text)
 

@@ -20,7 +20,6 @@ from segarena.systems.clicks.sampling.maps import Border, ClickMap, DepthMap, Er
 from segarena.users.centre import CentreClicker, WhenSolved
 
 Groups = Literal["exact", "published"]
-WrittenBorder = Literal["background", "published", "object"]
 
 
 class MapClicker:
@@ -102,7 +101,7 @@ def uniform_clicker(
 @user("depth")
 def depth_clicker(
     *,
-    border: WrittenBorder = "background",
+    border: Border = "background",
     low: float = 0.0,
     high: float = 1.0,
     groups: Groups = "exact",
@@ -113,14 +112,12 @@ def depth_clicker(
     Args:
         border: what lies beyond the frame. "background": the frame is an edge. "published", as in the published
             distance map: pixels along the frame are not near an edge, and an error that fills the frame is uniform.
-            "object" is the word of earlier runs for "published".
         low: lower bound of the share of all clicks, 0 to 1.
         high: upper bound, above `low`, at most 1.
         groups: "exact" cuts at the bounds themselves; "published" keeps whole pixels on both sides of a bound.
         when_solved: "stop" ends the dialogue when no error pixel is left; "published" goes on in the first pixel.
     """
-    beyond: Border = "background" if border == "background" else "published"
-    return MapClicker(DepthMap(border=beyond), low=low, high=high, groups=groups, when_solved=when_solved)
+    return MapClicker(DepthMap(border=border), low=low, high=high, groups=groups, when_solved=when_solved)
 
 
 @user("group")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +62,7 @@ def read_image(path: Path) -> NDArray[np.uint8]:
     return np.array(image.convert("RGB"), dtype=np.uint8)
 
 
-def read_values(path: Path, *, palette_must_agree: bool = False) -> NDArray[np.int32]:
+def read_values(path: Path, *, palette_must_agree: bool = False, data: bytes | None = None) -> NDArray[np.int32]:
     """Return a mask file as its stored numbers, int32 (H, W).
 
     1-bit masks give 0 and 1, palette masks their indices, RGB masks of three equal channels that channel, and
@@ -71,11 +72,12 @@ def read_values(path: Path, *, palette_must_agree: bool = False) -> NDArray[np.i
         path: the file.
         palette_must_agree: refuse a palette in which an index is 0 where its colour is not black, or the
             other way round, because then nobody can tell which of the two is the background.
+        data: what the file holds, where it lies in another file; `path` then only names it in errors.
 
     Raises:
         InvalidMask: missing, damaged, coloured, partly transparent, of floating point, or as said above.
     """
-    image, has_16_bits = _decode(path, InvalidMask)
+    image, has_16_bits = _decode(path, InvalidMask, data)
     if image.mode == "P":
         if palette_must_agree:
             _check_palette(image, path)
@@ -153,8 +155,8 @@ def check_same_shape(mask: NDArray[Any], path: Path, image: NDArray[np.uint8], i
     )
 
 
-def _decode(path: Path, error: type[InvalidInput]) -> _Decoded:
-    with _opened(path, error) as image:
+def _decode(path: Path, error: type[InvalidInput], data: bytes | None = None) -> _Decoded:
+    with _opened(path, error, data) as image:
         frames = int(getattr(image, "n_frames", 1))
         # Phones write MPO: a photograph followed by previews of it.
         if frames > 1 and image.format != "MPO":
@@ -165,14 +167,14 @@ def _decode(path: Path, error: type[InvalidInput]) -> _Decoded:
 
 
 @contextmanager
-def _opened(path: Path, error: type[InvalidInput]) -> Generator[Image.Image]:
+def _opened(path: Path, error: type[InvalidInput], data: bytes | None = None) -> Generator[Image.Image]:
     """Give an image whose header was read and whose size is allowed; what is raised meanwhile becomes `error`."""
     # Ours is the limit that counts: Pillow's is a warning, and an error only at twice as much.
     Image.MAX_IMAGE_PIXELS = max(Image.MAX_IMAGE_PIXELS or 0, most_pixels())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            opened = Image.open(path)
+            opened = Image.open(path if data is None else BytesIO(data))
         with opened as image:
             check_pixels(image.width * image.height, path, error=error)
             yield image

@@ -85,6 +85,17 @@ def test_an_annotation_without_the_records_around_it_has_the_size_of_its_masks_o
     assert scene.shape == (60, 80)
 
 
+def test_a_list_of_annotations_alone_is_read_as_the_file_that_holds_them(tmp_path):
+    masked = region(1, visible_mask={"size": [60, 80], "counts": Rle.of(np.ones((60, 80), bool)).counts})
+    whole = document(masked)
+    (one,) = whole["annotations"]
+    (tmp_path / "a.json").write_text(json.dumps([one, one | {"author": "kim"}]))
+    scenes = read_scenes(tmp_path / "a.json")
+    assert scenes.defects == ()
+    assert [(scene.image.id, scene.annotator) for scene in scenes.scenes] == [("7", "ann"), ("7", "kim")]
+    assert scenes.scenes[0].regions == read(whole, tmp_path / "b.json").scenes[0].regions
+
+
 def test_regions_lie_in_the_order_that_is_stated_not_listed(tmp_path):
     scenes = read(document(region(2, name="b"), region(3, name="c"), region(1, name="a")), tmp_path / "a.json")
     assert [(r.id, r.name) for r in scenes.scenes[0].regions] == [("1", "a"), ("2", "b"), ("3", "c")]

@@ -1,5 +1,7 @@
 """Files that other programs write: COCO variants, labelme, CVAT, .ann."""
 
+import base64
+import io
 import json
 
 import numpy as np
@@ -187,17 +189,61 @@ def test_labelme_is_written_with_the_front_shape_last_and_read_as_the_same(tmp_p
     assert "who drew it" in losses(demo_set, "labelme")
 
 
-def test_parts_of_a_region_are_a_group_of_labelme_and_masks_are_refused(tmp_path):
+def png(values):
+    data = io.BytesIO()
+    Image.fromarray(values).save(data, format="PNG")
+    return base64.b64encode(data.getvalue()).decode()
+
+
+def test_masks_of_labelme_are_read_at_their_box_and_joined_with_their_group(tmp_path):
+    cat = np.array([[1, 0, 1], [1, 1, 1]], np.uint8)
+    shapes = [
+        {"label": "cat", "shape_type": "mask", "points": [[10, 20], [12, 21]], "mask": png(cat), "group_id": 3},
+        {"label": "cat", "shape_type": "rectangle", "points": [[0, 0], [2, 2]], "group_id": 3},
+        {"label": "out", "shape_type": "mask", "points": [[78, 0], [80, 1]], "mask": png(cat)},
+        {"label": "bad", "shape_type": "mask", "points": [[0, 0], [2, 1]], "mask": "no base64!"},
+        {"label": "bad", "shape_type": "mask", "points": [[0, 0], [2, 1]], "mask": base64.b64encode(b"x").decode()},
+    ]
+    value = {"imagePath": "a.jpg", "imageHeight": 60, "imageWidth": 80, "shapes": shapes}
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    scenes = read_scenes(tmp_path / "a.json")
+    (region,) = scenes.scenes[0].regions
+    expected = mask(0, 0, 2, 2)
+    expected[20:22, 10:13] = cat
+    np.testing.assert_array_equal(region.mask.decode(), expected)
+    assert region.name == "cat"
+    told = " ".join(defect.message for defect in scenes.defects)
+    assert len(scenes.defects) == 3
+    assert "inside the image, got 3 x 2 at column 78, row 0" in told
+    assert "expected base64" in told
+    assert "expected a readable image file" in told
+
+
+def test_visible_masks_without_an_order_go_through_labelme(tmp_path):
+    records = [
+        {"image_id": 7, "category_id": 1, "segmentation": rle(0, 0, 30, 30), "visible_mask": rle(0, 0, 30, 10)},
+        {"image_id": 7, "category_id": 1, "segmentation": rle(0, 5, 20, 40)},
+    ]
+    value = {"images": IMAGES, "categories": [{"id": 1, "name": "apple"}], "annotations": records}
+    (tmp_path / "d2sa.json").write_text(json.dumps(value))
+    scenes = read_scenes(tmp_path / "d2sa.json")
+    assert losses(scenes, "labelme") == []
+    (file,) = write_scenes(scenes, tmp_path / "out", "labelme")
+    assert [shape["shape_type"] for shape in json.loads(file.read_text())["shapes"]] == ["mask", "mask"]
+    before, after = scenes.scenes[0], read_scenes(file).scenes[0]
+    assert (after.has_depth, [region.name for region in after.regions]) == (False, ["apple", "apple"])
+    for place in range(2):
+        np.testing.assert_array_equal(rasterise(after).visible(place), rasterise(before).visible(place))
+        np.testing.assert_array_equal(after.regions[place].mask.decode(), before.regions[place].mask.decode())
+
+
+def test_parts_of_a_region_are_a_group_of_labelme(tmp_path):
     parts = [[(0, 0), (0, 9), (9, 9)], [(20, 20), (20, 29), (29, 29)]]
     image = ImageRecord(id="a", shape=(60, 80))
     scene = make_scene(image, [(Region(id="1", name="cat"), parts), (Region(id="2", name="cat"), parts[:1])])
     (file,) = write_scenes(SceneSet(scenes=(scene,)), tmp_path, "labelme")
     (back,) = read_scenes(file).scenes
     assert [len(region.rings) for region in back.regions] == [2, 1]
-    whole = Rle.of(np.ones((60, 80), dtype=bool))
-    masked = make_scene(image, [(Region(id="1", name="cat", mask=whole), [])])
-    with pytest.raises(InvalidInput, match="got region 1 as a mask"):
-        write_scenes(SceneSet(scenes=(masked,)), tmp_path, "labelme")
 
 
 def test_cvat_keeps_equal_names_of_subsets_apart_and_refuses_videos(tmp_path):

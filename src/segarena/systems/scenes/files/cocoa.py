@@ -6,8 +6,9 @@ Regions are listed front first. Keys that the format does not know are kept and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,15 +52,14 @@ _REGION = (*_MASKS, "name", "order", "isStuff", "area", "occlude_rate")
 def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
     """Return the scenes of a COCO-Amodal file; what of it cannot be used is left out and reported as defects.
 
-    The file may be one annotation without the records around it: the image then has the size of its masks, else
-    that of its photograph, which is looked for in `photographs` or beside the file.
+    The file may be one annotation, or a list of such, without the records around them: an image then has the size of
+    its masks, else that of its photograph, which is looked for in `photographs` or beside the file.
 
     Raises as `read_json`, `as_record`, `mask_size` and `read_size`.
     """
     value, defects = read_json(path)
-    top = as_record(value, path, "COCO-Amodal annotations")
-    if is_single(top):
-        top = {"images": [_image(top, photographs or path.parent)], "annotations": [top]}
+    bare = bare_annotations(value)
+    top = as_record(_wrapped(bare, photographs or path.parent) if bare else value, path, "COCO-Amodal annotations")
     images = read_images(top.get("images"), defects)
     scenes: list[Scene] = []
     for record in records(top.get("annotations")):
@@ -83,15 +83,25 @@ def write_cocoa(scenes: SceneSet, path: Path) -> list[Path]:
     return [write_json(value, path)]
 
 
-def is_single(top: Record) -> bool:
-    """Return whether a JSON object is one annotation, without the records of images around it."""
-    return {"image_id", "regions"} <= set(top) and "annotations" not in top
+def bare_annotations(value: Any) -> list[Record]:
+    """Return what JSON holds if that is one annotation or a list of them, without the records of images around it."""
+    found = value if isinstance(value, list) else [value]
+    return [one for one in records(found) if {"image_id", "regions"} <= set(one) and "annotations" not in one]
 
 
-def _image(annotation: Record, photographs: Path) -> dict[str, Any]:
-    image_id = text_of(annotation.get("image_id"))
-    name = url_name(annotation.get("url")) or f"{image_id}.jpg"
-    regions = records(annotation.get("regions"))
+def _wrapped(annotations: Sequence[Record], photographs: Path) -> Record:
+    """Return annotations with the records of their images."""
+    of_image: dict[str, list[Record]] = {}
+    for annotation in annotations:
+        of_image.setdefault(text_of(annotation.get("image_id")), []).append(annotation)
+    return {"images": [_image(own, photographs) for own in of_image.values()], "annotations": annotations}
+
+
+def _image(annotations: Sequence[Record], photographs: Path) -> Record:
+    """Return the record of an image, from all that was annotated on it."""
+    image_id = text_of(annotations[0].get("image_id"))
+    name = url_name(annotations[0].get("url")) or f"{image_id}.jpg"
+    regions = chain.from_iterable(records(annotation.get("regions")) for annotation in annotations)
     masks = [region[key] for region in regions for key in _MASKS if isinstance(region.get(key), dict)]
     height, width = mask_size(masks[0]) if masks else read_size(within(photographs, name))
     return {"id": image_id, "file_name": name, "height": height, "width": width}

@@ -15,7 +15,7 @@ from segarena.files.within import within
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.ann import read_ann
 from segarena.systems.scenes.files.coco import read_coco, write_coco
-from segarena.systems.scenes.files.cocoa import is_single, read_cocoa, write_cocoa
+from segarena.systems.scenes.files.cocoa import bare_annotations, read_cocoa, write_cocoa
 from segarena.systems.scenes.files.cvat import read_cvat
 from segarena.systems.scenes.files.label_png import write_label_pngs
 from segarena.systems.scenes.files.labelme import read_labelme, write_labelme
@@ -103,7 +103,9 @@ FORMATS = {
     "labelme": Format(
         title="a folder with a labelme file for each annotation; the last shape is in front",
         write=write_labelme,
-        carries=frozenset({*_SHAPES, "order", "names", "spaces", "unknown stuff", "attributes", "pixel centres"}),
+        carries=frozenset(
+            {*_SHAPES, "order", "no order", "names", "spaces", "unknown stuff", "attributes", "pixel centres"}
+        ),
     ),
     "csv": Format(
         title="one row of numbers for each region",
@@ -207,6 +209,8 @@ def _format_of(path: Path) -> str:
     if path.suffix.lower() in (".xml", ".ann"):
         return "cvat" if path.suffix.lower() == ".xml" else "ann"
     value, _ = read_json(path)
+    if bare_annotations(value):
+        return "coco-amodal"
     if any("segmentation" in record for record in records(value)):
         return "rle"
     top: dict[str, Any] = value if isinstance(value, dict) else {}
@@ -214,8 +218,6 @@ def _format_of(path: Path) -> str:
         return "labelme"
     if "polygons_str" in top:
         return "ann"
-    if is_single(top):
-        return "coco-amodal"
     if "annotations" not in top:
         raise _OtherJson(f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON, name the format")
     return "coco-amodal" if any("regions" in record for record in records(top["annotations"])) else "coco"

@@ -28,6 +28,19 @@ def test_the_robot_draws_what_a_published_session_gives(open_session, masks_of):
         assert scribbles == session.sample_last_scribble
 
 
+@pytest.mark.parametrize("protocol", ["published", "careful"])
+def test_the_robot_of_the_sessions_connector_draws_what_the_session_gives(open_session, masks_of, protocol):
+    with open_session(protocol=protocol, sequences=["two"]) as session:
+        session.next()
+        session.get_scribbles()
+        masks = masks_of("two")
+        session.submit_masks(masks)
+        session.next()
+        _, scribbles, _ = session.get_scribbles(only_last=True)
+        (frame,) = annotated_frames(scribbles)
+        assert session.connector.service.robot.interact("two", masks, labels(2), frame=frame) == scribbles
+
+
 def test_the_robot_takes_the_first_frame_of_lowest_jaccard():
     target = labels(1).astype(np.int64)
     prediction = target.copy()

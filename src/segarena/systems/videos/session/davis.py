@@ -44,7 +44,9 @@ from segarena.systems.videos.session.arguments import (
 )
 from segarena.systems.videos.session.chosen import choose_dataset
 from segarena.systems.videos.session.connector import Connector, OpenedSample
+from segarena.systems.videos.session.functions import InteractiveScribblesRobot, Service, ServiceConnector
 from segarena.systems.videos.session.local import LocalConnector
+from segarena.systems.videos.users.scribble_robot import ScribbleRobot
 
 
 class DavisInteractiveSession:
@@ -151,6 +153,13 @@ class DavisInteractiveSession:
     def folder(self) -> Path:
         """Where the session is kept: a run folder, for `segarena report`."""
         return self._folder
+
+    @cached_property
+    def connector(self) -> ServiceConnector:
+        """The robot that draws in this session is its `service.robot`, for scripts that draw more scribbles with it."""
+        (spec,) = self._plan.benchmark.users
+        user: ScribbleRobot = build("user", spec)
+        return ServiceConnector(Service(InteractiveScribblesRobot.drawing_by(user.settings)))
 
     @property
     def report_name(self) -> str:

@@ -6,7 +6,8 @@ gives, with the exceptions that `docs/davis.md` names.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +107,13 @@ class InteractiveScribblesRobot:
             ties="permutation",
         )
 
+    @classmethod
+    def drawing_by(cls, settings: RobotSettings) -> Self:
+        """Return the robot that draws by `settings`, which may be checked lines, as a session of ours draws them."""
+        robot = cls()
+        robot._settings = settings
+        return robot
+
     def interact(
         self, sequence: str, pred_masks: Any, gt_masks: Any, nb_objects: int | None = None, frame: int | None = None
     ) -> dict[str, Any]:
@@ -123,7 +131,22 @@ class InteractiveScribblesRobot:
         objects = nb_objects or int(target[target != VOID].max(initial=0))
         lines = draw_lines(prediction[drawn], target[drawn], self._settings, objects=objects)
         prompts = [in_frame(drawn, line.points, line.object_id) for line in lines]
-        return scribbles_from_prompts(prompts, target.shape, sequence, fractions="size")
+        fractions = "size" if self._settings.mode == "published" else "last-pixel"
+        return scribbles_from_prompts(prompts, target.shape, sequence, fractions=fractions)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What judges and draws in a session; of it scripts use the robot."""
+
+    robot: InteractiveScribblesRobot
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceConnector:
+    """The way to the service, as `session.connector` is called by scripts."""
+
+    service: Service
 
 
 def _judged(y_true: Any, y_pred: Any, nb_objects: int | None, bound_share: float = 0.008) -> JaccardContour:

@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 import segarena
 from segarena import ImageSample, Target
 from segarena.engine.forecast import _abreast, extrapolate
+from segarena.engine.holding import Held
+from segarena.engine.lockstep import load_sample
+from segarena.engine.parts import Opened, open_part, spread
+from segarena.engine.plan import make_plan
 from segarena.engine.store import RunFolder
-from segarena.engine.trial import COUNTING_S, Trial, count_targets, read_trial, spread
+from segarena.engine.trial import COUNTING_S, Trial, count_targets, read_trial
 from segarena.errors import InvalidInput, SegarenaError
 
 # One second of encoding, then per round 0.2 s in the model of 0.3 s in all; 2 targets x 10 rounds.
@@ -133,10 +137,36 @@ def test_targets_are_counted_as_long_as_there_is_time():
     assert dataset.loaded == 4
 
 
+def held(index, rounds_at_most, **opened):
+    told = Opened(targets=1, rounds_at_most=rounds_at_most, **opened)
+    return Held(index=index, rounds=0, causes=(), encodes=1, seconds=9.0, peak_bytes=0, opened=told)
+
+
+def test_of_what_was_held_in_part_loading_and_encoding_are_counted_once(small_run, monkeypatch):
+    monkeypatch.setattr(RunFolder, "gather", lambda *_: None)
+    folder = small_run()
+    whole, part = (read_trial(folder, held(1, 30, load_s=2.0, share=share)) for share in (1.0, 0.1))
+    assert (part.rounds, part.records_bytes) == (10 * whole.rounds, 10 * whole.records_bytes)
+    assert (part.encodes, part.rounds_at_most, part.targets) == (1, 30, 1)
+    assert part.seconds - 2 - part.before_s == pytest.approx(10 * (9 - 2 - whole.before_s))
+
+
+@pytest.mark.parametrize(
+    ("part", "sessions", "rounds"), [(1.0, 12, 3), (0.5, 6, 3), (0.1, 1, 3), (0.05, 1, 2), (0.0, 1, 2)]
+)
+def test_a_part_has_some_dialogues_and_of_a_single_one_some_rounds(rules, plugin, part, sessions, rounds):
+    users = ["sample-first-pixel", plugin("RandomUser")]
+    options = {"dataset": "sample-squares(count=1)", "users": users, "repeats": 6}
+    cast = make_plan(rules, segmenter=plugin("Good"), **options).cast()
+    kept, opened = open_part(cast, load_sample(cast.dataset, "square-0"), part)
+    assert (len(kept), {session.rules.rounds for session in kept}) == (sessions, {rounds})
+    assert (opened.targets, opened.rounds_at_most, opened.share) == (1, 36, sessions * rounds / 36)
+
+
 def test_what_a_sample_left_is_read_from_its_files(small_run, plugin, monkeypatch):
     monkeypatch.setattr(RunFolder, "gather", lambda *_: None)
     folder = small_run(users=["sample-first-pixel", plugin("RandomUser")], repeats=2)
-    trial = read_trial(folder, 1, 9.0)
+    trial = read_trial(folder, held(1, 12))
     timings = folder.timings().filter(folder.timings()["sample"] == "square-1")["predict_s"]
     assert (trial.targets, trial.seconds, trial.encodes) == (1, 9.0, 1)
     assert trial.rounds == trial.rounds_at_most == 2 * 2 * 3
@@ -154,7 +184,7 @@ def test_reading_from_the_cache_is_neither_a_pass_nor_time_in_the_model(small_ru
     file = folder.path / "timings" / "000000.parquet"
     own = timings.filter(timings["sample"] == "square-0")
     own.with_columns(round=own["round"].replace({0: -1})).write_parquet(file)
-    trial = read_trial(folder, 0, 9.0)
+    trial = read_trial(folder, held(0, 3))
     assert (trial.encodes, trial.before_s) == (0, seconds[0])
     assert trial.model_s == pytest.approx(seconds[1:].sum())
 

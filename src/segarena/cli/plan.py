@@ -20,8 +20,9 @@ def plan(
 ) -> None:
     """Estimate what a run will cost: passes, hours, memory and disk, from a few of its samples.
 
-    Takes the options of `segarena run`. The trial takes about a tenth of the time that it forecasts, but tries one
-    sample at least, and leaves nothing behind, except in the folder of --cache.
+    Takes the options of `segarena run`. The trial takes at most about a tenth of the time that it forecasts, beside
+    what it takes to start and one encoder pass: of a few samples it holds a part. It leaves nothing behind, except in
+    the folder of --cache.
 
         segarena plan rclicks --segmenter grabcut --dataset demo --workers 8
     """

@@ -1,6 +1,7 @@
 """What a run will cost, from a few of its samples: said before anyone starts a week of work.
 
-The trial takes about a tenth of what it forecasts, but tries one sample at least. Samples differ most by how many
+The trial takes at most about a tenth of what it forecasts, beside what it takes to start and one encoding. Of a run of
+few samples it holds a part of the dialogues, and a single dialogue for some rounds. Samples differ most by how many
 targets they have. So targets are counted in as many samples as can be loaded in a few seconds, and what was timed is
 scaled to them; encoder passes go by samples.
 """
@@ -20,14 +21,18 @@ from typing import Any
 from segarena.engine.embeddings import device_of
 from segarena.engine.evaluate import open_folder
 from segarena.engine.holding import HoldSamples, hold_samples
+from segarena.engine.parts import spread
 from segarena.engine.plan import make_plan
-from segarena.engine.trial import COUNTING_S, Trial, count_targets, read_trial, spread
+from segarena.engine.trial import COUNTING_S, Trial, count_targets, read_trial
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.notebook import table_html
 from segarena.roles import Benchmark, Segmenter
 from segarena.specs import Plugin
 from segarena.work.executors import executor_of
 from segarena.work.signals import stoppable
+
+_PARTS = 3
+"""Into so many the time for the trial goes: the first sample, one that counts, and loading others to count targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +102,8 @@ def forecast(
         workers: processes that the run will have.
         timed: how many samples are timed at most, spread evenly over the dataset. One more is run before them, and
             counts only where it remains the only one: it pays for what is loaded on the way.
-        share: of the forecast time that the trial may take; no further sample is tried where that would be exceeded.
+        share: of the forecast time that the trial may take, beside its start: a sample is held in part where three
+            whole ones would take more, and no further sample is tried where that would exceed it.
         on_sample: called with the samples done and those to do.
         options: whatever else `segarena.evaluate` takes. With `cache`, the trial reads and fills it like a run.
 
@@ -115,29 +121,30 @@ def forecast(
         folder = open_folder(plan, cast.dataset, Path(there) / "trial")
         tried = spread(len(folder.samples), timed + 1)
         abreast = _abreast(workers, len(folder.samples))
-        seconds: dict[int, float] = {}
-        process_bytes, startup_s, all_s = 0, 0.0, 0.0
-        job = HoldSamples(plan=plan, path=folder.path)
+        trials: list[Trial] = []
+        process_bytes, startup_s, spent_s, all_s = 0, 0.0, 0.0, 0.0
+        part = min(1.0, share * len(folder.samples) / abreast / _PARTS)
+        job = HoldSamples(plan=plan, path=folder.path, part=part)
         with stoppable(), closing(hold_samples(job, cast.rules, folder, tried, executor_of(1))) as steps:
             for done in steps:
                 startup_s = startup_s or time.perf_counter() - started - done.seconds
-                seconds[done.index] = done.seconds
+                trials.append(read_trial(folder, done))
                 process_bytes = max(process_bytes, done.peak_bytes)
                 if on_sample is not None:
-                    on_sample(len(seconds), len(tried))
-                spent_s, each_s = sum(seconds.values()), mean(seconds.values())
-                all_s = startup_s + each_s * len(folder.samples) / abreast
-                if spent_s + each_s > share * all_s:
+                    on_sample(len(trials), len(tried))
+                spent_s += done.seconds
+                all_s = startup_s + mean(trial.seconds for trial in trials) * len(folder.samples) / abreast
+                if spent_s + spent_s / len(trials) > share * all_s:
                     break
-        counted = list(seconds)[1:] or list(seconds)
-        trials = [read_trial(folder, index, seconds[index]) for index in counted]
+        tries = len(trials)
+        trials = trials[1:] or trials
         failures = folder.records()["failure"].drop_nulls().to_list()
     if failures and not any(trial.rounds for trial in trials):
-        raise SegarenaError(f"none of {len(seconds)} tried samples could be used; the first: {failures[0]}")
+        raise SegarenaError(f"none of {tries} tried samples could be used; the first: {failures[0]}")
     return extrapolate(
         trials,
         samples=len(folder.samples),
-        targets=count_targets(cast.dataset, folder.samples, within_s=min(COUNTING_S, share * all_s)),
+        targets=count_targets(cast.dataset, folder.samples, within_s=min(COUNTING_S, share * all_s - spent_s)),
         failures=len(failures),
         workers=workers,
         abreast=abreast,

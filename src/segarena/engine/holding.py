@@ -7,19 +7,21 @@ import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from segarena.engine.guard import TimeLimit
 from segarena.engine.lockstep import Cast, run_sample
+from segarena.engine.parts import UNOPENED, Opened, open_part
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
-from segarena.engine.session import Rules
+from segarena.engine.session import Rules, Session
 from segarena.engine.store import RunFolder
 from segarena.errors import UnitHung
 from segarena.records.failures import Cause
+from segarena.samples import Sample
 from segarena.work.deadline import this_deadline
 from segarena.work.jobs import Executor, Failed
 
@@ -37,6 +39,7 @@ class Held:
         encodes: encoder passes.
         seconds: what it took.
         peak_bytes: the most memory that the process that held it has had so far.
+        opened: what there was to hold.
     """
 
     index: int
@@ -45,6 +48,7 @@ class Held:
     encodes: int
     seconds: float
     peak_bytes: int
+    opened: Opened = UNOPENED
 
     @property
     def failures(self) -> int:
@@ -60,19 +64,21 @@ class HoldSamples:
         plan: travels to other processes, where the cast is built from it.
         path: of the run folder.
         cast: the cast where it is built already; it never travels.
+        part: how much of each sample is held, to see what it costs: some dialogues, and of a single one some rounds.
     """
 
     plan: Plan
     path: Path
+    part: float = 1.0
     cast: Cast | None = field(default=None, repr=False)
 
     def open(self) -> Callable[[int], Held]:
         """Build the cast."""
         cast = self.cast or self.plan.cast()
-        return partial(_hold, cast, RunFolder.open(self.path), limit_of(self.plan))
+        return partial(_hold, cast, RunFolder.open(self.path), limit_of(self.plan), self.part)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"plan": self.plan, "path": self.path, "cast": None}
+        return {"plan": self.plan, "path": self.path, "part": self.part, "cast": None}
 
 
 def limit_of(plan: Plan) -> TimeLimit:
@@ -109,13 +115,21 @@ def why_failed(failed: Failed[Any], plan: Plan) -> str:
     return f"a plug-in hung below Python{during}: no answer within {plan.time_limit_s:g} s per call"
 
 
-def _hold(cast: Cast, folder: RunFolder, limit: TimeLimit, index: int) -> Held:
+def _hold(cast: Cast, folder: RunFolder, limit: TimeLimit, part: float, index: int) -> Held:
     started = time.perf_counter()
-    rows = run_sample(cast, folder.samples[index], limit)
-    return _keep(folder, index, rows, time.perf_counter() - started)
+    opened = [UNOPENED]
+
+    def opening(cast: Cast, sample: Sample) -> list[Session]:
+        load_s = time.perf_counter() - started
+        sessions, found = open_part(cast, sample, part)
+        opened.append(replace(found, load_s=load_s))
+        return sessions
+
+    rows = run_sample(cast, folder.samples[index], limit, opening=opening)
+    return _keep(folder, index, rows, time.perf_counter() - started, opened[-1])
 
 
-def _keep(folder: RunFolder, index: int, rows: Rows, seconds: float) -> Held:
+def _keep(folder: RunFolder, index: int, rows: Rows, seconds: float, opened: Opened = UNOPENED) -> Held:
     folder.write(index, rows)
     return Held(
         index=index,
@@ -124,6 +138,7 @@ def _keep(folder: RunFolder, index: int, rows: Rows, seconds: float) -> Held:
         encodes=rows.encodes,
         seconds=seconds,
         peak_bytes=peak_bytes(),
+        opened=opened,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a few samples of a run came to, and which ones are tried."""
+"""What a few samples of a run came to, and how many targets the others have."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from segarena.engine.holding import Held
 from segarena.engine.rows import ENCODED, READ
 from segarena.engine.store import RunFolder
 from segarena.records.tables import parquet_of, sealed
@@ -20,13 +21,14 @@ COUNTING_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What one timed sample came to.
+    """What one timed sample came to; where a part of it was held, what all of it would have come to.
 
     Attributes:
         targets: targets that were talked about.
         seconds: from loading to writing.
         model_s: of these, in the segmenter: encoding and predicting.
-        before_s: of these, for the encoding, made or read: what does not grow with the rounds.
+        load_s: of these, for loading.
+        before_s: of these, for the encoding, made or read. Like loading, it does not grow with the rounds.
         encodes: encoder passes, 0 or 1.
         rounds: predictions.
         rounds_at_most: predictions if every dialogue went on to the last round.
@@ -37,6 +39,7 @@ class Trial:
     targets: int
     seconds: float
     model_s: float
+    load_s: float = 0.0
     before_s: float
     encodes: int
     rounds: int
@@ -51,36 +54,34 @@ class Trial:
     def times(self, factor: float) -> Trial:
         """Return what it would have come to with `factor` times as much said about the same encoding."""
         encode_s = self.before_s if self.encodes else 0.0
+        once_s = self.load_s + self.before_s
         return replace(
             self,
-            seconds=self.before_s + (self.seconds - self.before_s) * factor,
+            seconds=once_s + (self.seconds - once_s) * factor,
             model_s=encode_s + (self.model_s - encode_s) * factor,
         )
 
 
-def read_trial(folder: RunFolder, index: int, seconds: float) -> Trial:
-    """Return what the sample at `index` left in `folder`."""
-    sample = pl.col("sample") == folder.samples[index]
+def read_trial(folder: RunFolder, held: Held) -> Trial:
+    """Return what a sample that was held left in `folder`."""
+    sample = pl.col("sample") == folder.samples[held.index]
     records, timings, masks = (folder.read(table).filter(sample) for table in ("records", "timings", "masks"))
-    talked = records.filter(pl.col("target") != "").select("target", "user", "repeat").unique()
+    talked = records.filter(pl.col("target") != "").height > 0
+    opened, whole = held.opened, 1 / held.opened.share
     encoded, read = (timings.filter(pl.col("round") == round_) for round_ in (ENCODED, READ))
-    return Trial(
-        targets=talked["target"].n_unique(),
-        seconds=seconds,
+    seen = Trial(
+        targets=opened.targets if talked else 0,
+        seconds=held.seconds,
         model_s=_seconds(timings) - _seconds(read),
+        load_s=opened.load_s,
         before_s=_seconds(encoded) + _seconds(read),
         encodes=encoded.height,
-        rounds=records.filter(pl.col("failure").is_null()).height,
-        rounds_at_most=talked.height * folder.config.rounds,
-        records_bytes=sum(len(sealed(parquet_of(rows))) for rows in (records, timings)),
-        masks_bytes=len(sealed(parquet_of(masks))),
+        rounds=round(whole * records.filter(pl.col("failure").is_null()).height),
+        rounds_at_most=opened.rounds_at_most if talked else 0,
+        records_bytes=round(whole * sum(len(sealed(parquet_of(rows))) for rows in (records, timings))),
+        masks_bytes=round(whole * len(sealed(parquet_of(masks)))),
     )
-
-
-def spread(samples: int, wanted: int) -> list[int]:
-    """Return up to `wanted` places spread evenly over `samples`, the middle of each stretch."""
-    wanted = min(wanted, samples)
-    return [(2 * place + 1) * samples // (2 * wanted) for place in range(wanted)]
+    return seen.times(whole)
 
 
 def count_targets(

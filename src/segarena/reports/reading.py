@@ -9,7 +9,7 @@ import json
 import shlex
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, compress, groupby
 from operator import attrgetter
 from pathlib import Path
@@ -193,20 +193,22 @@ class Run:
     def _timed(self) -> pl.DataFrame:
         return self.folder.read("timings", ["user", "round", "predict_s"])
 
-    @cached_property
-    def _masks(self) -> pl.DataFrame:
-        return self.folder.masks()
-
     def masks_after(self, key: tuple[str, str], user: str, round_: int) -> list[Mask]:
         """Return the kept predictions of a user about a target (sample, target) after one round, by repeat."""
-        rows = self._masks.filter(sample=key[0], target=key[1], user=user, round=round_).sort("repeat")
+        rows = rows_of(self, "masks", key[0]).filter(target=key[1], user=user, round=round_).sort("repeat")
         return [decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)]
 
     def masks(self, key: Key) -> dict[int, Mask]:
         """Return the kept predictions of one dialogue, by round."""
         sample, target, user, repeat = key
-        rows = self._masks.filter(sample=sample, target=target, user=user, repeat=repeat).sort("round")
+        rows = rows_of(self, "masks", sample).filter(target=target, user=user, repeat=repeat).sort("round")
         return {row["round"]: decode_rle(row["rle"], tuple(row["shape"])) for row in rows.iter_rows(named=True)}
+
+
+@lru_cache(maxsize=8)
+def rows_of(run: Run, table: str, sample: str) -> pl.DataFrame:
+    """Return the rows of "masks" or "parts" about one sample; those of all samples may not fit into memory."""
+    return run.folder.read(table, only=[run.folder.samples.index(sample)])
 
 
 def read_runs(

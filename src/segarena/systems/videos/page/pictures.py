@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -17,7 +16,7 @@ from segarena.reports.axes import Frame, element, px
 from segarena.reports.charts import colour_class
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.pictures import DIALOGUES, HARDEST, Shown, evenly, pictures
-from segarena.reports.reading import DialogueRecord, Key, Run
+from segarena.reports.reading import DialogueRecord, Key, Run, rows_of
 from segarena.reports.rendering import macros
 from segarena.reports.viewer import Answer, Marks, Pane, Plate, Stack
 from segarena.samples import Labels, Mask, Target, VideoSample
@@ -94,7 +93,7 @@ def _pane(
 def kept_labels(run: Run, key: Key) -> dict[int, Labels]:
     """Return the kept predictions of a dialogue as labels of all objects, by round."""
     found: dict[int, Labels] = {}
-    for row in _of(_masks(run), key).iter_rows(named=True):
+    for row in _rows(run, "masks", key).iter_rows(named=True):
         shape = tuple(row["shape"])
         labels = found.setdefault(row["round"], np.zeros(shape, dtype=np.uint8))
         labels[decode_rle(row["rle"], shape)] = row["object"]
@@ -103,15 +102,16 @@ def kept_labels(run: Run, key: Key) -> dict[int, Labels]:
 
 def frame_values(run: Run, key: Key, round_: int) -> NDArray[np.float64]:
     """Return the mean of J&F over objects in each frame after a round; empty where there is none."""
-    rows = _of(_parts(run), key).filter(round=round_)
+    rows = _rows(run, "parts", key).filter(round=round_)
     if not {"jaccard", "contour"} <= set(rows.columns):
         return np.empty(0)
     value = (0.5 * pl.col("jaccard") + 0.5 * pl.col("contour")).mean().alias("value")
     return rows.group_by("frame").agg(value).sort("frame")["value"].to_numpy()
 
 
-def _of(table: pl.DataFrame, key: Key) -> pl.DataFrame:
-    return table.filter(**dict(zip(("sample", "target", "user", "repeat"), key, strict=True)))
+def _rows(run: Run, table: str, key: Key) -> pl.DataFrame:
+    sample, target, user, repeat = key
+    return rows_of(run, table, sample).filter(target=target, user=user, repeat=repeat)
 
 
 def shown_frames(count: int, rounds: Iterable[Sequence[RecordedPrompt]]) -> list[int]:
@@ -160,13 +160,3 @@ def _chart(values: NDArray[np.float64], number: int, frames: Sequence[int], prom
         if shown < len(values):
             frame.draw(f'<circle cx="{px(x_scale(shown))}" cy="{px(y_scale(values[shown]))}" r="2" class="dot c0"/>')
     return frame.svg()
-
-
-@lru_cache(maxsize=4)
-def _masks(run: Run) -> pl.DataFrame:
-    return run.folder.masks()
-
-
-@lru_cache(maxsize=4)
-def _parts(run: Run) -> pl.DataFrame:
-    return run.folder.parts()

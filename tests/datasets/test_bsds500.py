@@ -146,6 +146,9 @@ def test_missing_parts_and_bad_options_are_named(tmp_path):
     (lambda path: path.write_bytes(path.read_bytes()[:99]), "expected a whole .npy or .npz file, got"),
     (lambda path: np.savez(path, other=np.ones(3)), "expected 'labels' of .*, got no 'labels'"),
     (lambda path: np.savez(path, labels=np.ones(SHAPE)), "expected 'labels' of annotators x rows x columns, got"),
+    (lambda path: np.savez(path, labels=np.full((2, *SHAPE), -1)), "expected regions numbered from 0 on, got other"),
+    (lambda path: np.savez(path, labels=np.full((2, *SHAPE), 2.0**40)), "expected regions numbered from 0 on, got"),
+    (lambda path: np.savez(path, labels=np.full((2, *SHAPE), np.nan)), "expected regions numbered from 0 on, got"),
     (lambda path: np.savez(path, labels=np.ones((2, 50, 40), int)), "50 x 40 pixels, got 40 x 50; .*90 degrees"),
 ])  # fmt: skip
 def test_a_bad_compact_file_says_what_is_wrong(tmp_path, spoil, message):

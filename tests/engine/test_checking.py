@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 
-from segarena import RunFolder
+from segarena import RunFolder, evaluate
 from segarena.engine.checking import check_run
 from segarena.errors import StoreError
 from segarena.metrics.overlap import Dice, Iou
@@ -201,6 +202,29 @@ def test_each_metric_knows_what_its_values_must_agree_on():
         assert metric.contradicts(values, {}).tolist() == [False, False, True, False], (metric, change)
     assert Iou(empty=0.0).contradicts({name: np.array([value]) for name, value in empty.items()}, {}).all()
     assert Dice().contradicts({"dice": np.array([0.4, 1.5])}, {}).tolist() == [False, True]
+
+
+def test_damaged_fingerprints_of_the_data_are_named_and_written_anew(rules, plugin, tmp_path):
+    for name in ("images", "masks"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        Image.fromarray(np.full((30, 40), 255, np.uint8)).save(tmp_path / "photos" / name / "a.png")
+
+    def run():
+        data = f"folder(path='{tmp_path / 'photos'}')"
+        return evaluate(rules, segmenter=plugin("Good"), dataset=data, out=tmp_path / "run")
+
+    path = run().path
+    file = path / "data.parquet"
+    whole = file.read_bytes()
+    assert errors(path) == []
+    for spoil, said in ((lambda: file.write_bytes(flipped(whole, 300)), "is damaged"), (file.unlink, "is missing")):
+        spoil()
+        (told,) = errors(path)
+        assert told.startswith(f"{file} {said}")
+        assert "the command of the run writes it anew" in told
+        run()
+        assert file.read_bytes() == whole
+        assert errors(path) == []
 
 
 BEFORE = Path(__file__).parents[1] / "data" / "before"

@@ -45,3 +45,15 @@ def test_a_table_of_a_kilobyte_that_claims_a_billion_cells_is_not_read(tmp_path,
     monkeypatch.setenv(limits.VARIABLE, "100000")
     with pytest.raises(DatasetError, match="the header promises 5,000,000"):
         read_pairs(file)
+
+
+def test_a_damaged_parquet_table_never_ends_the_process(tmp_path):
+    file = tmp_path / "pairs.parquet"
+    pl.DataFrame({"class": ["1", "2"], "query": ["a", "b"], "supports": [["c"], ["d"]]}).write_parquet(file)
+    whole, draw = file.read_bytes(), np.random.default_rng(0)
+    assert read_pairs(file).height == 2
+    # Its footer says how many bytes it has: as many as can be, of which Polars asks for room.
+    for content in (b"", whole[:-9], whole[:-8] + b"\xff\xff\xff\x7fPAR1", whole[:99] + draw.bytes(len(whole) - 99)):
+        file.write_bytes(content)
+        with pytest.raises(DatasetError, match=r"pairs\.parquet: expected a Parquet table, got"):
+            read_pairs(file)

@@ -30,14 +30,24 @@ ZEROS = bytes(1 << 20)
 
 def bombs() -> dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]]:
     """Return what is tried: how the file is made, and how it is read."""
+    from segarena.errors import DatasetError
     from segarena.files.arrays import read_arrays
     from segarena.files.checkpoint import read_checkpoint
     from segarena.files.images import read_image
+    from segarena.files.parquet import read_parquet
+    from segarena.files.xml import parse_xml
     from segarena.systems.volumes.files.volumes import read_labels
+    from segarena.systems.volumes.preparation.dicom_series import read_dicom
     from segarena.systems.volumes.preparation.unpacking import unpack
 
     def unpack_small(path: Path) -> None:
         unpack(path, path.with_suffix(".out"), most_bytes=100 << 20)
+
+    def read_xml(path: Path) -> None:
+        parse_xml(path.read_bytes(), path)
+
+    def read_table(path: Path) -> None:
+        read_parquet(path, error=DatasetError)
 
     return {
         "zip, 10 GiB in 10 MiB": (_zip, unpack_small),
@@ -46,6 +56,10 @@ def bombs() -> dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]]:
         "NIfTI, 32767 x 32767 x 32767 in 352 bytes": (_nifti, read_labels),
         "npz, 15 GB in 700 bytes": (_npz, read_arrays),
         "npz with pickled objects": (_pickled_npz, read_arrays),
+        "XML, 40 million elements": (_wide_xml, read_xml),
+        "XML, 4 GB of names in 400 kB": (_named_xml, read_xml),
+        "DICOM, 1 GiB deflated": (_deflated, read_dicom),
+        "Parquet, 2.2 billion values in 4 MB": (_parquet, read_table),
         "checkpoint that runs a command": (_pickled_checkpoint, read_checkpoint),
     }
 
@@ -127,6 +141,34 @@ def _npz(path: Path) -> None:
     np.lib.format.write_array_header_1_0(head, {"descr": "|u1", "fortran_order": False, "shape": (15 * 10**9,)})
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", head.getvalue())
+
+
+def _wide_xml(path: Path) -> None:
+    path.write_bytes(b"<a>" + b"<b/>" * 40_000_000 + b"</a>")
+
+
+def _named_xml(path: Path) -> None:
+    names = b" ".join(b"n:b%d=''" % number for number in range(20_000))
+    path.write_bytes(b"<a xmlns:n='" + b"n" * 200_000 + b"' " + names + b"/>")
+
+
+def _deflated(path: Path) -> None:
+    import pydicom
+    from dicom import write_ct
+
+    with tempfile.TemporaryDirectory() as name:
+        write_ct(Path(name))
+        content = pydicom.dcmread(Path(name) / "0.dcm")
+    content.add_new((0x0009, 0x0010), "LO", "NOTHING")
+    content.add_new((0x0009, 0x1001), "OB", ZEROS * 1024)
+    content.file_meta.TransferSyntaxUID = pydicom.uid.DeflatedExplicitVRLittleEndian
+    content.save_as(path, enforce_file_format=True)
+
+
+def _parquet(path: Path) -> None:
+    import polars as pl
+
+    pl.LazyFrame({"a": [1]}).select(pl.repeat(1, 2_200_000_000, dtype=pl.Boolean).alias("a")).sink_parquet(path)
 
 
 def _pickled_npz(path: Path) -> None:

@@ -59,6 +59,7 @@ def folders() -> list[Folder]:
             _read_lists,
             ("folds.txt", "classes.txt", "iou.csv", "config.toml", "own.csv", "counts.csv"),
         ),
+        Folder("strokes", _strokes, _read_strokes, ("a/cup/ann.png",)),
         Folder("maps", _maps, _read_maps, ("a.png", "b.npy", "previous.png", "shared.npz")),
     ]
 
@@ -93,8 +94,12 @@ def _session(folder: Path) -> None:
 
 def _read_run(folder: Path) -> None:
     from segarena import RunFolder
+    from segarena.engine.checking import check_run
+    from segarena.reports.masks import export_masks
     from segarena.reports.reading import read_runs
 
+    check_run(folder)
+    export_masks(folder, folder / "exported")
     RunFolder.open(folder).pending()
     for table in ("records", "timings", "masks"):
         RunFolder.open(folder).read(table).to_dicts()
@@ -104,7 +109,10 @@ def _read_run(folder: Path) -> None:
 def _go_on(folder: Path, answers: int = 0) -> None:
     """Begin a session or go on with it, give so many answers, and leave."""
     from segarena.client.davis import DavisInteractiveSession
+    from segarena.engine.checking import check_run
 
+    if not answers:
+        check_run(folder)
     settings: dict[str, Any] = {"dataset": "demo-videos", "sequences": ["crossing"], "max_nb_interactions": 3}
     with DavisInteractiveSession(**settings, folder=folder) as session:
         while session.next():
@@ -239,7 +247,7 @@ class _Web:
     def __init__(self, file: Path) -> None:
         self.file = file
 
-    def read(self, _: str) -> bytes:
+    def read(self, _: str, most_bytes: int = 0) -> bytes:
         return self.file.read_bytes()
 
 
@@ -366,6 +374,16 @@ def _read_lists(folder: Path) -> None:
     _read_toml(folder / "config.toml")
     read_evidence(folder / "own.csv")
     counts_of_file(folder / "counts.csv", pairs_table([{"class": "1", "query": "a", "supports": ["b"]}]))
+
+
+def _strokes(folder: Path) -> None:
+    _save(folder / "a/cup/ann.png", MASK // 255)
+
+
+def _read_strokes(folder: Path) -> None:
+    from segarena.systems.clicks.users.drawn import DrawnStrokes
+
+    DrawnStrokes(path=str(folder))
 
 
 def _maps(folder: Path) -> None:

@@ -37,13 +37,14 @@ def readers() -> list[Folder]:
     from segarena.files.images import read_colours, read_image, read_values
     from segarena.systems.clicks.crowd.table import read_clicks
     from segarena.systems.clicks.datasets.sbd import read_instances
+    from segarena.systems.clicks.users.drawn import DrawnStrokes
     from segarena.systems.oneshot.pairs.published import read_class_list
     from segarena.systems.oneshot.pairs.table import read_pairs
     from segarena.systems.scenes.edges.benchmark import read_detection
     from segarena.systems.scenes.measures.sources import read_boundaries, read_segmentations
     from segarena.systems.videos.scribbles.files import read_scribbles
     from segarena.systems.volumes.files.case_files import read_description
-    from segarena.systems.volumes.preparation.dicom_series import read_header as read_dicom
+    from segarena.systems.volumes.preparation.dicom_series import read_dicom
     from segarena.systems.volumes.preparation.tables import read_table
 
     # What readers import when they are called, so that not every child does.
@@ -94,6 +95,8 @@ def readers() -> list[Folder]:
         _reader(
             "pairs.jsonl", lambda path: path.write_text('{"class": "1", "query": "a", "supports": ["b"]}\n'), read_pairs
         ),
+        _reader("pairs.parquet", _pairs, read_pairs),
+        _reader("strokes.csv", lambda path: path.write_text(_STROKES), lambda path: DrawnStrokes(path=str(path))),
         _reader("clicks.csv", _clicks, read_clicks),
         _reader("coco.json", _json(_COCO), _scenes),
         _reader("cocoa.json", _json(_COCOA), _scenes),
@@ -104,6 +107,10 @@ def readers() -> list[Folder]:
     ]
 
 
+_STROKES = """sample,target,person,stroke,is_positive,row,column
+a,cup,ann,1,true,3.5,4
+a,cup,ann,1,true,3.5,9
+"""
 _SCRIBBLES = {"sequence": "dog", "scribbles": [[{"path": [[0.2, 0.5], [0.3, 0.5]], "object_id": 1}]]}
 _COCO = {
     "images": [{"id": 1, "width": 20, "height": 30, "file_name": "a.png"}],
@@ -152,6 +159,12 @@ def _volume(path: Path) -> None:
     from segarena.systems.volumes.files.volumes import read_labels
 
     read_labels(path, may_be_empty=True)
+
+
+def _pairs(path: Path) -> None:
+    import polars as pl
+
+    pl.DataFrame({"class": ["1", "1"], "query": ["a", "c"], "supports": [["b"], ["d"]]}).write_parquet(path)
 
 
 def _compact(path: Path) -> None:

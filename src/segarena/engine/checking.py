@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
+from typing import TypeAlias
 
 from segarena.engine.store import RunFolder
+from segarena.records.fingerprints import damage_of_fingerprints
 from segarena.records.scanning import AGAIN
+from segarena.registry import import_packages
 from segarena.roles import Finding
+
+ENTRY_POINTS = "segarena.checks"
+"""The group in which a package names the modules that check what it keeps in run folders beside the tables."""
+
+RunCheck: TypeAlias = Callable[[RunFolder], Iterable[Finding]]
+_checks: list[RunCheck] = []
+
+
+def run_check(check: RunCheck) -> RunCheck:
+    """Have every run folder whose tables are whole looked at by `check`, which says what it finds of files it knows."""
+    _checks.append(check)
+    return check
 
 
 def check_run(path: str | Path) -> list[Finding]:
@@ -23,6 +40,8 @@ def check_run(path: str | Path) -> list[Finding]:
         found.append(_note(f"{unsealed} files of an earlier version have no checksum and are taken as they are"))
     if folder.damage:
         found.insert(0, Finding(is_error=True, message=f"{folder.damage}; --retry-damaged writes it anew"))
+    if why := damage_of_fingerprints(folder.path, folder.config.identity):
+        found.append(Finding(is_error=True, message=f"{why}; the command of the run writes it anew"))
     found += [_note(note) for note in folder.notes if note != folder.damage]
     if folder.config.identity is None:
         found.append(_note("an earlier version began this run: weights, sources and data have no fingerprints"))
@@ -37,6 +56,8 @@ def check_run(path: str | Path) -> list[Finding]:
         found += [
             Finding(is_error=True, message=f"sample {name} has records and is not in run.json") for name in unknown
         ]
+        import_packages(ENTRY_POINTS)
+        found += chain.from_iterable(check(folder) for check in _checks)
     if not any(one.is_error for one in found):
         found.append(_note(f"{folder.path}: {len(folder.samples) - len(pending)} samples, all files and values agree"))
     return found

@@ -110,7 +110,7 @@ class RunFolder:
             else:
                 _refuse_other(folder, existing.config, config, data)
                 existing._told_since(config)
-                if not (folder / FINGERPRINTS).is_file():  # an earlier version began it
+                if not read_fingerprints(folder):  # an earlier version began it, or they were damaged
                     write_fingerprints(folder, data)
             return existing
         if folder.is_dir() and not all(map(_is_of_a_start, folder.iterdir())):

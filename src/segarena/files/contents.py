@@ -32,7 +32,7 @@ def hashes_of_files(files: Sequence[Path]) -> list[str]:
     """
     paths = [str(file.resolve()) for file in files]
     states = [_state(file) for file in files]
-    known = _remembered()
+    known = _remembered(paths)
     missing = [i for i, path in enumerate(paths) if path not in known or known[path][0] != states[i]]
     with ThreadPoolExecutor(_THREADS) as threads:
         made = dict(zip(missing, threads.map(_hash, [files[i] for i in missing]), strict=True))
@@ -65,12 +65,14 @@ def _is_settled(file: Path) -> bool:
     return time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > _SETTLED_NS
 
 
-def _remembered() -> dict[str, tuple[str, str]]:
+def _remembered(paths: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return state and hash of those paths that are known; of all that were ever read there may be millions."""
     try:
         with closing(sqlite3.connect(f"file:{cache_file()}?mode=ro", uri=True)) as cache:
-            return {path: (state, value) for path, state, value in cache.execute("SELECT * FROM hashes")}
+            rows = [cache.execute("SELECT * FROM hashes WHERE path = ?", (path,)).fetchone() for path in paths]
     except sqlite3.Error:
         return {}
+    return {path: (state, value) for path, state, value in filter(None, rows)}
 
 
 def _remember(rows: Sequence[tuple[str, str, str]]) -> None:

@@ -3,7 +3,7 @@
 A file of a few hundred bytes can claim an image of many gigabytes. What a header claims is counted first: a picture may
 have `most_pixels()` pixels and a file of arrays as many numbers; the masks of one annotated image
 together, each cropped to what it shows, may have `most_in_file()`; a volume, a stack of labels of a video or a table as
-many numbers as `most_voxels()`.
+many numbers as `most_voxels()`; XML as many tags and attributes as `most_elements()`.
 `segarena --max-pixels N ...` raises the limit, and so does the environment variable, which worker processes inherit.
 """
 
@@ -19,6 +19,9 @@ DEFAULT = 2**30 // 12
 """89 million pixels, where Pillow's own warning starts: a quarter of a GiB as RGB."""
 IN_FILE = 2
 """The masks of one image may together be as large as this many pictures; each takes a byte per pixel, twice."""
+
+PER_ELEMENT = 40
+"""A tag or attribute of XML may stand for so many pixels: it takes up to 350 bytes."""
 
 MAX_VOXELS = 2**31
 """Of a volume, of all planes or frames together: 1290 along each edge of a cube, or 24 pictures."""
@@ -46,6 +49,11 @@ def most_in_file() -> int:
 def most_voxels() -> int:
     """Return how many numbers a volume, the labels of a video or a table may have; it grows with `most_pixels`."""
     return MAX_VOXELS * most_pixels() // DEFAULT
+
+
+def most_elements() -> int:
+    """Return how many tags and attributes XML may have together: 2.2 million; it grows with `most_pixels`."""
+    return most_pixels() // PER_ELEMENT
 
 
 def check_pixels(

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import polars as pl
 
 from segarena.files.whole import write_whole
+from segarena.records.identity import Identity
 from segarena.records.tables import check_seal, parquet_of, sealed
 
 FILE = "data.parquet"
@@ -25,6 +26,18 @@ def write_fingerprints(folder: Path, files: Fingerprints) -> None:
     if files:
         names, hashes = zip(*files, strict=True)
         write_whole(folder / FILE, sealed(parquet_of(pl.DataFrame({"file": names, "sha256": hashes}))))
+
+
+def damage_of_fingerprints(folder: Path, identity: Identity | None) -> str:
+    """Return a line when those of a run are damaged, or missing although its data had some."""
+    file = folder / FILE
+    try:
+        check_seal(file.read_bytes())
+    except FileNotFoundError:
+        return f"{file} is missing" if identity is not None and identity.data else ""
+    except (OSError, ValueError) as error:
+        return f"{file} is damaged: {error}"
+    return ""
 
 
 def read_fingerprints(folder: Path) -> Fingerprints:

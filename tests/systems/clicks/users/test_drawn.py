@@ -212,6 +212,28 @@ def test_pictures_that_are_no_strokes_are_refused(tmp_path):
         drawn(tmp_path)
 
 
+def test_a_picture_of_noise_is_refused_before_it_is_walked(tmp_path, monkeypatch):
+    monkeypatch.setattr("segarena.systems.clicks.users.drawn._MOST_PIXELS", 100)
+    dots = np.zeros((60, 60), dtype=bool)
+    dots[::2, ::2] = True
+    with pytest.raises(SegarenaError, match="expected lines, got 900 pixels of centre lines, more than 100"):
+        centre_lines(dots)
+    file = tmp_path / "a" / "cup" / "ann.png"
+    file.parent.mkdir(parents=True)
+    Image.fromarray(dots.astype(np.uint8)).save(file)
+    with pytest.raises(SegarenaError, match=r"ann\.png: expected lines"):
+        drawn(tmp_path)
+
+
+def test_a_damaged_parquet_table_is_one_line(table):
+    file = table({}, suffix=".parquet")
+    data = file.read_bytes()
+    for content in (b"", data[:-9], data[:20] + bytes(20) + data[40:]):
+        file.write_bytes(content)
+        with pytest.raises(SegarenaError, match=r"strokes\.parquet: expected a Parquet table, got"):
+            drawn(file)
+
+
 def test_a_run_asks_where_people_drew_and_counts_the_rest(table, tmp_path):
     samples = build("dataset", "demo")
     first = samples.load(samples.sample_ids[0])

@@ -1,11 +1,14 @@
 """DICOM: finding series, reading CT, and putting segmentations on it."""
 
+import tracemalloc
+
 import numpy as np
 import pydicom
 import pytest
 import SimpleITK as sitk
 
 from segarena.errors import DatasetMissing, SampleInvalid
+from segarena.files import limits
 from segarena.systems.volumes.preparation.dicom_ct import read_ct
 from segarena.systems.volumes.preparation.dicom_seg import read_segmentation
 from segarena.systems.volumes.preparation.dicom_series import find_series, grouped, of_modality
@@ -84,6 +87,57 @@ def test_a_slice_whose_header_lies_is_one_line(write_ct, hounsfield, tmp_path, t
     (series,) = find_series(tmp_path)
     with pytest.raises(SampleInvalid, match=reason):
         read_ct(series)
+
+
+def deflate(path):
+    """Write a DICOM file anew, deflated as a whole, with a hundred megabytes of nothing in it."""
+    content = pydicom.dcmread(path)
+    content.add_new((0x0009, 0x0010), "LO", "NOTHING")
+    content.add_new((0x0009, 0x1001), "OB", bytes(100 << 20))
+    content.file_meta.TransferSyntaxUID = pydicom.uid.DeflatedExplicitVRLittleEndian
+    content.save_as(path, enforce_file_format=True)
+
+
+def test_deflated_files_are_refused_before_they_are_inflated(ct_at, write_seg, tmp_path, box):
+    told, _, grid = ct_at()
+    seg = write_seg(tmp_path / "seg" / "seg.dcm", told, [("A", box(SHAPE, ((0, 0, 0), (2, 2, 2))))])
+    deflate(seg)
+    deflate(sorted((tmp_path / "ct").iterdir())[0])
+    assert seg.stat().st_size < 1 << 20
+    tracemalloc.start()
+    for read in (
+        lambda: find_series(tmp_path / "ct"),
+        lambda: find_series(seg.parent),
+        lambda: read_segmentation(seg, grid),
+    ):
+        with pytest.raises(SampleInvalid, match="expected a DICOM file that is not deflated"):
+            read()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 << 20
+
+
+def test_a_series_may_have_as_many_voxels_as_a_volume(ct_at, monkeypatch):
+    monkeypatch.setenv(limits.VARIABLE, str(limits.DEFAULT // 2**23))  # 256 voxels in place of 2^31; a slice has 80
+    with pytest.raises(SampleInvalid, match=r"CT series .*: expected at most 2.. voxels, the header promises 480"):
+        ct_at()
+
+
+def test_a_segmentation_may_claim_as_many_voxels_as_a_volume(ct_at, write_seg, tmp_path, box, monkeypatch):
+    told, _, grid = ct_at()
+    masks = [(name, box(SHAPE, ((0, 0, 0), (2, 2, 2)))) for name in "AB"]
+    path = write_seg(tmp_path / "seg.dcm", told, masks, all_frames=False)
+    assert len(read_segmentation(path, grid).masks) == 2
+    with monkeypatch.context() as patch:  # what its segments come to on the CT
+        patch.setenv(limits.VARIABLE, str(limits.DEFAULT * 800 // 2**31))
+        with pytest.raises(SampleInvalid, match=r"seg\.dcm: its segments: expected at most .* promises 960"):
+            read_segmentation(path, grid)
+        assert len(read_segmentation(path, grid, wanted=lambda _: [0]).masks) == 1
+    content = pydicom.dcmread(path)
+    content.NumberOfFrames = 2**31 - 1
+    content.save_as(path)
+    with pytest.raises(SampleInvalid, match=r"seg\.dcm: expected at most .* promises 171,798,691,760"):
+        read_segmentation(path, grid)
 
 
 @pytest.mark.parametrize("orientation", [(1, 0, 0, 0, 1, 0), (1, 0, 0, 0, 0, -1), (0, 1, 0, 0, 0, -1), TURNED])

@@ -4,6 +4,8 @@ import json
 import pytest
 
 from segarena.errors import DatasetError, DatasetMissing
+from segarena.files import limits
+from segarena.systems.volumes.preparation import sources
 from segarena.systems.volumes.preparation.sources import ByHand, IdcManifest, TciaCollection, TciaManifests
 from segarena.systems.volumes.preparation.transfer import RemoteFile
 
@@ -102,9 +104,29 @@ def test_an_idc_manifest_lists_the_bucket_page_by_page(server, web, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("answer", [b"no xml", b'<!DOCTYPE x [<!ENTITY a "a">]><x>&a;</x>'])
-def test_another_answer_of_the_bucket_is_one_line(server, web, tmp_path, answer):
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"no xml", "expected XML"),
+        (b'<!DOCTYPE x [<!ENTITY a "a">]><x>&a;</x>', "without a document type"),
+        (b"<a/>" * 600_000, "expected at most .* tags"),
+        (b"<a>" + b" " * 17_000_000 + b"</a>", "more than the 16000000 bytes"),
+    ],
+    ids=["no xml", "document type", "many tags", "long"],
+)
+def test_another_answer_of_the_bucket_is_one_line(server, web, tmp_path, answer, said, monkeypatch):
+    monkeypatch.setenv(limits.VARIABLE, "1000000")
     (tmp_path / "m.s5cmd").write_text("cp s3://b/aa/* .\n")
     server.files["/b/?list-type=2&prefix=aa%2F"] = answer
-    with pytest.raises(DatasetError, match=r"expected a .*listing"):
+    with pytest.raises(DatasetError, match=said):
+        IdcManifest(collection="c", bucket_url=server.url + "/{bucket}").files(tmp_path, web.web)
+
+
+def test_a_listing_without_an_end_is_given_up(server, web, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_MOST_PAGES", 3)
+    (tmp_path / "m.s5cmd").write_text("cp s3://b/aa/* .\n")
+    more = listing([("aa/1.dcm", "0" * 32, 7)], token="again")
+    first = "/b/?list-type=2&prefix=aa%2F"
+    server.files |= {first: more, f"{first}&continuation-token=again": more}
+    with pytest.raises(DatasetError, match="expected at most 3 pages that list aa"):
         IdcManifest(collection="c", bucket_url=server.url + "/{bucket}").files(tmp_path, web.web)

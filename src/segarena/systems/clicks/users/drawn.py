@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 COLUMNS = ("sample", "target", "person", "stroke", "is_positive", "row", "column")
+_MOST_PIXELS = 1_000_000
+"""Of centre lines in a picture: a photograph of 10,000 x 10,000 crossed a hundred times."""
+
 _WORDS = {"true": True, "1": True, "false": False, "0": False}
 _SIDES = ((-1, 0), (0, -1), (0, 1), (1, 0))
 _CORNERS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
@@ -126,10 +130,18 @@ def centre_lines(drawn: Mask) -> list[tuple[Pixel, ...]]:
 
     Each step is to a neighbour. It starts at the first end in raster order, or the first pixel where there is no end;
     where the line branches, the walk goes back over its own pixels.
+
+    Raises:
+        InvalidInput: the centre lines have more than a million pixels.
     """
     labels = component_labels(thin(drawn))
-    parts = [np.argwhere(labels == label) for label in range(1, int(labels.max(initial=0)) + 1)]
-    return [_walk({(row, column) for row, column in part.tolist()}) for part in parts]
+    pixels = np.argwhere(labels)
+    if len(pixels) > _MOST_PIXELS:
+        raise InvalidInput(f"expected lines, got {len(pixels):,} pixels of centre lines, more than {_MOST_PIXELS:,}")
+    found: defaultdict[int, set[Pixel]] = defaultdict(set)
+    for (row, column), label in zip(pixels.tolist(), labels[labels > 0].tolist(), strict=True):
+        found[label].add((row, column))
+    return [_walk(found[label]) for label in sorted(found)]
 
 
 def _walk(left: set[Pixel]) -> tuple[Pixel, ...]:
@@ -163,7 +175,10 @@ def _read_folder(folder: Path) -> Drawings:
         odd = sorted(set(np.unique(values).tolist()) - {0, 1, 2})
         if odd:
             raise InvalidInput(f"{file}: expected 1 on the object, 2 off it and 0 elsewhere, found {_listed(odd)}")
-        lines = [(line, value == 1) for value in (1, 2) for line in centre_lines(values == value)]
+        try:
+            lines = [(line, value == 1) for value in (1, 2) for line in centre_lines(values == value)]
+        except InvalidInput as error:
+            raise InvalidInput(f"{file}: {error}") from error
         if lines:
             found = [Scribble(line, is_positive=is_positive) for line, is_positive in lines]
             strokes.setdefault(("/".join(sample), target), {})[file.stem] = Drawing(found, values.shape)
@@ -175,10 +190,13 @@ def _read_folder(folder: Path) -> Drawings:
 def _read_table(file: Path) -> Drawings:
     import polars as pl
 
+    from segarena.files.parquet import read_parquet
+
     if not file.is_file():
         raise InvalidInput(f"{file}: expected a table or a folder of strokes, found nothing there")
     try:
-        read = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file, infer_schema=False)
+        is_parquet = file.suffix == ".parquet"
+        read = read_parquet(file, error=InvalidInput) if is_parquet else pl.read_csv(file, infer_schema=False)
     except pl.exceptions.PolarsError as error:
         raise InvalidInput(f"{file} cannot be read as a table of strokes: {str(error).splitlines()[0]}") from error
     missing = [name for name in COLUMNS if name not in read.columns]

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import polars as pl
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
-from segarena.files.limits import check_voxels
+from segarena.files.parquet import read_parquet
 from segarena.files.whole import write_whole
 from segarena.records.tables import parquet_of
 
@@ -107,9 +107,10 @@ def read_pairs(path: str | Path) -> pl.DataFrame:
     file = Path(path)
     if not file.is_file():
         raise DatasetMissing(f"{file}: expected a table of pairs, found none; see docs/toss.md for how to make one")
+    _check_suffix(file)
+    given = read_parquet(file, error=DatasetError) if file.suffix == ".parquet" else None
     try:
-        table = _read(file)
-        return pairs_table(table)
+        return pairs_table(_read_text(file) if given is None else given)
     except DatasetError as error:
         raise DatasetError(f"{file}: {error}") from error
     except (pl.exceptions.PolarsError, ValueError, OSError) as error:
@@ -138,13 +139,7 @@ def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
         write_whole(file, table.with_columns(pl.col(*lists).list.join(_JOIN)).write_csv())
 
 
-def _read(file: Path) -> pl.DataFrame:
-    _check_suffix(file)
-    if file.suffix == ".parquet":
-        scan = pl.scan_parquet(file)
-        rows = scan.select(pl.len()).collect().item()  # from its footer: a kilobyte can hold a billion equal rows
-        check_voxels(rows * len(scan.collect_schema()), file, error=DatasetError)
-        return scan.collect()
+def _read_text(file: Path) -> pl.DataFrame:
     if file.suffix == ".jsonl":
         return pl.read_ndjson(file, infer_schema_length=None)
     table = pl.read_csv(file, infer_schema=False)

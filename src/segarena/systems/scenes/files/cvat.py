@@ -7,15 +7,14 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import Element
 
 import numpy as np
-from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import fromstring
 
 from segarena.arrays.coco_rle import Rle
 from segarena.errors import DatasetError, InvalidInput, InvalidMask
 from segarena.files.limits import check_in_file
+from segarena.files.xml import parse_xml
 from segarena.systems.scenes.checks.defects import Defect
 from segarena.systems.scenes.files.reading import from_pairs, integer_of, number_of, read_bytes, size_of, text_of
 from segarena.systems.scenes.model.polygons import Points
@@ -35,9 +34,9 @@ def read_cvat(path: Path) -> SceneSet:
 
     Raises:
         DatasetMissing: there is no such file.
-        DatasetError: it is no XML, or has a document type, in which entities could be hidden.
+        DatasetError: it is no XML of CVAT for images, or more than `parse_xml` takes.
     """
-    root = _parse(read_bytes(path), path)
+    root = parse_xml(read_bytes(path), path)
     if root.tag != "annotations":
         raise DatasetError(f"{path}: expected CVAT annotations, got XML with <{root.tag}>")
     if root.find("track") is not None and root.find("image") is None:
@@ -59,17 +58,6 @@ def read_cvat(path: Path) -> SceneSet:
             continue
         scenes.append(make_scene(image, _regions(element, image, defects)))
     return SceneSet(scenes=tuple(scenes), defects=tuple(defects))
-
-
-def _parse(data: bytes, path: Path) -> Element:
-    try:
-        return fromstring(data, forbid_dtd=True)
-    except DefusedXmlException as cause:
-        raise DatasetError(
-            f"{path}: expected XML without a document type, got one; entities in it are not expanded"
-        ) from cause
-    except (ParseError, ValueError, LookupError) as cause:
-        raise DatasetError(f"{path}: expected XML, got something else ({cause}); export it again") from cause
 
 
 def _regions(image_element: Element, image: ImageRecord, defects: list[Defect]) -> list[_Drawn]:

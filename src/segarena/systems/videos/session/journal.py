@@ -28,21 +28,11 @@ class SessionJournal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        whole = b""
-        if path.is_file():
-            data = path.read_bytes()
-            whole = data[: data.rfind(b"\n") + 1]
-        lines = whole.splitlines()
-        try:
-            if any(map(is_sound, lines)) and not all(map(is_sound, lines)):
-                raise ValueError("a line is not as it was written")
-            self._entries = msgspec.convert([json.loads(line) for line in lines], list[Submission])
-        except (ValueError, RecursionError, msgspec.ValidationError) as error:
-            raise StoreError(f"{path} is damaged ({error}); begin a session in another folder") from error
+        self._entries, whole = read_entries(path)
         try:
             self._file = path.open("r+b" if path.is_file() else "w+b")
-            self._file.truncate(len(whole))
-            self._file.seek(len(whole))
+            self._file.truncate(whole)
+            self._file.seek(whole)
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}; choose another folder") from error
 
@@ -72,3 +62,20 @@ class SessionJournal:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def read_entries(path: Path) -> tuple[list[Submission], int]:
+    """Return what is in a journal, which need not exist, and how many bytes of it are whole lines.
+
+    Raises:
+        StoreError: a line that is whole is damaged.
+    """
+    data = path.read_bytes() if path.is_file() else b""
+    whole = data.rfind(b"\n") + 1
+    lines = data[:whole].splitlines()
+    try:
+        if any(map(is_sound, lines)) and not all(map(is_sound, lines)):
+            raise ValueError("a line is not as it was written")
+        return msgspec.convert([json.loads(line) for line in lines], list[Submission]), whole
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise StoreError(f"{path} is damaged ({error}); begin a session in another folder") from error

@@ -17,7 +17,7 @@ def claim_report(folder: Path, started: str) -> bool:
     Raises:
         StoreError: nothing can be written there.
     """
-    under_way, complete = _paths(folder, started)
+    under_way, complete = report_paths(folder, started)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         under_way.touch(exist_ok=False)
@@ -47,7 +47,7 @@ class ReportFile:
     """
 
     def __init__(self, folder: Path, started: str, report: pl.DataFrame) -> None:
-        self._path, self.path = _paths(folder, started)
+        self._path, self.path = report_paths(folder, started)
         self._rows = 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,8 @@ class ReportFile:
         self._file.close()
 
 
-def _paths(folder: Path, started: str) -> tuple[Path, Path]:
+def report_paths(folder: Path, started: str) -> tuple[Path, Path]:
+    """Return the file of a report that `started` then, under way and complete."""
     return folder / f"result_{started}.tmp.csv", folder / f"result_{started}.csv"
 
 

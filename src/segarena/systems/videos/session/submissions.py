@@ -47,7 +47,7 @@ def session_file(path: Path, report_folder: Path) -> dict[str, str]:
         StoreError: nothing can be written there, or what `path` tells is damaged.
     """
     if path.is_file():
-        return _told(path)
+        return read_session(path)
     now = datetime.datetime.now(datetime.UTC)
     while not claim_report(report_folder, started := now.strftime(_STARTED)):
         now += datetime.timedelta(seconds=1)
@@ -119,7 +119,12 @@ def as_labels(masks: Any, session: Session) -> Any:
     return given if given.dtype.kind == "f" or given.min() < 0 else given.astype(np.uint8, copy=False)
 
 
-def _told(path: Path) -> dict[str, str]:
+def read_session(path: Path) -> dict[str, str]:
+    """Return `session_id` and `started` of a session.
+
+    Raises:
+        StoreError: the file is not there or damaged.
+    """
     try:
         told = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), dict[str, str])
         about = {name: told.pop(name) for name in ("session_id", "started")}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segarena.errors import SampleInvalid
 from segarena.files.limits import check_voxels
 from segarena.systems.volumes.preparation.dicom_pixels import check_pixels
-from segarena.systems.volumes.preparation.dicom_series import DicomSeries, damage_is_told, read_header
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries, damage_is_told, read_dicom
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.radiology import sitk
@@ -122,7 +122,7 @@ class _Slice:
 
 
 def _placed(path: Path) -> _Slice:
-    header = read_header(path, _TAGS)
+    header = read_dicom(path, _TAGS)
     missing = [tag for tag in _TAGS[:-2] if header.get(tag) is None]
     with damage_is_told(path):
         if missing or any(int(header.get(tag) or 1) != 1 for tag in _TAGS[-2:]):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from segarena.errors import SampleInvalid
 from segarena.files.limits import check_voxels
 from segarena.systems.volumes.preparation.dicom_ct import SliceGrid, Vector, numbers_of
-from segarena.systems.volumes.preparation.dicom_series import damage_is_told
+from segarena.systems.volumes.preparation.dicom_series import damage_is_told, read_dicom
 
 _PARALLEL = 1e-3
 _SLACK_MM = 1e-3
@@ -113,14 +113,9 @@ def _on_slice(frame: _Frame, grid: SliceGrid, plane: int) -> NDArray[np.bool_]:
 
 
 def _read(path: Path) -> Any:
-    from segarena.systems.volumes.preparation.radiology import pydicom
-
-    try:
-        seg = pydicom.dcmread(path)
-        list(seg.iterall())  # values are converted when they are looked at, and damage shows then
+    seg = read_dicom(path)
+    with damage_is_told(path):
         claimed = math.prod(int(seg.get(name) or least) for name, least in _EXTENT)
-    except Exception as error:  # pydicom raises of many kinds on damaged files
-        raise SampleInvalid(f"{path.name}: expected a DICOM segmentation, got: {error}; fetch it again") from error
     kind = seg.get("SegmentationType")
     if seg.get("Modality") != "SEG" or kind not in ("BINARY", "FRACTIONAL") or not seg.get("SegmentSequence"):
         raise SampleInvalid(f"{path.name}: expected a BINARY or FRACTIONAL DICOM SEG, got {seg.get('Modality')} {kind}")

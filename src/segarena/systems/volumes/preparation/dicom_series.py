@@ -46,7 +46,7 @@ def find_series(folder: Path) -> list[DicomSeries]:
     files: dict[str, list[Path]] = {}
     headers: dict[str, Any] = {}
     for path in sorted(path for path in folder.rglob("*") if _is_dicom(path, folder)):
-        header = read_header(path, _TAGS)
+        header = read_dicom(path, _TAGS)
         uid = str(header.get("SeriesInstanceUID", ""))
         headers.setdefault(uid, header)
         files.setdefault(uid, []).append(path)
@@ -56,20 +56,29 @@ def find_series(folder: Path) -> list[DicomSeries]:
     return sorted(found, key=lambda series: (series.patient, series.study, series.uid))
 
 
-def read_header(path: Path, tags: list[str]) -> Any:
-    """Return some elements of a DICOM file, without its pixels unless these are among them.
+def read_dicom(path: Path, tags: list[str] | None = None) -> Any:
+    """Return what a DICOM file holds, or some elements of it, without its pixels unless these are among them.
 
     Raises:
-        SampleInvalid: it cannot be read.
+        SampleInvalid: it cannot be read, or is deflated as a whole.
     """
-    from segarena.systems.volumes.preparation.radiology import pydicom
+    from segarena.systems.volumes.preparation.radiology import (
+        DeflatedExplicitVRLittleEndian,
+        pydicom,
+        read_file_meta_info,
+    )
 
     try:
-        header = pydicom.dcmread(path, stop_before_pixels="PixelData" not in tags, specific_tags=tags)
-        list(header.iterall())  # values are converted when they are looked at, and damage shows then
+        # pydicom and ITK inflate such a file without a limit, and ten megabytes of it can hold ten gigabytes.
+        is_deflated = read_file_meta_info(path).get("TransferSyntaxUID") == DeflatedExplicitVRLittleEndian
+        if not is_deflated:
+            only_header = tags is not None and "PixelData" not in tags
+            found = pydicom.dcmread(path, stop_before_pixels=only_header, specific_tags=tags)
+            list(found.iterall())  # values are converted when they are looked at, and damage shows then
+            return found
     except Exception as error:  # pydicom raises of many kinds on damaged files
         raise SampleInvalid(f"{path}: expected a DICOM file, got: {error}; fetch it again") from error
-    return header
+    raise SampleInvalid(f"{path}: expected a DICOM file that is not deflated; write it anew, as with dcmconv +te")
 
 
 @contextmanager

@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
-import json
 import re
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-from xml.etree.ElementTree import Element, ParseError
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import fromstring
+import msgspec
 
 from segarena.errors import DatasetError, DatasetMissing
+from segarena.files.xml import parse_xml
 
 if TYPE_CHECKING:
     from segarena.systems.volumes.preparation.transfer import Web
 
 TCIA = "https://services.cancerimagingarchive.net/nbia-api/services/v1"
 _S3_LINE = re.compile(r"s3://(?P<bucket>[\w.-]+)/(?P<prefix>[\w./-]+?)/?\*?(?=\s|$)", re.MULTILINE)
+_PAGE_BYTES = 16_000_000
+"""Of a bucket's listing: a page names at most 1000 files, each by at most 1024 bytes."""
+_MOST_PAGES = 1000
+"""Of one series: a million files."""
+
+Answer = TypeVar("Answer")
+
+
+class _Links(msgspec.Struct):
+    itself: str = msgspec.field(name="self")
+
+
+class _ZenodoFile(msgspec.Struct):
+    key: str
+    size: int
+    checksum: str
+    links: _Links
+
+
+class _ZenodoAnswer(msgspec.Struct):
+    files: list[_ZenodoFile]
+
+
+class _TciaSeries(msgspec.Struct):
+    uid: str = msgspec.field(name="SeriesInstanceUID")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,19 +97,16 @@ class ZenodoRecord:
     def files(self, folder: Path, web: Web) -> list[RemoteFile]:
         """Return the files of the record."""
         url = f"{self.base_url}/api/records/{self.record}"
-        answer = _json(web.read(url), url)
-        try:
-            return [
-                RemoteFile(
-                    url=file["links"]["self"],
-                    path=_plain_name(file["key"], url),
-                    size_bytes=int(file["size"]),
-                    md5=str(file["checksum"]).removeprefix("md5:"),
-                )
-                for file in answer["files"]
-            ]
-        except (KeyError, TypeError, ValueError) as error:
-            raise DatasetError(f"{url}: expected files with key, size, checksum and links.self, got others") from error
+        answer = _told(web.read(url), _ZenodoAnswer, url, "files with key, size, checksum and links.self")
+        return [
+            RemoteFile(
+                url=file.links.itself,
+                path=_plain_name(file.key, url),
+                size_bytes=file.size,
+                md5=file.checksum.removeprefix("md5:"),
+            )
+            for file in answer.files
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +121,8 @@ class TciaCollection:
     def files(self, folder: Path, web: Web) -> list[RemoteFile]:
         """Return one zip per series."""
         url = f"{self.base_url}/getSeries?{urllib.parse.urlencode({'Collection': self.collection, 'format': 'json'})}"
-        answer = _json(web.read(url), url)
-        if not isinstance(answer, list) or not all("SeriesInstanceUID" in series for series in answer):
-            raise DatasetError(f"{url}: expected a list of series with their SeriesInstanceUID, got something else")
-        return [_series(self.base_url, series["SeriesInstanceUID"]) for series in answer]
+        answer = _told(web.read(url), list[_TciaSeries], url, "a list of series with their SeriesInstanceUID")
+        return [_series(self.base_url, series.uid) for series in answer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +177,10 @@ class IdcManifest:
 
     def _list(self, bucket: str, prefix: str, web: Web) -> Iterator[RemoteFile]:
         base, token = self.bucket_url.format(bucket=bucket), ""
-        while True:
+        for _ in range(_MOST_PAGES):
             query = {"list-type": "2", "prefix": f"{prefix}/", **({"continuation-token": token} if token else {})}
             url = f"{base}/?{urllib.parse.urlencode(query)}"
-            page = _xml(web.read(url), url)
+            page = parse_xml(web.read(url, most_bytes=_PAGE_BYTES), url)
             for entry in page.iterfind("{*}Contents"):
                 key, tag = entry.findtext("{*}Key", ""), entry.findtext("{*}ETag", "").strip('"')
                 size = entry.findtext("{*}Size", "0")
@@ -178,6 +196,7 @@ class IdcManifest:
             token = page.findtext("{*}NextContinuationToken", "")
             if not token:
                 return
+        raise DatasetError(f"{base}: expected at most {_MOST_PAGES:,} pages that list {prefix}, got more; not fetched")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,10 +226,10 @@ class ByHand:
         return []
 
 
-def _series(base_url: str, uid: Any) -> RemoteFile:
-    if not re.fullmatch(r"[0-9.]{1,64}", str(uid)):
+def _series(base_url: str, uid: str) -> RemoteFile:
+    if not re.fullmatch(r"[0-9.]{1,64}", uid):
         raise DatasetError(f"{uid!r}: expected a DICOM series UID, digits and dots")
-    return RemoteFile(url=f"{base_url}/getImage?SeriesInstanceUID={uid}", path=f"{uid}.zip", folder=str(uid))
+    return RemoteFile(url=f"{base_url}/getImage?SeriesInstanceUID={uid}", path=f"{uid}.zip", folder=uid)
 
 
 def _listed_series(manifest: Path) -> list[str]:
@@ -227,18 +246,12 @@ def _lines(file: Path) -> str:
         raise DatasetError(f"{file}: expected a manifest as text, got: {error}") from error
 
 
-def _json(text: bytes, url: str) -> Any:
+def _told(text: bytes, kind: type[Answer], url: str, expected: str) -> Answer:
+    """Return what an answer in JSON says; nothing of it is kept that was not asked for."""
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise DatasetError(f"{url}: expected JSON, got something else; try again later") from error
-
-
-def _xml(text: bytes, url: str) -> Element:
-    try:
-        return fromstring(text, forbid_dtd=True)
-    except (ParseError, DefusedXmlException) as error:
-        raise DatasetError(f"{url}: expected a bucket listing in plain XML, got something else") from error
+        return msgspec.json.decode(text, type=kind, strict=False)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DatasetError(f"{url}: expected {expected}, got something else ({error}); try again later") from error
 
 
 def _plain_name(name: str, url: str) -> str:

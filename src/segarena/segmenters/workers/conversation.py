@@ -119,20 +119,28 @@ class Conversation:
             if self._link is not None:
                 return
             with standing_still(self.reach.start_s):
-                self._link = reached(self.reach, patience_s=PATIENCE_S if self.life else 0.0)
-                self.life += 1
-                self._dropped.clear()
-                self.shared = Shared(is_seen=False)
                 try:
-                    if self.reach.is_address:
-                        self._exchange(token_shown(self.reach.token), ())
-                    self._hello = self._say_hello()
-                except Told as error:
-                    self.end()
-                    raise PluginInvalid(f"worker: {error}") from error
-                self._link.until = None
-                if self._link.pid:
-                    self._link.pid = self._hello.pid or self._link.pid
+                    self._start()
+                except Lost as error:
+                    if not error.was_killed:
+                        raise
+                    self._start()
+
+    def _start(self) -> None:
+        self._link = reached(self.reach, patience_s=PATIENCE_S if self.life else 0.0)
+        self.life += 1
+        self._dropped.clear()
+        self.shared = Shared(is_seen=False)
+        try:
+            if self.reach.is_address:
+                self._exchange(token_shown(self.reach.token), ())
+            self._hello = self._say_hello()
+        except Told as error:
+            self.end()
+            raise PluginInvalid(f"worker: {error}") from error
+        if self._link is not None:
+            self._link.until = None
+            self._link.pid = self._link.pid and (self._hello.pid or self._link.pid)
 
     def _say_hello(self) -> Hello:
         words = os.urandom(16).hex()
@@ -197,7 +205,8 @@ class Conversation:
             if answer.get("id") != header["id"]:
                 raise ProtocolError(f"it answers request {answer.get('id')!r} where {header['id']} was asked")
         except (EOFError, OSError, ProtocolError, Lost) as error:
-            raise Lost(self.end(why_lost(error))) from error
+            why = self.end(why_lost(error))
+            raise Lost(why, was_killed=link.was_killed) from error
         except BaseException:  # an alarm, Ctrl-C: what it says next would answer this request
             self.end()
             raise
@@ -214,7 +223,7 @@ class Conversation:
             if link is None:
                 return why
             how = link.close()
-            return told_of(how or why, link.last_lines())
+            return told_of(why or how, link.last_lines())
 
     def insist(self, on: Tries, do: Callable[[], Got]) -> Got:
         """Return what `do` returns; a worker that is lost meanwhile is started again, once.

@@ -36,7 +36,15 @@ _OPENING = GREETING.partition(b"%d")[0]
 
 
 class Lost(Exception):
-    """A worker died, was silent for too long, or spoke nonsense; another may be started."""
+    """A worker died, was silent for too long, or spoke nonsense; another may be started.
+
+    Attributes:
+        was_killed: it was ended from outside.
+    """
+
+    def __init__(self, message: str, *, was_killed: bool = False) -> None:
+        super().__init__(message)
+        self.was_killed = was_killed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +89,7 @@ class Link(Stream):
     """A stream to a worker, with limits of time and memory that are kept while waiting.
 
     Attributes:
+        was_killed: how it ended: by a signal that did not come from here.
         until: the moment (of `time.monotonic`) until which the worker may be silent; None leaves that to the caller.
         pid: of the process whose memory counts; 0 looks after none.
         most_memory: bytes that it may have in use.
@@ -88,6 +97,7 @@ class Link(Stream):
 
     def __init__(self, source: int, sink: int) -> None:
         super().__init__(source, sink)
+        self.was_killed = False
         self.until: float | None = None
         self.pid = 0
         self.most_memory = 0
@@ -122,19 +132,26 @@ class Link(Stream):
         Raises:
             ProtocolError: it never greets, or speaks another version.
         """
-        seen = bytearray()
+        seen = b""
         while len(seen) < _MOST_PRINTED:
-            letter = bytearray(1)
-            self.read_into(letter)
-            seen += letter
-            if bytes(letter) == b"\n" and (said := re.search(re.escape(_OPENING) + rb"(\d{1,6})\n\Z", seen)):
-                if int(said[1]) != PROTOCOL:
-                    raise PluginInvalid(
-                        f"worker: it speaks version {int(said[1])} of the protocol, this segarena version {PROTOCOL}; "
-                        "copy segarena_worker.py beside the model again: segarena worker new writes it"
-                    )
-                return
-        raise ProtocolError(f"no greeting; the first it said: {bytes(seen[:60])!r}")
+            self.before_read()
+            came = os.read(self.source, 65536)
+            if not came:
+                raise EOFError("no greeting")
+            seen += came
+            said = re.search(re.escape(_OPENING) + rb"(\d{1,6})\n\Z", seen)  # nothing follows until it is asked
+            if said is not None:
+                self.note(seen[: said.start()])
+                if int(said[1]) == PROTOCOL:
+                    return
+                raise PluginInvalid(
+                    f"worker: it speaks version {int(said[1])} of the protocol, this segarena version {PROTOCOL}; "
+                    "copy segarena_worker.py beside the model again: segarena worker new writes it"
+                )
+        raise ProtocolError(f"no greeting; the first it said: {seen[:60]!r}")
+
+    def note(self, printed: bytes) -> None:
+        """Note what was printed before the greeting."""
 
     def last_lines(self) -> list[str]:
         """Return what the worker printed last."""
@@ -175,6 +192,10 @@ class Program(Link):
         self.pid = self.process.pid
         self.most_memory = int(reach.memory_gb * 1e9)
 
+    def note(self, printed: bytes) -> None:
+        """Put what was printed before the greeting into the log."""
+        self._log.add(printed)
+
     def last_lines(self) -> list[str]:
         """Return what the worker printed last; waits a moment for what is still on its way."""
         return self._log.last_lines()
@@ -191,6 +212,7 @@ class Program(Link):
         self._log.close()
         if not died_alone:
             return ""
+        self.was_killed = code < 0
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
@@ -231,6 +253,7 @@ class Log:
         self._source = source
         self._lines = deque[str](maxlen=LAST_LINES)
         self._file = _opened_log(file)
+        self._rest, self._written = b"", 0
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -245,17 +268,19 @@ class Log:
         if not self._thread.is_alive():
             self._source.close()
 
+    def add(self, printed: bytes) -> None:
+        """Add what was printed; lines that are not ended yet are put together."""
+        *lines, rest = (self._rest + printed).replace(b"\r", b"\n").split(b"\n")
+        self._rest = rest[-_LINE_LETTERS:]
+        self._lines.extend(line[:_LINE_LETTERS].decode(errors="replace") for line in lines if line.strip())
+        if self._file is not None and self._written < self.MOST_BYTES:
+            self._written += self._file.write(printed)
+
     def _read(self) -> None:
-        written, rest = 0, b""
         with suppress(OSError, ValueError):
-            while block := os.read(self._source.fileno(), 65536):
-                *lines, rest = (rest + block).replace(b"\r", b"\n").split(b"\n")
-                rest = rest[-_LINE_LETTERS:]
-                self._lines.extend(line[:_LINE_LETTERS].decode(errors="replace") for line in lines if line.strip())
-                if self._file is not None and written < self.MOST_BYTES:
-                    written += self._file.write(block)
-        if rest.strip():
-            self._lines.append(rest.decode(errors="replace"))
+            while printed := os.read(self._source.fileno(), 65536):
+                self.add(printed)
+        self.add(b"\n" if self._rest else b"")
         if self._file is not None:
             self._file.close()
 
@@ -280,7 +305,7 @@ def reached(reach: Reach, *, patience_s: float = 0.0) -> Link:
         missing = _what_is_missing(lines, reach)
         if missing:
             raise PluginInvalid(f"worker: {missing}") from error
-        raise Lost(told_of(how or why_lost(error), lines)) from error
+        raise Lost(told_of(why_lost(error) or how, lines), was_killed=link.was_killed) from error
     except BaseException:
         link.close()
         raise
@@ -301,6 +326,7 @@ def _connected(reach: Reach, patience_s: float) -> Connected:
 def told_of(how: str, lines: Sequence[str]) -> str:
     """Return in one line how a worker ended, and what it printed last."""
     printed = " / ".join(line.strip() for line in lines)
+    how = how or "hung up"
     return f"{how}; its last lines: {printed}" if printed else f"{how}; it printed nothing"
 
 
@@ -361,7 +387,8 @@ def _why_not_started(error: OSError, reach: Reach, program: str) -> str:
         return f"there is no folder {reach.folder}"
     if reach.python and isinstance(error, FileNotFoundError):
         home = Path(reach.python).parent.parent
-        return f"there is no {program}; make that environment: python3 -m venv {home} && {program} -m pip install numpy"
+        made = f"python3 -m venv {home} && {program} -m pip install numpy"
+        return f"there is no program {program}; make that environment: {made}"
     if isinstance(error, FileNotFoundError):
         return f"there is no program {program}; install it, or give python='envs/mine/bin/python'"
     return f"{program} cannot be started: {error.strerror}"
@@ -396,7 +423,7 @@ def token_shown(token: str) -> dict[str, Any]:
 
 
 def why_lost(error: Exception) -> str:
-    """Return in words why a conversation ended."""
+    """Return in words why a conversation ended; nothing when the worker is simply gone."""
     if isinstance(error, ProtocolError):
         return f"spoke nonsense: {error}"
-    return str(error) if isinstance(error, Lost) else "hung up"
+    return str(error) if isinstance(error, Lost) else ""

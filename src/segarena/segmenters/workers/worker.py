@@ -74,7 +74,7 @@ class Worker:
         try:
             hello = self._conversation.hello
         except Lost as error:
-            raise PluginInvalid(f"worker: {command!r} {error}") from error
+            raise PluginInvalid(f"worker: {command[:80]!r} {error}") from error
         self.model = hello.model
         self.sample_kinds = frozenset(hello.sample_kinds)
         self.prompt_kinds = None if hello.prompt_kinds is None else frozenset(hello.prompt_kinds)

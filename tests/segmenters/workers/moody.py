@@ -1,0 +1,145 @@
+"""Adapters that go wrong, each in one way; started as programs: `python moody.py MOOD --option value`."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import honest  # it finds the worker's file
+import numpy as np
+import worker
+
+
+def dies():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Dies(honest.Honest):
+    def predict(self, encoded, dialogues):
+        print("about to die")
+        sys.stderr.write("of this\n")
+        sys.stderr.flush()
+        dies()
+
+
+class Hangs(honest.Honest):
+    def predict(self, encoded, dialogues):
+        time.sleep(60)
+
+
+class Raises(honest.Honest):
+    def predict(self, encoded, dialogues):
+        raise KeyError("decoder.weight")
+
+
+class Exits(honest.Honest):
+    def encode(self, sample):
+        sys.exit("no GPU")
+
+
+class Prints(honest.Honest):
+    def predict(self, encoded, dialogues):
+        os.write(1, b"progress: 10 %\n" * 10_000)
+        return honest.Honest.predict(self, encoded, dialogues)
+
+
+class TooMany(honest.Honest):
+    def predict(self, encoded, dialogues):
+        return honest.Honest.predict(self, encoded, [*dialogues, *dialogues])
+
+
+class TooFew(honest.Honest):
+    def predict(self, encoded, dialogues):
+        return []
+
+
+class OtherShape(honest.Honest):
+    def predict(self, encoded, dialogues):
+        return [np.zeros((3, 5), bool) for _ in dialogues]
+
+
+class NoMask(honest.Honest):
+    def predict(self, encoded, dialogues):
+        return ["mask" for _ in dialogues]
+
+
+class Leaks(honest.Honest):
+    held = ()
+
+    def predict(self, encoded, dialogues):
+        for _ in range(100):
+            self.held = (*self.held, np.ones(10**7, np.uint8))
+            time.sleep(0.02)
+        return honest.Honest.predict(self, encoded, dialogues)
+
+
+class LeaksSlowly(honest.Honest):
+    held = ()
+
+    def encode(self, sample):
+        self.held = (*self.held, np.ones(10**8, np.uint8))
+        print("held", len(self.held))
+        return honest.Honest.encode(self, sample)
+
+
+class Forgets(honest.Honest):
+    """Forgets what it encoded, after it was asked `after` times."""
+
+    def __init__(self, after=1):
+        honest.Honest.__init__(self)
+        self.after = after
+        self.asked = 0
+
+    def predict(self, encoded, dialogues):
+        self.asked += 1
+        if self.asked == self.after:
+            conversation = sys._getframe(2).f_locals["self"]
+            conversation._held.clear()
+        return honest.Honest.predict(self, encoded, dialogues)
+
+
+class Killed(honest.Honest):
+    """Is killed at given moments, each counted over all its lives in `counts`: "predict:2" at the second predict."""
+
+    def __init__(self, counts="", moments=""):
+        honest.Honest.__init__(self)
+        self.counts = Path(counts)
+        self.moments = moments.split(",")
+        self.at("hello")
+
+    def at(self, moment):
+        with self.counts.open("a") as file:
+            file.write(moment + "\n")
+        count = self.counts.read_text().split().count(moment)
+        if f"{moment}:{count}" in self.moments:
+            dies()
+
+    def encode(self, sample):
+        self.at("encode")
+        encoded = honest.Honest.encode(self, sample)
+        self.at("encoded")
+        return encoded
+
+    def predict(self, encoded, dialogues):
+        self.at("predict")
+        answers = honest.Honest.predict(self, encoded, dialogues)
+        self.at("predicted")
+        stream = sys._getframe(2).f_locals["self"]._stream
+        write = type(stream).write
+
+        def in_halves(data):
+            half = len(data) // 2
+            write(stream, bytes(data)[:half])
+            self.at("half")
+            write(stream, bytes(data)[half:])
+
+        stream.write = in_halves
+        return answers
+
+
+MOODS = {kind.__name__: kind for kind in vars().copy().values() if isinstance(kind, type)}
+
+if __name__ == "__main__":
+    worker.serve(MOODS[sys.argv[1]], sys.argv[2:])

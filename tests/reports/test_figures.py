@@ -7,11 +7,11 @@ from segarena.reports.figures import figures, fill_rows
 from segarena.reports.groups import group_figures
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
-from segarena.reports.series import Figure, round_word
+from segarena.reports.series import Figure, round_word, segmenter_colours
 
 
 def figure(title, is_wide):
-    return Figure(title=title, caption="", html="", is_wide=is_wide)
+    return Figure(title=title, caption="", charts=[], is_wide=is_wide)
 
 
 def test_no_gap_is_left_before_a_wide_figure():
@@ -43,7 +43,7 @@ def test_a_group_shows_the_mean_of_its_targets(make_run, make_dialogue):
         for i, value in enumerate(pair)
     ]
     (by_size,) = group_figures(read_runs([make_run(dialogues)]))
-    texts = [t.text for t in ElementTree.fromstring(by_size.html).iter("text")]
+    texts = [t.text for t in ElementTree.fromstring(by_size.charts[0][1]).iter("text")]
     assert texts[texts.index("small") : texts.index("small") + 4] == ["small", "0.300, n = 2", "large", "0.800, n = 2"]
 
 
@@ -112,3 +112,24 @@ def test_encoder_passes_are_told_from_encodings_read_from_the_cache(make_run, ma
     runs = read_runs([make_run(make_ramps(), from_cache=from_cache)])
     (caption,) = (made.caption for made in figures(page_of(runs)) if made.title == "Seconds per prediction")
     assert caption.endswith(said)
+
+
+def test_a_segmenter_keeps_its_colour_where_its_runs_are_taken_together(make_run, make_ramps):
+    def colours(*names):
+        made = [make_run(make_ramps(), f"{n}{i}", segmenter={"name": n}) for i, n in enumerate(names)]
+        return segmenter_colours(read_runs(made))
+
+    assert colours(*"abcdefgh") == {name: place for place, name in enumerate("abcdefgh")}
+    assert colours("x", "x", "y") == {"x": 0, "y": 2}  # one ran twice: a colour for each run, and its first one's
+
+
+def test_a_cloud_of_dots_says_who_is_who_in_the_chart_itself(make_run, make_dialogue):
+    dialogues = [
+        make_dialogue(f"photo-{i}", "disc-0", "centre", [0.5], attributes={"area_px": 10.0**i}) for i in range(9)
+    ]
+    paths = [make_run(dialogues, name, segmenter={"name": name}) for name in ("one", "other")]
+    (_, chart), *_ = group_figures(read_runs(paths))[1].charts
+    named = [t.text for t in ElementTree.fromstring(chart).iter("text") if t.get("class") == "name"]
+    assert named == ["one", "other"]
+    (_, single), *_ = group_figures(read_runs(paths[:1]))[1].charts
+    assert not [t for t in ElementTree.fromstring(single).iter("text") if t.get("class") == "name"]

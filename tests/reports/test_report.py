@@ -6,9 +6,8 @@ import pytest
 import segarena.reports.gallery
 from segarena.registry import build
 from segarena.reports import write_report
-from segarena.reports.gallery import gallery
+from segarena.reports.gallery import every_key, gallery
 from segarena.reports.pages import page_of
-from segarena.reports.pictures import ImagePictures
 from segarena.reports.ranking import gallery_keys, ranked_targets
 from segarena.reports.reading import read_runs
 from segarena.reports.report import report_html
@@ -180,6 +179,48 @@ def test_failures_are_listed_with_their_message_and_how_often(make_run, make_dia
     assert "3 failures, one by one" in section
 
 
+def card(html, where):
+    cards = html.split('<article class="card"')[1:]
+    return next(one.split("</article>")[0] for one in cards if f'class="where">{where}<' in one)
+
+
+def test_what_failed_is_in_the_gallery_with_its_cause_beside_those_who_did_it(make_run, make_dialogue):
+    done = [make_dialogue(f"photo-{i}", "disc-0", "centre", [0.95]) for i in range(3)]
+    lost = [
+        make_dialogue("photo-0", "disc-0", "centre", [0.3], failure="predict: gone"),
+        make_dialogue("photo-1", "", "", [], failure="encode: no memory"),
+        make_dialogue("photo-2", "disc-0", "centre", [0.5]),
+    ]
+    paths = [make_run(some, name, segmenter={"name": name}) for name, some in (("done", done), ("lost", lost))]
+    html = report_html(page_of(read_runs(paths, trust=True)))
+    states = {
+        where: re.findall(r'data-run="(\w+)"[^>]*data-state="(\w+)"', card(html, where))
+        for where in ("photo-0 / disc-0", "photo-1 / disc-0", "photo-2 / disc-0")
+    }
+    assert states == {
+        "photo-0 / disc-0": [("done", "solved"), ("lost", "failed")],
+        "photo-1 / disc-0": [("done", "solved"), ("lost", "failed")],
+        "photo-2 / disc-0": [("done", "solved"), ("lost", "unsolved")],
+    }
+    assert "failed: predict: gone" in card(html, "photo-0 / disc-0")
+    assert "failed: encode: no memory" in card(html, "photo-1 / disc-0")
+
+
+def test_what_failed_with_everyone_is_shown_too(make_run, make_dialogue):
+    run = make_run(
+        [
+            make_dialogue("photo-0", "disc-0", "centre", [0.5]),
+            make_dialogue("photo-1", "disc-1", "centre", [], failure="predict: gone"),
+            make_dialogue("photo-2", "", "", [], failure="encode: no memory"),
+        ]
+    )
+    html = report_html(page_of(read_runs([run], trust=True)))
+    assert "3 of 3 targets are shown" in html
+    assert "failed: predict: gone" in card(html, "photo-1 / disc-1")
+    assert "<h3>whole sample</h3>" in card(html, "photo-2")
+    assert "<image " in card(html, "photo-2")
+
+
 def test_a_dataset_that_is_gone_costs_only_the_gallery(make_run, make_ramps):
     reference = make_run(make_ramps(), "x") and read_runs([make_run(make_ramps(), "y")], trust=True)[0].dataset
     gone = reference.replace(":Photographs", ":Refusing")
@@ -205,18 +246,16 @@ def test_a_sample_that_is_gone_costs_only_its_card(make_run, make_ramps):
 
 
 def test_only_the_samples_of_the_gallery_are_loaded(make_run, make_ramps, monkeypatch):
-    runs = read_runs([make_run(make_ramps())], trust=True)
-    dataset = build("dataset", f"{runs[0].dataset}(count=4)")
+    own = page_of(read_runs([make_run(make_ramps())], trust=True))
+    dataset = build("dataset", f"{own.runs[0].dataset}(count=4)")
     monkeypatch.setattr(segarena.reports.gallery, "open_dataset", lambda run: (dataset, ""))
-    targets = ranked_targets(runs)
-    gallery(runs, gallery_keys(targets, hardest=2, others=0), ImagePictures("click"), every=[t.worst for t in targets])
-    assert dataset.loaded == [target.key[0] for target in targets[:2]]
+    gallery(own, own.pictures, gallery_keys(own.ranked, hardest=2, others=0), every=every_key(own))
+    assert dataset.loaded == [target.key[0] for target in own.ranked[:2]]
 
 
 def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps):
-    runs = read_runs([make_run(make_ramps())], trust=True)
-    every = [target.worst for target in ranked_targets(runs)]
-    made = gallery(runs, every, ImagePictures("click"), every=every, budget_bytes=20_000)
+    own = page_of(read_runs([make_run(make_ramps())], trust=True))
+    made = gallery(own, own.pictures, every_key(own), every=every_key(own), budget_bytes=20_000)
     assert 1 <= len(made.shown) < 8
     assert any("are shown, to keep this file small" in note for note in made.notes)
 
@@ -227,7 +266,10 @@ def test_every_prediction_that_was_kept_is_there_with_its_value_and_the_last_one
     kept = read_runs([run], trust=True)[0].masks(("photo-0", "disc-0", "centre", 0))
     rounds = list(map(int, re.search(r'data-kept="([\d ]*)"', html)[1].split()))
     assert rounds == sorted(kept)
-    assert dict(re.findall(r'data-r(\d+)="IoU ([\d.]+)"', html)) == {str(r): f"{r / 20:.3f}" for r in rounds}
+    # The slider goes through all rounds: each has its value and its click, kept or not.
+    assert dict(re.findall(r'data-r(\d+)="IoU ([\d.]+)"', html)) == {str(r): f"{r / 20:.3f}" for r in range(1, 20)}
+    assert 'data-rounds="19"' in html
+    assert re.findall(r'<g data-round="(\d+)"', html) == [str(r) for r in range(1, 20)]
     assert ">IoU 0.950</b>" in html
     assert all(f'<path id="dialogue-1-1-1-0.{r}-0-0" d="M' in html for r in rounds)
     assert 'data-layer="0" data-object="0" class="guess "' in html

@@ -11,7 +11,6 @@ from segarena.errors import NotTrusted, PluginInvalid
 from segarena.records.trust import reading
 from segarena.registry import find
 from segarena.reports.pages import page_of
-from segarena.reports.ranking import ranked_targets
 from segarena.reports.reading import read_runs
 from segarena.reports.report import report_html, report_sections
 from segarena.reports.served import ReportServer
@@ -54,7 +53,7 @@ def test_the_page_may_ask_where_it_came_from_and_nowhere_else(server):
 
 
 def test_every_target_has_a_card_by_its_number(server):
-    for place, target in enumerate(ranked_targets(server.own.whole_runs)):
+    for place, target in enumerate(server.own.ranked):
         status, card = ask(server, f"/{server.token}/card/{place}")
         assert status == 200
         assert " / ".join(target.key) in card

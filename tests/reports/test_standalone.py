@@ -23,6 +23,14 @@ def test_a_chart_needs_no_page_around_it():
     assert "var(" not in text
 
 
+def test_the_heading_of_the_page_stands_above_the_chart_in_its_file():
+    text = standalone(line_chart([curve(1)], title="t", x_label="x", y_label="y", size_px=(300, 200)), "user <centre>")
+    root = ElementTree.fromstring(text)
+    assert (root.get("height"), root.get("viewBox")) == ("224", "0 -24 300 224")
+    heading = next(e for e in root.iter(f"{SVG}text") if e.text == "user <centre>")
+    assert -24 < float(heading.get("y")) < 0
+
+
 def test_a_png_shows_the_curve_in_the_pages_colour():
     pytest.importorskip("resvg_py")
     chart = line_chart([curve(0)], title="t", x_label="x", y_label="y", size_px=(300, 200))

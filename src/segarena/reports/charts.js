@@ -24,8 +24,19 @@ function save(chart, kind) {
     const names = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "font"];
     element.setAttribute("style", names.map((name) => `${name}:${style.getPropertyValue(name).replaceAll('"', "'")}`).join(";"));
   });
+  // The heading of the page goes along, above the chart.
+  const heading = chart.closest(".panel").querySelector("h3")?.textContent;
+  const above = heading ? 24 : 0;
+  if (heading) {
+    const text = document.createElementNS(copy.namespaceURI, "text");
+    const ink = getComputedStyle(document.body);
+    Object.entries({ x: 4, y: -9, fill: ink.color, style: "font: 600 12px sans-serif" }).forEach(([name, value]) => text.setAttribute(name, value));
+    text.textContent = heading;
+    copy.prepend(text);
+  }
+  copy.setAttribute("viewBox", `0 ${-above} ${width} ${height + above}`);
   copy.setAttribute("width", width);
-  copy.setAttribute("height", height);
+  copy.setAttribute("height", height + above);
   copy.style.background = getComputedStyle(document.body).backgroundColor;
   const address = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
   const name = chart.getAttribute("aria-label").replace(/[^\w]+/g, "-").slice(0, 60);
@@ -33,7 +44,7 @@ function save(chart, kind) {
   if (kind === "svg") return keep(address);
   const image = new Image();
   image.addEventListener("load", () => {
-    const canvas = Object.assign(document.createElement("canvas"), { width: 3 * width, height: 3 * height });
+    const canvas = Object.assign(document.createElement("canvas"), { width: 3 * width, height: 3 * (height + above) });
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     keep(canvas.toDataURL("image/png"));
   });

@@ -20,6 +20,9 @@ COLOURS = 7
 
 DASHES = 4
 
+LEGEND_PX = 30.0
+"""Room of a piece of line before a label."""
+
 MOST_MARKERS = 24
 """The markers of a curve with more points than this are small."""
 
@@ -95,8 +98,35 @@ def marker(x: float, y: float, colour: Colour, radius: float, title: str = "") -
 
 def legend(entries: Sequence[tuple[str, Colour]]) -> str:
     """Return an HTML legend: a piece of line with its marker, and a label for each (label, colour)."""
-    named = [(colour_class(colour), marker(13, 6, colour, 3.5), label) for label, colour in entries]
+    named = [(swatch(colour), label) for label, colour in entries]
     return str(macros("segarena.reports", "charts.html").legend(named))
+
+
+def swatch(colour: Colour) -> str:
+    """Return a piece of the line of a colour with its marker, as SVG beside a label."""
+    line = element("path", d="M0 6L26 6", css=f"curve {colour_class(colour)}") + marker(13, 6, colour, 3.5)
+    return f'<svg class="chart swatch" width="26" height="12" aria-hidden="true">{line}</svg>'
+
+
+def draw_legend(frame: Frame, entries: Sequence[tuple[str, Colour]]) -> None:
+    """Write (label, colour) in rows on top of a chart, which grows by them; nothing for fewer than two."""
+    if len(entries) < 2:
+        return
+    places: list[tuple[float, float]] = []
+    x, y = 4.0, frame.top + 4
+    for label, _ in entries:
+        wide = LEGEND_PX + len(_shorten(label)) * CHARACTER_PX
+        if x + wide > frame.width_px and x > 4:
+            x, y = 4.0, y + 18
+        places.append((x, y))
+        x += wide + 14
+    for (label, colour), (left, middle) in zip(entries, places, strict=True):
+        frame.path([(left, middle), (left + 24, middle)], f"curve {colour_class(colour)}")
+        frame.draw(marker(left + 12, middle, colour, 3.5))
+        frame.text(left + LEGEND_PX, middle + 4, _shorten(label), css="name")
+    grown = y + 16 - frame.top
+    frame.top += grown
+    frame.height_px += grown
 
 
 def line_chart(
@@ -108,15 +138,17 @@ def line_chart(
     x_range: tuple[float, float] | None = None,
     y_range: tuple[float, float] = (0.0, 1.0),
     marks: Sequence[float] = (),
+    legend: Sequence[tuple[str, Colour]] = (),
     size_px: tuple[float, float] = (540, 330),
 ) -> str:
     """Return curves with their bands, each named at its right end; `marks` are heights of dashed lines.
 
-    Without `x_range`, x are rounds, and the axis fits them.
+    Without `x_range`, x are rounds, and the axis fits them. A legend is for curves that have no name.
     """
     labels = [_shorten(curve.label) for curve in curves]
     room = max((len(label) for label in labels), default=0) * LABEL_PX + 18
     frame = Frame(*size_px, title, right=room)
+    draw_legend(frame, legend)
     xs = list(chain.from_iterable(curve.x for curve in curves)) or [0.0, 1.0]
     x_scale, y_scale = frame.x_scale(*(x_range or (min(xs), max(xs)))), frame.y_scale(*y_range)
     frame.y_axis(y_scale, y_label)
@@ -147,6 +179,7 @@ def bar_chart(
 ) -> str:
     """Return grouped bars over `categories`; neighbouring charts share an axis up to `highest`."""
     frame = Frame(*size_px, title)
+    draw_legend(frame, [(bars.label, bars.colour) for bars in series])
     top = max(chain.from_iterable(bars.heights for bars in series), default=0.0) if highest is None else highest
     y_scale = frame.y_scale(0.0, (top or 1.0) * 1.04)
     frame.y_axis(y_scale, y_label)
@@ -178,6 +211,7 @@ def scatter_chart(
 ) -> str:
     """Return clouds of points; x without range is logarithmic when it is positive and spans more than a factor 20."""
     frame = Frame(*size_px, title)
+    draw_legend(frame, [(cloud.label, cloud.colour) for cloud in clouds])
     x_scale = _fitting_scale(frame, clouds) if x_range is None else frame.x_scale(*x_range)
     y_scale = frame.y_scale(*y_range)
     frame.y_axis(y_scale, y_label)
@@ -211,16 +245,16 @@ def interval_chart(rows: Sequence[Whisker], *, title: str, x_label: str, x_range
 
 
 def sparkline(values: Sequence[float], marks: Sequence[float] = (), *, title: str) -> str:
-    """Return a small curve of values in 0..1 over the rounds, without axes."""
+    """Return a small curve of values in 0..1 over the rounds, without axes, in the colour of what it stands in."""
     frame = Frame(180, 44, title, left=4, right=6, top=4, bottom=4)
     x_scale, y_scale = frame.x_scale(1, max(2, len(values))), frame.y_scale(0, 1)
     frame.line(4, 40, 174, 40, "axis")
     for mark in marks:
         frame.line(4, y_scale(mark), 174, y_scale(mark), "mark")
     places = [(x_scale(r), y_scale(v)) for r, v in enumerate(values, 1) if math.isfinite(v)]
-    frame.path(places, "curve c0")
+    frame.path(places, "curve")
     if places:
-        frame.circle(*places[-1], 2.5, "dot c0")
+        frame.circle(*places[-1], 2.5, "dot")
     return frame.svg()
 
 

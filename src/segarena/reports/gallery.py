@@ -11,12 +11,16 @@ from itertools import chain
 from segarena.errors import NotTrusted
 from segarena.records.configuration import located, moved
 from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
+from segarena.reports.pages import Page
 from segarena.reports.parts import Card, Gallery
 from segarena.reports.pictures import Pictures, Shown
+from segarena.reports.ranking import failed_keys
 from segarena.reports.reading import Key, Run
-from segarena.reports.series import area_statistic
+from segarena.reports.rounds import DialogueRecord
+from segarena.reports.series import area_statistic, run_colours
 from segarena.reports.tables import thresholds_of
-from segarena.reports.viewer import viewer_html
+from segarena.reports.viewer import Stack, viewer_html
+from segarena.reports.wording import count_text
 from segarena.roles import Dataset
 
 BUDGET_BYTES = 12_000_000
@@ -25,20 +29,21 @@ BUDGET_BYTES = 12_000_000
 MOVED = "If its files moved, say where they are: segarena report --data FOLDER."
 
 
+def every_key(own: Page) -> list[Key]:
+    """Return what a page can show: the worst dialogue of each target, the hardest first, then others that failed."""
+    known = [target.worst for target in own.ranked]
+    return [*known, *(key for key in failed_keys(own.shown_runs) if key not in set(known))]
+
+
 def gallery(
-    runs: Sequence[Run],
-    keys: Sequence[Key],
-    drawn: Pictures,
-    *,
-    every: Sequence[Key],
-    budget_bytes: float = BUDGET_BYTES,
+    own: Page, drawn: Pictures, keys: Sequence[Key], *, every: Sequence[Key], budget_bytes: float = BUDGET_BYTES
 ) -> Gallery:
     """Return cards for `keys`, in this order; each shows that dialogue in every run that has it, drawn by `drawn`.
 
     What cannot be loaded is said in a note and left out: a report never fails for want of its photographs. Of `every`
     target the page tells how many it shows; it takes no further card once it has `budget_bytes`.
     """
-    sources = [open_dataset(run) for run in runs]
+    sources = [open_dataset(run) for run in own.shown_runs]
     notes = list(dict.fromkeys(note for _, note in sources if note))
     cards: list[Card] = []
     shown: dict[Key, str] = {}
@@ -48,15 +53,22 @@ def gallery(
             notes.append(f"Only {len(shown)} dialogues are shown, to keep this file small.")
             break
         anchor = f"dialogue-{len(shown) + 1}"
-        card, problem = card_of(runs, [dataset for dataset, _ in sources], drawn, key, anchor)
+        card, problem = card_of(own, [dataset for dataset, _ in sources], drawn, key, anchor)
         if problem:
             notes.append(problem)
         if card:
             shown[key] = anchor
             cards.append(card)
             size += sum(map(len, card.viewers))
-    others = {place: " / ".join(key[:2]) for place, key in enumerate(every) if key not in shown}
-    return Gallery(lead=drawn.lead(), cards=cards, targets=len(every), others=others, shown=shown, notes=notes)
+    targets, there = ({key[:2] for key in some} for some in (every, shown))
+    return Gallery(
+        lead=drawn.lead(),
+        cards=cards,
+        told=f"{len(there)} of {count_text(len(targets), 'target')} are shown",
+        others={place: " / ".join(filter(None, key[:2])) for place, key in enumerate(every) if key not in shown},
+        shown=shown,
+        notes=list(dict.fromkeys(notes)),
+    )
 
 
 def open_dataset(run: Run) -> tuple[Dataset | None, str]:
@@ -79,13 +91,13 @@ def open_dataset(run: Run) -> tuple[Dataset | None, str]:
 
 
 def card_of(
-    runs: Sequence[Run], datasets: Sequence[Dataset | None], drawn: Pictures, key: Key, anchor: str
+    own: Page, datasets: Sequence[Dataset | None], drawn: Pictures, key: Key, anchor: str
 ) -> tuple[Card | None, str]:
     """Return one card, if there is one, and a line about what went wrong, if anything did."""
     found: dict[str, list[Shown]] = {}
-    sources = {run.data: dataset for run, dataset in zip(runs, datasets, strict=True) if dataset is not None}
-    for run in runs:
-        dialogue = next((d for d in run.finished(key[2]) if d.key == key), None)
+    sources = {run.data: dataset for run, dataset in zip(own.shown_runs, datasets, strict=True) if dataset is not None}
+    for run in own.shown_runs:
+        dialogue = _dialogue_of(run, key)
         if dialogue is not None and run.data in sources:
             found.setdefault(run.data, []).append((run, dialogue))
     viewers: list[str] = []
@@ -93,33 +105,51 @@ def card_of(
     for number, (data, shown) in enumerate(found.items(), 1):
         try:
             sample = sources[data].load(key[0])
-            target = next(target for target in sample.targets if target.id == key[1])
-            viewers.append(viewer_html(f"{anchor}-{number}", drawn.stacks(shown, sample, target), drawn.word))
+            target = next(target for target in sample.targets if key[1] in ("", target.id))
+            stacks = [_with_runs(stack, shown, own) for stack in drawn.stacks(shown, sample, target)]
+            viewers.append(viewer_html(f"{anchor}-{number}", stacks, drawn.word))
         except Exception as error:  # as in open_dataset; and the sample may be of another kind than run.json says
             problem = f"Sample {key[0]} cannot be shown: {_one_line(error)}."
     if not viewers:
         return None, problem
-    every = list(chain.from_iterable(found.values()))
+    every = [dialogue for _, dialogue in chain.from_iterable(found.values())]
+    told = max(every, key=lambda dialogue: bool(dialogue.target))
     repeat = f", repeat {key[3]}" if key[3] else ""
     return Card(
         anchor=anchor,
-        name=every[0][1].label or key[1],
-        where=f"{key[0]} / {key[1]}{repeat}",
+        name=own.name_of(told) if told.target else "whole sample",
+        where=f"{' / '.join(filter(None, key[:2]))}{repeat}",
         user=key[2],
-        result=_result(every),
-        runs=[run.label for run, _ in every],
         viewers=viewers,
     ), problem
 
 
-def _result(shown: Sequence[Shown]) -> str:
-    """Return "all", "some" or "none" of the runs solved it: reached the highest threshold; "" without thresholds."""
-    metric = area_statistic(shown[0][0]).metric
-    thresholds = thresholds_of(shown[0][0], metric)
+def _dialogue_of(run: Run, key: Key) -> DialogueRecord | None:
+    """Return a run's dialogue, or the failure of the sample as a whole; None where it has neither."""
+    there = (*run.about(*key[:3]), *run.about(key[0], "", ""))
+    return next((dialogue for dialogue in there if dialogue.key == key or not dialogue.target), None)
+
+
+def _with_runs(stack: Stack, shown: Sequence[Shown], own: Page) -> Stack:
+    """Return a stack whose panes, one for each dialogue, say what became of it, in the colour of the run."""
+    colours = dict(run_colours(own.shown_runs))
+    told = zip(stack.panes, shown, strict=True)
+    panes = [
+        replace(pane, state=_state(run, dialogue), failure=dialogue.failure or "", colour=colours.get(run.label))
+        for pane, (run, dialogue) in told
+    ]
+    return replace(stack, panes=panes)
+
+
+def _state(run: Run, dialogue: DialogueRecord) -> str:
+    """Return whether a run solved it: reached the highest threshold; "" without thresholds."""
+    if dialogue.failure is not None:
+        return "failed"
+    metric = area_statistic(run).metric
+    thresholds = thresholds_of(run, metric)
     if not thresholds:
         return ""
-    solved = [max(dialogue.values[metric], default=0.0) >= thresholds[-1] for _, dialogue in shown]
-    return "all" if all(solved) else "some" if any(solved) else "none"
+    return "solved" if max(dialogue.values_of(metric), default=0.0) >= thresholds[-1] else "unsolved"
 
 
 def _one_line(error: Exception) -> str:

@@ -96,7 +96,7 @@ def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -
     word = name.replace("_", " ")
     title = f"{statistic.name} of each target against its {word}"
     chart = scatter_chart(clouds, title=title, x_label=word, y_label=statistic.name)
-    return figure(title, "One dot per target, the mean over users and repeats.", [("", chart)], run_colours(runs))
+    return figure(title, "One dot per target, the mean over users and repeats.", [("", chart)])
 
 
 def _thirds(sizes: Mapping[TargetKey, float]) -> dict[TargetKey, str]:

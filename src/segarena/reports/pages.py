@@ -17,8 +17,10 @@ from segarena.errors import PluginError
 from segarena.registry import import_packages
 from segarena.reports.parts import Fold, Part, Section
 from segarena.reports.pictures import Pictures, pictures_of
-from segarena.reports.reading import Run
+from segarena.reports.ranking import RankedTarget, gallery_keys, ranked_targets
+from segarena.reports.reading import Key, Run
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
+from segarena.reports.rounds import DialogueRecord
 from segarena.reports.series import round_word
 from segarena.reports.sheets import Sheet
 from segarena.reports.verdict import verdict_texts
@@ -101,6 +103,25 @@ class Page:
     def pictures(self) -> Pictures | None:
         """How the gallery draws dialogues; by default as is registered for the benchmark's kind of samples."""
         return pictures_of(self.runs[0].config.benchmark.sample_kind, self.word)
+
+    @cached_property
+    def shown_runs(self) -> tuple[Run, ...]:
+        """All runs as the gallery has them."""
+        return self.whole_runs
+
+    @cached_property
+    def ranked(self) -> Sequence[RankedTarget]:
+        """Every target of the gallery, the hardest first."""
+        return ranked_targets(self.shown_runs)
+
+    def chosen(self, drawn: Pictures) -> Sequence[Key]:
+        """Return the dialogues that the gallery shows: by default the hardest, and others from hard to easy."""
+        hardest, others = drawn.how_many(len(self.runs))
+        return gallery_keys(self.ranked, hardest=hardest, others=others)
+
+    def name_of(self, dialogue: DialogueRecord) -> str:
+        """Return what the gallery calls a target: by default its label, or its name without one."""
+        return dialogue.label or dialogue.target
 
     def rules(self, run: Run) -> Mapping[str, Any]:
         """Return the options of the benchmark that the header tells."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from segarena.reports.reading import Key
@@ -56,9 +56,7 @@ class Card:
         anchor: what links lead to.
         name: of the target, in human words.
         where: sample and target.
-        user: who took part.
-        result: "all", "some" or "none" of the runs solved it; "" where the benchmark does not say what that is.
-        runs: labels of those shown.
+        user: who took part; "" where nobody is to be told apart.
         viewers: HTML, one for each set of data that has the target.
     """
 
@@ -66,8 +64,6 @@ class Card:
     name: str
     where: str
     user: str
-    result: str
-    runs: Sequence[str]
     viewers: Sequence[str]
 
 
@@ -78,18 +74,18 @@ class Gallery:
     Attributes:
         lead: HTML above the cards: how to read them.
         cards: one for each dialogue.
-        targets: how many there are, shown or not.
-        others: what the targets that are not shown are called, by their place from the hardest on.
+        told: how many of how many are shown.
+        others: what is not shown is called, by its place in all that there is.
         shown: for each dialogue shown, the anchor of its card.
         notes: what could not be shown, and why; one line each.
     """
 
     lead: str
     cards: Sequence[Card]
-    targets: int
-    others: Mapping[int, str]
-    shown: Mapping[Key, str]
-    notes: Sequence[str]
+    told: str
+    others: Mapping[int, str] = field(default_factory=dict[int, str])
+    shown: Mapping[Key, str] = field(default_factory=dict[Key, str])
+    notes: Sequence[str] = ()
 
 
 Part: TypeAlias = Sheet | Figure | Row | Note | Terms | Fold | Gallery | Html | None

@@ -15,7 +15,7 @@ from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.rendering import macros
 from segarena.reports.series import area_statistic
 from segarena.reports.tables import thresholds_of
-from segarena.reports.viewer import Answer, Marks, Pane, Plate, Stack
+from segarena.reports.viewer import Marks, Pane, Plate, Stack
 from segarena.reports.wording import metric_name
 from segarena.samples import ImageSample, Mask, Target
 
@@ -109,15 +109,15 @@ class ImagePictures:
 
 def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], view: View) -> Pane:
     statistic = area_statistic(run)
-    metric, values = metric_name(statistic.metric), dialogue.values[statistic.metric]
+    metric, values = metric_name(statistic.metric), dialogue.values_of(statistic.metric)
     return Pane(
         label=run.label,
-        answers={
-            number: Answer(value=value_text(values, number, metric), outlines=[[outline(mask, view)]])
-            for number, mask in masks.items()
-        },
+        values=[value_text(values, number, metric) for number in range(1, dialogue.rounds + 1)],
+        kept={number: [[outline(mask, view)]] for number, mask in masks.items()},
         marks=[Marks(round=number, svg=svg) for number, svg in enumerate(prompt_marks(dialogue.prompts, view), 1)],
-        chart=sparkline(values, thresholds_of(run, statistic.metric), title=f"{metric} after each round"),
+        chart=sparkline(values, thresholds_of(run, statistic.metric), title=f"{metric} after each round")
+        if len(values) > 1
+        else "",
     )
 
 

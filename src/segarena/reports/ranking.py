@@ -10,6 +10,9 @@ from segarena.reports.reading import DialogueRecord, Key, Run
 from segarena.reports.series import area_statistic
 from segarena.reports.tables import TargetKey, mean_over_users, thresholds_of
 
+MOST_FAILED = 12
+"""Failed dialogues that the gallery shows, unless it shows all."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedTarget:
@@ -55,6 +58,15 @@ def gallery_keys(targets: Sequence[RankedTarget], *, hardest: int, others: int) 
     count = min(others, len(rest))
     spread = [rest[round(i * (len(rest) - 1) / max(1, count - 1))] for i in range(count)]
     return [target.worst for target in [*targets[:hardest], *spread]]
+
+
+def failed_keys(runs: Sequence[Run]) -> list[Key]:
+    """Return what went wrong in any run: the first dialogue of each target and user, or a sample as a whole."""
+    found: dict[tuple[str, str, str], Key] = {}
+    for run in runs:
+        for dialogue in run.failures:
+            found.setdefault(dialogue.key[:3], dialogue.key)
+    return list(found.values())
 
 
 def _rank(

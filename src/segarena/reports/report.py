@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from segarena.reports.figures import figures
-from segarena.reports.gallery import BUDGET_BYTES, gallery
+from segarena.reports.gallery import BUDGET_BYTES, every_key, gallery
 from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
 from segarena.reports.pages import Page, fold_title
 from segarena.reports.parts import Fold, Note, Part, Row, Section, Terms, is_empty, kind_of
-from segarena.reports.ranking import RankedTarget, gallery_keys, ranked_targets
+from segarena.reports.ranking import MOST_FAILED, failed_keys
 from segarena.reports.ranks import pairs_sheet, ranks_sheet
 from segarena.reports.reading import Key, Run
 from segarena.reports.renderers import sheet_html
@@ -90,14 +90,13 @@ class _Numbers:
 
 def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     runs = own.whole_runs
-    targets = [] if {"hardest", "gallery"} <= own.leaves_out else ranked_targets(runs)
-    cards, shown = _gallery(own, targets, shows_all=shows_all)
+    cards, shown = _gallery(own, shows_all=shows_all)
     every = [
         Section("summary", "Summary", [*own.summary(_summary), Note(_summary_notes(own))]),
         Section("ranks", "Ranking", _ranks(own)),
         Section("differences", "Paired differences", _differences(own)),
         Section("figures", "Figures", [Row(figures(own))]),
-        Section("hardest", "Hardest targets", [hardest_sheet(runs, targets, shown) if targets else None]),
+        Section("hardest", "Hardest targets", [_hardest(own, shown)]),
         Section("targets", "Every target", _targets(own, shown)),
         Section("gallery", "Dialogues", cards),
         Section("failures", "Failures", failures_parts(own.runs)),
@@ -146,6 +145,12 @@ def _differences(own: Page) -> list[Part]:
     return [Fold(f"To {baseline_text(runs)}", told)] if len(runs) > MOST_COMPARED else told
 
 
+def _hardest(own: Page, shown: Mapping[Key, str]) -> Part:
+    # A page that leaves them out need not look for them.
+    is_there = "hardest" not in own.leaves_out and own.ranked
+    return hardest_sheet(own.whole_runs, own.ranked, shown) if is_there else None
+
+
 def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
     sheet = targets_sheet(own.usual_runs, own.decides, shown) if own.decides else None
     if sheet is None or not sheet.rows:
@@ -154,17 +159,17 @@ def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
     return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MOST_HARD else sheet]
 
 
-def _gallery(own: Page, targets: Sequence[RankedTarget], *, shows_all: bool) -> tuple[list[Part], Mapping[Key, str]]:
+def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[Key, str]]:
     """Return the gallery, and for each dialogue in it the id of its card."""
     if "gallery" in own.leaves_out:
         return [], {}
     if own.pictures is None:
         return [Note("No pictures: no installed package draws samples of this kind.")], {}
-    hardest, others = own.pictures.how_many(len(own.runs))
-    every = [target.worst for target in targets]
-    keys = every if shows_all else gallery_keys(targets, hardest=hardest, others=others)
+    every = every_key(own)
+    failed = failed_keys(own.shown_runs)[:MOST_FAILED]
+    keys = every if shows_all else dict.fromkeys([*own.chosen(own.pictures), *failed])
     budget = math.inf if shows_all else BUDGET_BYTES
-    made = gallery(own.whole_runs, keys, own.pictures, every=every, budget_bytes=budget)
+    made = gallery(own, own.pictures, list(keys), every=every, budget_bytes=budget)
     return [*map(Note, made.notes), made], made.shown
 
 

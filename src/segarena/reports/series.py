@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from segarena.reports.charts import legend
 from segarena.reports.reading import Run
 from segarena.reports.rendering import macros
 from segarena.reports.tables import metrics_of, user_names
@@ -14,12 +13,23 @@ from segarena.roles import Statistic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A finished figure: a title, a caption, the HTML of its charts, and whether it needs the whole width."""
+    """A finished figure.
+
+    Attributes:
+        title, caption: below it.
+        charts: each with its heading, "" for none, and its SVG.
+        is_wide: whether it needs the whole width.
+    """
 
     title: str
     caption: str
-    html: str
+    charts: Sequence[tuple[str, str]]
     is_wide: bool
+
+    @property
+    def html(self) -> str:
+        """The charts side by side."""
+        return str(macros("segarena.reports", "charts.html").panels(self.charts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +66,14 @@ def colours_of(runs: Sequence[Run]) -> list[int]:
     return [names.index(run.segmenter) for run in runs]
 
 
+def segmenter_colours(runs: Sequence[Run]) -> dict[str, int]:
+    """Return the colour of each segmenter, in figures that take its runs together: that of its first run."""
+    coloured = list(zip(runs, colours_of(runs), strict=True))
+    return {run.segmenter: colour for run, colour in reversed(coloured)}
+
+
 def run_colours(runs: Sequence[Run]) -> list[tuple[str, int]]:
-    """Return the legend of figures that show runs; nothing to tell apart with one."""
+    """Return what runs are called and their colours; nothing to tell apart with one."""
     return [(run.label, colour) for run, colour in zip(runs, colours_of(runs), strict=True)] if len(runs) > 1 else []
 
 
@@ -78,17 +94,7 @@ def panel_px(panels: int, height: float) -> tuple[float, float]:
     return (540.0 if panels < 3 else 350.0, height if panels < 3 else height * 0.75)
 
 
-def figure(
-    title: str, caption: str, charts: Sequence[tuple[str, str]], colours: Sequence[tuple[str, int]] = ()
-) -> Figure | None:
+def figure(title: str, caption: str, charts: Sequence[tuple[str, str]]) -> Figure | None:
     """Return (heading, chart) pairs side by side; None when no chart has anything in it."""
     shown = [(heading, chart) for heading, chart in charts if chart]
-    if not shown:
-        return None
-    html = macros("segarena.reports", "charts.html").panels(shown)
-    return Figure(
-        title=title,
-        caption=caption,
-        html=legend(colours) + str(html),
-        is_wide=len(shown) > 1,
-    )
+    return Figure(title=title, caption=caption, charts=shown, is_wide=len(shown) > 1) if shown else None

@@ -16,9 +16,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
 
-from segarena.reports.gallery import card_of, open_dataset
+from segarena.reports.gallery import card_of, every_key, open_dataset
 from segarena.reports.pages import Page
-from segarena.reports.ranking import RankedTarget, ranked_targets
+from segarena.reports.reading import Key
 from segarena.reports.rendering import macros
 from segarena.reports.report import report_html
 from segarena.roles import Dataset
@@ -70,20 +70,20 @@ class ReportServer(ThreadingHTTPServer):
 
     def card(self, place: int) -> str | None:
         """Return the card of a target, counted from the hardest, as HTML; None where there is none to show."""
-        if self.own.pictures is None or not 0 <= place < len(self._targets):
+        if self.own.pictures is None or not 0 <= place < len(self._keys):
             return None
-        runs, key = self.own.whole_runs, self._targets[place].worst
-        card, _ = card_of(runs, self._datasets, self.own.pictures, key, f"dialogue-more-{place}")
+        key = self._keys[place]
+        card, _ = card_of(self.own, self._datasets, self.own.pictures, key, f"dialogue-more-{place}")
         html = macros("segarena.reports", "card.html")
         return None if card is None else str(html.card(card, True))
 
     @cached_property
-    def _targets(self) -> list[RankedTarget]:
-        return ranked_targets(self.own.whole_runs)
+    def _keys(self) -> list[Key]:
+        return every_key(self.own)
 
     @cached_property
     def _datasets(self) -> list[Dataset | None]:
-        return [open_dataset(run)[0] for run in self.own.whole_runs]
+        return [open_dataset(run)[0] for run in self.own.shown_runs]
 
 
 class _Handler(BaseHTTPRequestHandler):

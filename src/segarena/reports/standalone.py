@@ -7,9 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from segarena.errors import MissingExtra
+from segarena.reports.axes import element, px
 from segarena.reports.parts import Fold, Part, Row, Section
 from segarena.reports.rendering import read_text
 from segarena.reports.series import Figure
+
+HEADING_PX = 24
+"""Room above a chart for what the page has as its heading."""
 
 ZOOM = 3
 """Pixels of a PNG for each unit of the SVG."""
@@ -36,21 +40,23 @@ def chart_files(figures: Sequence[Figure]) -> Mapping[str, str]:
     """Return the SVG text of each chart by file name: the figure's number and title, and the chart's place in it."""
     files: dict[str, str] = {}
     for number, one in enumerate(figures, 1):
-        charts = re.findall(r'<svg class="chart" .*?</svg>', one.html, re.DOTALL)
         name = f"{number:02}-{'-'.join(re.findall(r'[a-z0-9]+', one.title.lower()))[:60]}"
-        for place, chart in enumerate(charts, 1):
-            files[f"{name}-{place}.svg" if len(charts) > 1 else f"{name}.svg"] = standalone(chart)
+        for place, (heading, chart) in enumerate(one.charts, 1):
+            files[f"{name}-{place}.svg" if len(one.charts) > 1 else f"{name}.svg"] = standalone(chart, heading)
     return files
 
 
-def standalone(chart: str) -> str:
+def standalone(chart: str, heading: str = "") -> str:
     """Return a chart of the page as an SVG document with its own style, in the colours of light pages."""
-    width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)[0]
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-    styled = re.sub(
-        r">", f">\n<style>{_style()}</style>\n<rect width='100%' height='100%' fill='#fff'/>", chart, count=1
-    )
-    return re.sub(r' style="[^"]*"', "", styled.replace("<svg ", head, 1), count=1)
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)[0])
+    above = HEADING_PX if heading else 0
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(width)}" height="{px(height + above)}" '
+    box = f"0 {-above} {px(width)} {px(height + above)}"
+    text = element("text", heading, x=4, y=15 - above, css="name heading") if heading else ""
+    ground = f"<style>{_style()}</style>\n<rect y='{-above}' width='100%' height='100%' fill='#fff'/>{text}"
+    placed = re.sub(r'viewBox="[^"]*"', f'viewBox="{box}"', chart.replace("<svg ", head, 1), count=1)
+    whole = re.sub(r">", lambda _: f">\n{ground}", placed, count=1)
+    return re.sub(r' style="[^"]*"', "", whole, count=1)
 
 
 def png_of(svg: str) -> bytes:

@@ -1,4 +1,4 @@
-// The gallery: one zoom, one round and one plate for all panes of a card; what is shown is chosen for all cards at once.
+// Galleries: one zoom, one round and one plate for all panes of a card; what is shown is chosen for all cards at once.
 
 function control(text, input) {
   const label = document.createElement("label");
@@ -34,24 +34,26 @@ function setUp(viewer) {
 function setUpStack(stack, viewer) {
   const numbers = (text) => (text ? text.split(" ").map(Number) : []);
   const { anchor, first } = stack.dataset;
-  const rounds = numbers(stack.dataset.rounds);
+  const rounds = Number(stack.dataset.rounds);
   const plates = stack.querySelectorAll(".shared image").length;
   const panes = [...stack.querySelectorAll(".pane")].map((pane) => ({
     pane,
     kept: numbers(pane.dataset.kept),
+    most: Number(pane.dataset.rounds),
     uses: [...pane.querySelectorAll("use")],
     marks: [...pane.querySelectorAll("[data-round]")],
     value: pane.querySelector(".value"),
   }));
-  const round = range({ min: 0, max: Math.max(0, rounds.length - 1), value: rounds.length - 1 });
+  const round = range({ min: Math.min(1, rounds), max: rounds, value: rounds });
   const plate = range({ min: 0, max: Math.max(0, plates - 1), value: first });
   const [roundTold, plateTold] = [document.createElement("output"), document.createElement("output")];
 
   function draw() {
-    const now = rounds[round.value] ?? 0;
+    const now = Number(round.value);
     const z = Number(plate.value);
-    for (const { pane, kept, uses, marks, value } of panes) {
-      const last = kept.filter((number) => number <= now).at(-1) ?? 0;
+    for (const { pane, kept, most, uses, marks, value } of panes) {
+      const at = Math.min(now, most);
+      const last = kept.filter((number) => number <= at).at(-1) ?? 0;
       for (const use of uses) {
         const { layer, object } = use.dataset;
         const name = layer === pane.dataset.name ? `${layer}.${last}` : layer;
@@ -60,14 +62,15 @@ function setUpStack(stack, viewer) {
       for (const mark of marks) {
         const number = Number(mark.dataset.round);
         const isHere = !mark.dataset.plates || numbers(mark.dataset.plates).includes(z);
-        const isNow = "brief" in mark.dataset ? number === last : number <= now;
+        const isNow = "brief" in mark.dataset ? number === at : number <= now;
         mark.toggleAttribute("hidden", !(isHere && isNow));
-        mark.classList.toggle("newest", number === now);
+        mark.classList.toggle("newest", number === now && most > 1);
         mark.classList.toggle("older", number <= now - 4); // their numbers are for the enlarged view
       }
-      if (value && last) value.textContent = value.getAttribute(`data-r${last}`) + (last < now ? `, after ${last}` : "");
+      const drawn = last === at ? "" : last ? `, outline after ${last}` : ", no outline kept until here";
+      if (value && kept.length && at) value.textContent = value.getAttribute(`data-r${at}`) + (at < now ? `, ended after ${at}` : "") + drawn;
     }
-    roundTold.value = `${now} of ${rounds.at(-1) ?? 0}`;
+    roundTold.value = `${now} of ${rounds}`;
     const label = document.getElementById(`${anchor}-i-${z}-0`).dataset.label;
     plateTold.value = label;
     stack.querySelectorAll(".plate").forEach((told) => (told.textContent = label));
@@ -77,7 +80,7 @@ function setUpStack(stack, viewer) {
 
   const bar = document.createElement("div");
   bar.className = "bar";
-  if (rounds.length > 1) bar.append(control(viewer.dataset.word, round), roundTold);
+  if (rounds > 1) bar.append(control(viewer.dataset.word, round), roundTold);
   if (plates > 1) bar.append(control("moving" in stack.dataset ? "frame" : "slice", plate), plateTold);
   if (plates > 1 && "moving" in stack.dataset) bar.append(player(plate, plates, draw));
   if (stack.dataset.levels) bar.append(...windowed(stack, numbers(stack.dataset.levels)));
@@ -147,6 +150,9 @@ function enlarge(viewer) {
     return;
   }
   home = document.createComment("");
+  const { mode, marks } = viewer.closest(".gallery")?.dataset ?? {};
+  Object.assign(stage.dataset, { mode: mode ?? "fill", marks: marks ?? "on" });
+  stage.style.setProperty("--opacity", getComputedStyle(viewer).getPropertyValue("--opacity"));
   viewer.replaceWith(home);
   stage.replaceChildren(button("close", () => stage.close()), viewer);
   stage.showModal();
@@ -161,36 +167,52 @@ stage.addEventListener("click", (event) => {
   if (event.target === stage) stage.close();
 });
 
-const controls = document.querySelector("form.controls");
-if (controls) {
-  const gallery = document.querySelector(".cards");
+for (const gallery of document.querySelectorAll(".gallery")) setUpGallery(gallery);
+
+function setUpGallery(gallery) {
+  const controls = gallery.querySelector("form.controls");
   const { mode, opacity, marks, user, result, words, runs, fold } = controls.elements;
   const cards = () => [...gallery.querySelectorAll(".card")];
+  const panes = (card) => [...card.querySelectorAll(".pane[data-run]")];
   const names = (of) => [...new Set(cards().flatMap(of))];
   for (const name of names((card) => card.dataset.user)) user.add(new Option(name, name));
-  for (const name of names((card) => [...card.querySelectorAll(".pane[data-run]")].map((pane) => pane.dataset.run))) {
+  for (const name of names((card) => panes(card).map((pane) => pane.dataset.run))) {
     const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true, value: name });
     runs.append(control(name, box));
   }
   runs.hidden = runs.querySelectorAll("input").length < 2;
   user.closest("label").hidden = user.options.length < 3;
-  result.closest("label").hidden = !names((card) => card.dataset.result).some(Boolean);
+  marks.closest("label").hidden = !gallery.querySelector(".marks *");
   const told = controls.querySelector("output");
   const total = told.value;
+
+  // What became of a card in the runs that are chosen: each of these words is a result that can be asked for.
+  function results(card) {
+    const states = panes(card).filter((pane) => !pane.hidden).map((pane) => pane.dataset.state).filter(Boolean);
+    const failed = states.includes("failed") ? ["failed"] : [];
+    if (!states.some((state) => state !== "failed")) return failed;
+    const solved = states.filter((state) => state === "solved").length;
+    return [...failed, solved === states.length ? "all" : solved ? "some" : "none"];
+  }
 
   const filter = () => {
     const text = words.value.trim().toLowerCase();
     const off = new Set([...runs.querySelectorAll("input:not(:checked)")].map((box) => box.value));
+    const there = new Set();
     for (const card of cards()) {
-      const isKept = (select, value) => !select.value || select.value === value;
-      card.hidden = !(isKept(user, card.dataset.user) && isKept(result, card.dataset.result) && card.dataset.words.includes(text));
-      card.querySelectorAll(".pane[data-run]").forEach((pane) => (pane.hidden = off.has(pane.dataset.run)));
+      for (const pane of panes(card)) pane.hidden = off.has(pane.dataset.run);
+      const found = results(card);
+      found.forEach((name) => there.add(name));
+      const isKept = !result.value || found.includes(result.value);
+      card.hidden = !(isKept && (!user.value || user.value === card.dataset.user) && card.dataset.words.includes(text));
     }
+    for (const option of result.options) option.disabled = Boolean(option.value) && !there.has(option.value) && !option.selected;
+    result.closest("label").hidden = !there.size && !result.value;
     const left = cards().filter((card) => !card.hidden).length;
     told.value = left < cards().length ? `${left} of ${cards().length} pass the filter; ${total}` : total;
-    document.body.dataset.mode = mode.value;
-    document.body.dataset.marks = marks.checked ? "on" : "off";
-    document.body.style.setProperty("--opacity", opacity.value);
+    gallery.dataset.mode = mode.value;
+    gallery.dataset.marks = marks.checked ? "on" : "off";
+    gallery.style.setProperty("--opacity", opacity.value);
   };
   fold.addEventListener("click", () => {
     const isAnyOpen = Boolean(gallery.querySelector("details[open]"));
@@ -205,7 +227,7 @@ if (controls) {
     made.innerHTML = await answer.text();
     const card = made.content.querySelector(".card");
     document.getElementById(card.id)?.remove();
-    gallery.prepend(card);
+    gallery.querySelector(".cards").prepend(card);
     card.querySelectorAll(".viewer").forEach(setUp);
     target.value = "";
     filter();
@@ -218,7 +240,7 @@ if (controls) {
   // A link from a table opens its card, even one that the filter hides.
   const arrive = () => {
     const card = document.getElementById(location.hash.slice(1));
-    if (!card || !card.classList.contains("card")) return;
+    if (!card?.classList.contains("card") || !gallery.contains(card)) return;
     if (card.hidden) {
       controls.reset();
       filter();

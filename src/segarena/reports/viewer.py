@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+from segarena.reports.charts import colour_class, swatch
 from segarena.reports.overlays import View
 from segarena.reports.rendering import macros
 
@@ -32,18 +33,13 @@ class Plate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a run predicted after a round.
+class Example:
+    """A photograph of its own beside the target, such as what a segmenter was shown: with what is outlined on it."""
 
-    Attributes:
-        value: what the caption says of it.
-        outlines: for each plate, the SVG path data of each object.
-        chart: shown with this round only.
-    """
-
-    value: str
-    outlines: Sequence[Sequence[str]]
-    chart: str = ""
+    label: str
+    view: View
+    picture: str
+    outline: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +52,56 @@ class Marks:
     is_brief: bool = False  # shown with its own round only, not with later ones
 
 
+Outlines: TypeAlias = Sequence[Sequence[str]]
+"""For each plate, the SVG path data of each object."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """One run: its kept answers by round, its prompts, and a small chart."""
+    """What one run answered, or another picture of the plates.
+
+    Attributes:
+        label: what the caption calls it.
+        values: what the caption says after each round, from the first on.
+        kept: the predictions that were kept, by round.
+        marks: the prompts.
+        charts: one for each round, shown with this round only; or none.
+        chart: shown always.
+        heat: SVG in the place of the predicted area.
+        is_grey: whether the plates lose their colours, so that the heat can be read.
+        is_run: whether the gallery can be filtered by its label.
+        state: "solved", "unsolved" or "failed"; "" where nothing says what is solved.
+        failure: why the dialogue ended before its time.
+        colour: of the run in every figure; None where there is one run only.
+    """
 
     label: str
-    answers: Mapping[int, Answer]
+    values: Sequence[str]
+    kept: Mapping[int, Outlines]
     marks: Sequence[Marks] = ()
+    charts: Sequence[str] = ()
     chart: str = ""
+    heat: str = ""
+    is_grey: bool = False
+    is_run: bool = True
+    state: str = ""
+    failure: str = ""
+    colour: int | None = None
+
+    @property
+    def css(self) -> str:
+        """The CSS classes of its colour."""
+        return "" if self.colour is None else colour_class(self.colour)
+
+    @property
+    def sign(self) -> str:
+        """A piece of the line that the run is in every figure."""
+        return "" if self.colour is None else swatch(self.colour)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there were."""
+        return max([len(self.values), *self.kept, *(marks.round for marks in self.marks)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +111,7 @@ class Stack:
     Attributes:
         name: what tells it from the others of a card, such as the axis of slices.
         first: the plate that is shown first.
+        beside: what stands between the target and the panes.
         colours: CSS class of each object; one object needs none.
         levels: the values that black and white stand for, where window and level can be set.
         note: which plates there are, where some are left out.
@@ -84,6 +123,7 @@ class Stack:
     plates: Sequence[Plate]
     panes: Sequence[Pane]
     first: int = 0
+    beside: Sequence[Example] = ()
     colours: Sequence[str] = field(default=("",))
     levels: tuple[float, float] | None = None
     note: str = ""
@@ -95,9 +135,9 @@ class Stack:
         return any(plate.ignored for plate in self.plates)
 
     @property
-    def rounds(self) -> list[int]:
-        """The rounds after which a prediction was kept, of any run."""
-        return sorted({number for pane in self.panes for number in pane.answers})
+    def rounds(self) -> int:
+        """The most rounds that any run had."""
+        return max((pane.rounds for pane in self.panes), default=0)
 
 
 def viewer_html(anchor: str, stacks: Sequence[Stack], word: str) -> str:

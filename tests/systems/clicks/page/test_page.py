@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import polars as pl
 import pytest
@@ -63,17 +64,26 @@ def test_page_has_the_sections_of_rclicks_first(clicked):
 def test_page_shows_clicks_and_mean_masks(clicked):
     html = report_html(page_of(read_runs([clicked], trust=True)))
     where = html[html.index('<section id="where">') : html.index('<section id="summary">')]
-    assert where.count('<article class="scene"') == 6
-    assert where.count("<figcaption><span>real people</span><b>3 clicks</b>") == 6
-    assert where.count("mean, disc") == 6 * 2
+    assert where.count('<article class="card"') == 6
+    assert len(re.findall(r">real people</span><b class=\"value\"[^>]*>3 clicks</b>", where)) == 6
+    assert where.count(">mean of masks, IoU ") == 6
     assert where.count("data:image/png") == 6 * 3
+    assert "6 of 7 targets are shown" in where
+
+
+def test_what_half_of_the_predictions_hold_is_outlined_beside_the_target(clicked):
+    html = report_html(page_of(read_runs([clicked], trust=True)))
+    pane = html[html.index('data-run="disc"') :].split("</figure>")[0]
+    assert 'data-layer="t"' in pane
+    assert 'class="surplus"' in pane
+    assert re.search(r'<path id="where-1-1-1-\d+\.1-0-0" d="M', html)
 
 
 def test_page_without_real_clicks_says_so_and_shows_the_groups(rclicks, make_ramps):
     html = report_html(page_of(read_runs([rclicks(make_ramps(USERS))], trust=True)))
     assert "No real clicks were given" in html
     assert "one click of each group" in html
-    assert "real people</span>" not in html
+    assert ">real people</span>" not in html
 
 
 def test_page_of_other_benchmarks_has_none_of_it(make_run, make_ramps):

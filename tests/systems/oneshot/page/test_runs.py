@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from segarena.registry import find
 from segarena.reports import terminal_table, write_report
 from segarena.reports.reading import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
+from segarena.reports.series import segmenter_colours
 from segarena.reports.sheets import Value
 from segarena.systems.oneshot.page.figures import bins_of, part_means, query_values, toss_figures
 from segarena.systems.oneshot.page.pictures import chosen_pairs
@@ -287,7 +289,7 @@ def test_changed_supports_are_told_by_the_names_of_lists_and_in_no_other_table(m
     assert row["Pairs"] == 2
     (run,) = read_runs([path])
     assert [d.values["iou"][-1] for d in asked_pairs(run).dialogues] == [0.6, 0.8]
-    assert [target for _, target in chosen_pairs([run])] == [f"pairs/{k}" for k in (0, 1, 4, 5, 3, 2)]
+    assert [key[1] for key in chosen_pairs([run])] == [f"pairs/{k}" for k in (0, 1, 4, 5, 3, 2)]
 
 
 def test_changed_supports_alone_are_a_report_too(make):
@@ -373,9 +375,9 @@ def test_curves_are_over_query_images(make):
 
 def test_figures_need_something_to_show(make):
     (run,) = read_runs([make(generalization())])
-    assert toss_figures(base_entries([run]), settings_of(run)) == []
+    assert toss_figures(base_entries([run]), settings_of(run), segmenter_colours([run])) == []
     (run,) = read_runs([make([*complexity(), *cognizance()], "full")])
-    titles = [figure.title for figure in toss_figures(base_entries([run]), settings_of(run))]
+    titles = [figure.title for figure in toss_figures(base_entries([run]), settings_of(run), segmenter_colours([run]))]
     assert titles == ["IoU by partition and level", "IoU against ease and salience"]
 
 
@@ -383,22 +385,31 @@ def test_pictures_are_of_every_part_low_and_high(make):
     pairs = [pair(f"q{k}", k, 10 * k, tier="query-complexity", partition="hard_nsal", fold=0.0) for k in range(9)]
     easy = [pair("e0", 9, 50, tier="query-complexity", partition="easy_sal", fold=0.0)]
     chosen = chosen_pairs(read_runs([make([*pairs, *easy])]))
-    assert chosen == [("e0", "query-complexity/9"), ("q2", "query-complexity/2"), ("q6", "query-complexity/6")]
+    named = [key[:2] for key in chosen]
+    assert named == [("e0", "query-complexity/9"), ("q2", "query-complexity/2"), ("q6", "query-complexity/6")]
 
 
 def test_query_support_prediction_and_truth_stand_side_by_side(make, tmp_path):
     paths = [make(examples_pairs(), "one"), make(examples_pairs(), "two", segmenter="ring")]
     html = write_report(paths, tmp_path / "report", trust=True).html.read_text(encoding="utf-8")
-    scene = html.split('<article class="scene"')[1].split("</article>")[0]
-    captions = [text.split("</span>")[0] for text in scene.split("<figcaption><span>")[1:]]
-    assert captions == ["query, target", "support", "support", "support, 1 more", "disc", "ring"]
-    assert scene.count("IoU 0.500") == 2
+    card = html.split('<article class="card"')[1].split("</article>")[0]
+    captions = re.findall(r"<figcaption><span[^>]*>(?:<svg.*?</svg>)?(.*?)</span>", card)
+    assert captions == ["target", "support", "support", "support, 1 more", "disc", "ring"]
+    assert card.count(">IoU 0.500</b>") == 2
+    assert "<h3>a · generalization</h3>" in card
     assert 'id="hardest"' not in html
-    assert 'id="gallery"' not in html
 
 
-def examples_pairs():
-    return [pair("photo", 0, 50, tier="generalization", supports=4)]
+def test_a_pair_that_failed_is_in_the_gallery_with_its_cause(make, tmp_path):
+    paths = [make(examples_pairs(), "one"), make(examples_pairs(failure="no memory"), "two", segmenter="ring")]
+    html = write_report(paths, tmp_path / "report", trust=True).html.read_text(encoding="utf-8")
+    card = html.split('<article class="card"')[1].split("</article>")[0]
+    assert 'data-state="failed"' in card
+    assert "failed: no memory" in card
+
+
+def examples_pairs(**more):
+    return [pair("photo", 0, 50, tier="generalization", supports=4, **more)]
 
 
 @pytest.mark.parametrize("name", ["no-such-dataset", "demo"])
@@ -406,7 +417,7 @@ def test_without_its_images_the_page_opens_all_the_same(make, tmp_path, name):
     html = write_report([make(examples_pairs(), dataset=name)], tmp_path / "report").html.read_text(encoding="utf-8")
     assert ("cannot be opened" in html) == (name == "no-such-dataset")
     assert ("cannot be shown" in html) == (name == "demo")
-    assert '<article class="scene"' not in html
+    assert '<article class="card"' not in html
     assert "Scores (TOSS, Table 4)" in html
 
 
@@ -414,7 +425,7 @@ def test_masks_that_were_not_kept_are_said(make, tmp_path):
     html = write_report([make(examples_pairs(), masks=False)], tmp_path / "report", trust=True).html.read_text(
         encoding="utf-8"
     )
-    assert "not kept" in html
+    assert "no prediction was kept" in html
 
 
 def test_the_terminal_shows_the_scores_first(make, capsys):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from itertools import chain, filterfalse
 
 from segarena.reports.axes import CHARACTER_PX, Frame, px
-from segarena.reports.charts import Colour, Curve, Points, legend, line_chart, scatter_chart
+from segarena.reports.charts import Colour, Curve, Points, line_chart, scatter_chart
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, area_statistic, figure, panel_px
 from segarena.reports.tables import curve_intervals, mean_over_targets, metrics_of, target_values, thresholds_of
@@ -29,12 +30,10 @@ def group_colour(place: int, count: int) -> str:
     return f"g{1 + round(place * (GROUP_COLOURS - 1) / max(1, count - 1))}"
 
 
-def group_legend(run: Run, *, with_base: bool = True) -> str:
-    """Return the HTML legend of base user and groups."""
-    roles = roles_of(run)
-    entries: list[tuple[str, Colour]] = [("base", "base")] if roles.base and with_base else []
-    entries += [(name, group_colour(place, len(roles.groups))) for place, name in enumerate(roles.groups)]
-    return legend(entries)
+def group_legend(run: Run) -> list[tuple[str, Colour]]:
+    """Return what the groups are called and their colours, from least to most likely."""
+    groups = roles_of(run).groups
+    return [(name, group_colour(place, len(groups))) for place, name in enumerate(groups)]
 
 
 def group_curves(runs: Sequence[Run]) -> Figure | None:
@@ -52,9 +51,7 @@ def group_curves(runs: Sequence[Run]) -> Figure | None:
         "likely clicks. Bands, of base user, first and last group, are 95 % intervals; numbers are AuC."
     )
     made = figure(f"{name} against clicks, by clicking group", caption, charts)
-    if made is None:
-        return None
-    return Figure(title=made.title, caption=made.caption, html=group_legend(runs[0]) + made.html, is_wide=True)
+    return made and replace(made, is_wide=True)
 
 
 def hardness_scatter(found: Sequence[Hardness]) -> Figure | None:
@@ -72,16 +69,13 @@ def hardness_scatter(found: Sequence[Hardness]) -> Figure | None:
         size_px=(760.0, 380.0),
     )
     clicks_of = {"real": "real clicks", "groups": "one click of each group"}
-    colours = [
-        (f"{one.dataset}: NSR {one.nsr.mean():.3f}, {clicks_of[one.who]}", order)
-        for order, one in enumerate(found)
-        if one.keys
-    ]
+    means = "; ".join(f"{one.dataset} {one.nsr.mean():.3f} ({clicks_of[one.who]})" for one in found if one.keys)
     caption = (
         "One dot per target, averaged over segmenters. To the lower right is what depends most on where the first "
-        "click falls: noise-to-signal ratio (NSR), deviation over mean. Numbers are those of the pictures below."
+        f"click falls: noise-to-signal ratio (NSR), deviation over mean. Mean NSR: {means}. Numbers are those of the "
+        "pictures below."
     )
-    return figure("Mean against deviation of the first click’s IoU", caption, [("", chart)], colours)
+    return figure("Mean against deviation of the first click’s IoU", caption, [("", chart)])
 
 
 def correlation_figure(table: CorrelationTable, about: str) -> Figure:
@@ -90,7 +84,7 @@ def correlation_figure(table: CorrelationTable, about: str) -> Figure:
         f"Size of the correlation over {about}: Spearman below the diagonal, Pearson above it, mean over datasets. "
         "With few segmenters only large ones mean something."
     )
-    return Figure(title="How measures go together", caption=caption, html=_matrix(table), is_wide=True)
+    return Figure(title="How measures go together", caption=caption, charts=[("", _matrix(table))], is_wide=True)
 
 
 def _curves(run: Run, metric: str) -> list[Curve]:
@@ -109,6 +103,7 @@ def _group_chart(run: Run, curves: Sequence[Curve], metric: str, floor: float, p
         y_label=f"mean {metric_name(metric)}",
         marks=thresholds_of(run, metric),
         y_range=(floor, 1.0),
+        legend=[*([("base", "base")] if roles_of(run).base else []), *group_legend(run)],
         size_px=panel_px(panels, 380.0),
     )
 

@@ -8,8 +8,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from segarena.reports.charts import legend
 from segarena.reports.pages import Page, page
-from segarena.reports.parts import Fold, Html, Note, Part, Section
+from segarena.reports.parts import Fold, Note, Part, Section
 from segarena.reports.reading import Run
 from segarena.systems.clicks.page.figures import correlation_figure, group_curves, group_legend, hardness_scatter
 from segarena.systems.clicks.page.heat import heat_key
@@ -53,7 +54,7 @@ class RobustnessPage(Page):
         """Return the groups, the first clicks, the pictures and the correlations."""
         runs, rows = self.runs, group_rows(self.runs)
         hard = hardness_of(runs)
-        pictures, problems = robustness_pictures(runs, hard)
+        pictures = robustness_pictures(runs, hard, _pictures_lead(runs[0]))
         matrix, about = correlations(runs)
         groups = [
             *(Note(text, is_lead=True) for text in dict.fromkeys(map(mode_text, runs))),
@@ -67,7 +68,7 @@ class RobustnessPage(Page):
             Note(" ".join(filter(None, [FIRST_NOTES, without_text(first_rows(runs), runs)]))),
             hardness_scatter(hard),
         ]
-        where = [_pictures_lead(runs[0]) if pictures else None, *map(Note, problems), Html(pictures)]
+        where = [*map(Note, pictures.notes), pictures]
         needed = len({run.segmenter for run in runs}) >= LEAST_SEGMENTERS
         correlated = correlation_figure(matrix, about) if matrix else Note(about) if needed else None
         return [
@@ -93,11 +94,12 @@ class RobustnessPage(Page):
         return robustness_files(self.runs)
 
 
-def _pictures_lead(run: Run) -> Html:
-    return Html(
+def _pictures_lead(run: Run) -> str:
+    return (
         '<p class="lead">The targets whose result depends most on where the first click falls, then some where it '
         "hardly does. Clicks lie on the photograph with the density they have; mean masks show for each pixel the "
-        "share of predictions that hold it. The target is outlined.</p>"
+        "share of predictions that hold it; outlines and errors are those of the pixels that half of them hold. The "
+        "target is outlined too.</p>"
         f'<p class="keys">{heat_key("few clicks", "many clicks")}{heat_key("no prediction", "all predictions")}</p>'
-        f"{group_legend(run, with_base=False)}"
+        f"{legend(group_legend(run))}"
     )

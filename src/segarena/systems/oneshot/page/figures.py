@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -31,13 +31,12 @@ CURVES_CAPTION = (
 )
 
 
-def toss_figures(base: Sequence[Entry], settings: Settings) -> list[Figure]:
-    """Return every figure that the pairs have something for."""
-    colours = [(entry.segmenter, place) for place, entry in enumerate(base)] if len(base) > 1 else []
-    parts = [(title, _bars(base, settings, column, order)) for title, column, order in _PARTS]
-    against = [(f"IoU against {word}", _curves(base, name, word)) for name, word in _FACTS.items()]
+def toss_figures(base: Sequence[Entry], settings: Settings, colours: Mapping[str, int]) -> list[Figure]:
+    """Return every figure that the pairs have something for, each segmenter in its colour."""
+    parts = [(title, _bars(base, settings, column, order, colours)) for title, column, order in _PARTS]
+    against = [(f"IoU against {word}", _curves(base, name, word, colours)) for name, word in _FACTS.items()]
     made = (
-        figure("IoU by partition and level", PARTS_CAPTION, parts, colours),
+        figure("IoU by partition and level", PARTS_CAPTION, parts),
         figure("IoU against ease and salience", CURVES_CAPTION, against),
     )
     return [one for one in made if one is not None]
@@ -51,16 +50,18 @@ _PARTS = (
 )
 
 
-def _bars(base: Sequence[Entry], settings: Settings, column: str, order: Sequence[str]) -> str:
+def _bars(
+    base: Sequence[Entry], settings: Settings, column: str, order: Sequence[str], colours: Mapping[str, int]
+) -> str:
     values = [part_means(entry, settings, column) for entry in base]
     there = set().union(*values)
     shown = [name for name in order if name in there]
     if not shown:
         return ""
     bars: list[Bars] = []
-    for place, (entry, own) in enumerate(zip(base, values, strict=True)):
+    for entry, own in zip(base, values, strict=True):
         heights = [own.get(name, 0.0) for name in shown]
-        bars.append(Bars(label=entry.segmenter, colour=place, heights=heights))
+        bars.append(Bars(label=entry.segmenter, colour=colours[entry.segmenter], heights=heights))
     labels = {"title": f"IoU by {column}", "x_label": column, "y_label": "class mIoU"}
     return bar_chart(bars, shown, **labels, highest=1.0, size_px=panel_px(2, 280))
 
@@ -72,13 +73,13 @@ def part_means(entry: Entry, settings: Settings, column: str) -> dict[str, float
     return {str(name): float(value) for name, value in rows.select(column, "miou").iter_rows()}
 
 
-def _curves(base: Sequence[Entry], name: str, word: str) -> str:
-    found = [(place, entry, query_values(entry, name)) for place, entry in enumerate(base)]
-    known = [(place, entry, x, y) for place, entry, (x, y) in found if len(set(x.tolist())) > 1]
+def _curves(base: Sequence[Entry], name: str, word: str, colours: Mapping[str, int]) -> str:
+    found = [(entry.segmenter, query_values(entry, name)) for entry in base]
+    known = [(segmenter, x, y) for segmenter, (x, y) in found if len(set(x.tolist())) > 1]
     if not known:
         return ""
     return line_chart(
-        [_curve(entry.segmenter, place, x, y) for place, entry, x, y in known],
+        [_curve(segmenter, colours[segmenter], x, y) for segmenter, x, y in known],
         title=f"IoU against {word}",
         x_label=word,
         y_label="mean IoU of query images",

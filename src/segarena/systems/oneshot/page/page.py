@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from segarena.reports.pages import Page, page, sheet_files
-from segarena.reports.parts import Html, Note, Section
-from segarena.reports.reading import Run
+from segarena.reports.parts import Note, Section
+from segarena.reports.pictures import Pictures
+from segarena.reports.reading import Key, Run
 from segarena.reports.renderers import sheet_csv, sheet_terminal
+from segarena.reports.rounds import DialogueRecord
+from segarena.reports.series import segmenter_colours
 from segarena.reports.sheets import Sheet, Value
+from segarena.reports.standings import by_data
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.page import runs as records
 from segarena.systems.oneshot.page.figures import toss_figures
-from segarena.systems.oneshot.page.pictures import toss_pictures
+from segarena.systems.oneshot.page.pictures import PairPictures, chosen_pairs, name_of
 from segarena.systems.oneshot.page.tables import toss_sheets
 
 MOST_TINY = 12
@@ -26,9 +31,9 @@ MOST_TINY = 12
 
 @page("toss")
 class TossPage(Page):
-    """Scores, tiers, bias and pairs; its own pictures take the place of gallery and hardest targets."""
+    """Scores, tiers and bias; the gallery shows pairs of every part."""
 
-    leaves_out = frozenset({"hardest", "gallery", "groups"})
+    leaves_out = frozenset({"hardest", "groups"})
     folded = frozenset({"classes", "folds", "parts-folds"})
 
     @cached_property
@@ -60,18 +65,35 @@ class TossPage(Page):
         scores = self.sheets.get("scores")
         return [*leaders(scores), *super().verdict] if scores else super().verdict
 
+    @cached_property
+    def pictures(self) -> PairPictures:
+        """How the gallery draws pairs."""
+        return PairPictures(self.word)
+
+    @cached_property
+    def shown_runs(self) -> tuple[Run, ...]:
+        """All pairs, also those whose right answer is nothing."""
+        return self.runs
+
+    def chosen(self, drawn: Pictures) -> Sequence[Key]:
+        """Return two pairs of every part."""
+        groups = by_data(self.runs).values()
+        return list(chain.from_iterable(map(chosen_pairs, groups)))
+
+    def name_of(self, dialogue: DialogueRecord) -> str:
+        """Return class, tier and part."""
+        return name_of(dialogue)
+
     def sections(self) -> list[Section]:
-        """Return scores, tiers, bias and pictures of pairs."""
+        """Return scores, tiers and bias."""
         base = records.base_entries(self.runs)
         tiers = [name for name in self.sheets if name.startswith("parts-") and name not in self.folded]
         notes = map(Note, [*self.problems, records.failed_text(base), passes_text(self.runs)])
-        made = toss_figures(base, records.settings_of(self.runs[0])) if base else []
-        pictures, missing = toss_pictures(self.runs)
+        made = toss_figures(base, records.settings_of(self.runs[0]), segmenter_colours(self.runs)) if base else []
         return [
             Section("scores", "Scores", [*self.shown("scores", "miou", "folds"), *notes]),
             Section("tiers", "Tiers", [*self.shown(*tiers), *made, *self.shown("parts-folds", "tiny", "classes")]),
             Section("bias", "Bias", self.shown("salience", "supports")),
-            Section("pairs", "Pairs", [*map(Note, missing), Html(pictures)]),
         ]
 
     def files(self) -> dict[str, str]:

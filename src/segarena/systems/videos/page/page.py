@@ -16,7 +16,7 @@ from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.parts import Note, Section
 from segarena.reports.reading import Run
 from segarena.reports.renderers import sheet_terminal
-from segarena.reports.series import Figure, panel_px
+from segarena.reports.series import Figure, panel_px, run_colours
 from segarena.reports.series import figure as make_figure
 from segarena.reports.sheets import Cell, Column, Sheet, Value
 from segarena.reports.wording import metric_name, protocol_text
@@ -50,7 +50,7 @@ class DavisPage(Page):
             return []
         lead = Note(mode_text(self.runs[0]), is_lead=True)
         return [
-            Section("time", "Quality against time", [lead, summary_sheet(self.timed), curves(self.timed)]),
+            Section("time", "Quality against time", [lead, summary_sheet(self.timed), curves(self.timed, self.runs)]),
             Section("sequences", "Sequences", [sequence_sheet(self.timed)]),
         ]
 
@@ -136,25 +136,38 @@ def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
     )
 
 
-def curves(timed: Sequence[TimedRun]) -> Figure | None:
-    """Return quality against time and against interactions."""
+def curves(timed: Sequence[TimedRun], runs: Sequence[Run]) -> Figure | None:
+    """Return quality against time and against interactions; of several runs, a pair of charts for each user."""
     name = metric_name(timed[0].metric)
     until_s = max(one.shown_until_s for one in timed)
-    panels = {
-        "time": ("mean seconds spent on a sample", [_against_time(one, n, until_s) for n, one in enumerate(timed)]),
-        "interactions": ("interactions", [_against_rounds(one, n) for n, one in enumerate(timed)]),
-    }
     charts: list[tuple[str, str]] = []
-    for against, (x_label, lines) in panels.items():
-        title = f"{name} against {against}"
-        drawn = line_chart(
-            lines, title=title, x_label=x_label, y_label=f"{name} over objects", size_px=panel_px(2, 330)
-        )
-        charts.append((title, drawn))
+    for who, group in _coloured(timed, runs):
+        panels = {
+            "time": ("mean seconds spent on a sample", [_against_time(one, colour, until_s) for one, colour in group]),
+            "interactions": ("interactions", [_against_rounds(one, colour) for one, colour in group]),
+        }
+        for against, (x_label, lines) in panels.items():
+            title = f"{name} against {against}{who}"
+            drawn = line_chart(
+                lines, title=title, x_label=x_label, y_label=f"{name} over objects", size_px=panel_px(2, 330)
+            )
+            charts.append((title, drawn))
     end_s = max(float(one.summary.time_s.max()) for one in timed)
     rest = f" From there it stays level until it ends at {end_s:.4g} s." if end_s > until_s else ""
     caption = f"Bands are 95 % intervals over sequences. AUC is the area under the curve against time.{rest}"
     return make_figure("Quality against time and interactions", caption, charts)
+
+
+def _coloured(timed: Sequence[TimedRun], runs: Sequence[Run]) -> list[tuple[str, list[tuple[TimedRun, int]]]]:
+    """Return who is drawn together, each in its colour: all users of one run, or all runs with one user."""
+    if len(runs) == 1:
+        return [("", [(one, place) for place, one in enumerate(timed)])]
+    colours = dict(run_colours(runs))
+    users = dict.fromkeys(one.user for one in timed)
+    return [
+        (f", {user}" if len(users) > 1 else "", [(one, colours[one.run.label]) for one in timed if one.user == user])
+        for user in users
+    ]
 
 
 def _value(mean: float, ends: Iterable[float]) -> Value:

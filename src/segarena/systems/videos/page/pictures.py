@@ -18,7 +18,7 @@ from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.pictures import DIALOGUES, HARDEST, Shown, evenly, pictures
 from segarena.reports.reading import DialogueRecord, Key, Run, rows_of
 from segarena.reports.rendering import macros
-from segarena.reports.viewer import Answer, Marks, Pane, Plate, Stack
+from segarena.reports.viewer import Marks, Pane, Plate, Stack
 from segarena.samples import Labels, Mask, Target, VideoSample
 
 FRAMES = 24
@@ -79,15 +79,15 @@ def _pane(
             svg = "".join(_line(prompt, frame, view) for prompt in prompts)
             if svg:
                 marks.append(Marks(round=number, svg=svg, plates=[place], is_brief=True))
-    answers: dict[int, Answer] = {}
-    for number in sorted(kept):
-        values = frame_values(run, dialogue.key, number)
-        answers[number] = Answer(
-            value=f"J&F {values.mean():.3f}" if len(values) else "–",
-            outlines=[_outlines(kept[number][frame], objects, view) for frame in frames],
-            chart=_chart(values, number, frames, dialogue.prompts[number - 1]),
-        )
-    return Pane(label=run.label, answers=answers, marks=marks)
+    values = [frame_values(run, dialogue.key, number) for number in range(1, dialogue.rounds + 1)]
+    told = zip(values, dialogue.prompts, strict=True)
+    return Pane(
+        label=run.label,
+        values=[f"J&F {each.mean():.3f}" if len(each) else "–" for each in values],
+        kept={number: [_outlines(kept[number][frame], objects, view) for frame in frames] for number in sorted(kept)},
+        marks=marks,
+        charts=[_chart(each, number, frames, prompts) for number, (each, prompts) in enumerate(told, 1)],
+    )
 
 
 def kept_labels(run: Run, key: Key) -> dict[int, Labels]:
@@ -155,8 +155,8 @@ def _chart(values: NDArray[np.float64], number: int, frames: Sequence[int], prom
     for drawn in sorted({int(points[0][0]) for points in map(_points, prompts) if points}):
         frame.line(x_scale(drawn), 4, x_scale(drawn), 52, "mark")
     path = "L".join(f"{px(x_scale(place))} {px(y_scale(value))}" for place, value in enumerate(values))
-    frame.draw(f'<path d="M{path}" class="curve c0"/>' if path else "")
+    frame.draw(f'<path d="M{path}" class="curve"/>' if path else "")
     for shown in frames:
         if shown < len(values):
-            frame.draw(f'<circle cx="{px(x_scale(shown))}" cy="{px(y_scale(values[shown]))}" r="2" class="dot c0"/>')
+            frame.draw(f'<circle cx="{px(x_scale(shown))}" cy="{px(y_scale(values[shown]))}" r="2" class="dot"/>')
     return frame.svg()

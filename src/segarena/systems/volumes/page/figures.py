@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import chain, product
 
 import numpy as np
 import polars as pl
 
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, px
-from segarena.reports.charts import COLOURS, Curve, colour_class, line_chart
+from segarena.reports.charts import COLOURS, Curve, colour_class, draw_legend, line_chart, marker
 from segarena.reports.reading import Run
-from segarena.reports.series import Figure, figure, panel_px
+from segarena.reports.series import Figure, figure, panel_px, segmenter_colours
 from segarena.reports.sheets import Value
+from segarena.reports.tables import user_names
 from segarena.reports.wording import metric_name
 from segarena.systems.volumes.page.runs import mean_at, means, who_took_part
 from segarena.systems.volumes.page.tables import corrects
@@ -57,33 +57,39 @@ def effort_points(runs: Sequence[Run], values: pl.DataFrame, metric: str) -> dic
 def effort_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
     """Return Dice and NSD against interactions; with many users several figures, all on the same scales."""
     every = {m: effort_points(runs, values, m) for m in ("dice", "nsd") if m in values.columns}
+    colours, segmenters = _colours(runs), segmenter_colours(runs)
     made: list[Figure | None] = []
     for name, part in parts_of(runs).items():
-        colours = _colours(part)
-        charts = [(metric_name(m), _effort_chart(points, m, colours)) for m, points in every.items()]
-        segmenters = {segmenter: colours[(user, segmenter)] for user, segmenter in part}
-        legend = list(segmenters.items()) if len(segmenters) > 1 else []
-        made.append(figure(f"Quality against effort{name}", EFFORT_CAPTION, charts, legend))
+        there = dict.fromkeys(segmenter for _, segmenter in part)
+        legend = [(segmenter, segmenters[segmenter]) for segmenter in there]
+        own = {who: colours[who] for who in part}
+        charts = [(metric_name(m), _effort_chart(points, m, own, legend)) for m, points in every.items()]
+        made.append(figure(f"Quality against effort{name}", EFFORT_CAPTION, charts))
     return [one for one in made if one is not None]
 
 
 def rounds_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
-    """Return Dice over rounds, a chart per segmenter or first prompts; nothing without corrections."""
+    """Return Dice over rounds: a chart for each user with several segmenters, else one for each first prompts.
+
+    Nothing without corrections.
+    """
     who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
     points = effort_points(runs, values, "dice") if who else {}
-    openings = dict.fromkeys((segmenter, _opening(user)) for user, segmenter in who)
+    colours, is_one = _colours(runs), len(segmenter_colours(runs)) == 1
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for user, segmenter in who:
+        panels.setdefault(_opening(user) if is_one else user, []).append((user, segmenter))
     charts: list[tuple[str, str]] = []
-    for segmenter, opening in openings:
-        users = [user for user, name in who if name == segmenter and _opening(user) == opening]
-        curves = [_curve(user, order, points[(user, segmenter)]) for order, user in enumerate(users)]
+    for name, pairs in panels.items():
+        curves = [_curve(pair[0] if is_one else pair[1], colours[pair], points[pair]) for pair in pairs]
         chart = line_chart(
             curves,
-            title=f"Dice over rounds, {segmenter}",
+            title=f"Dice over rounds, {name}",
             x_label="round (1: first prompts)",
             y_label="mean Dice",
-            size_px=panel_px(len(openings), 330),
+            size_px=panel_px(len(panels), 330),
         )
-        charts.append((f"{segmenter} · {opening}" if len(openings) > 1 else "", chart))
+        charts.append((name if len(panels) > 1 else "", chart))
     caption = "Mean Dice over classes and datasets after each round; bands are 95 % intervals over cases."
     made = figure("Refinement", caption, charts)
     return [] if made is None else [made]
@@ -113,12 +119,13 @@ def _opening(user: str) -> str:
     return user.partition(".")[0]
 
 
-def _colours(who: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """Return a colour per segmenter; with one segmenter per user, if there are enough colours."""
-    segmenters = list(dict.fromkeys(segmenter for _, segmenter in who))
+def _colours(runs: Sequence[Run]) -> dict[tuple[str, str], int]:
+    """Return a colour per segmenter; of one segmenter, per user."""
+    segmenters = segmenter_colours(runs)
     if len(segmenters) > 1:
-        return {pair: segmenters.index(pair[1]) for pair in who}
-    return {pair: order if len(who) <= COLOURS else 0 for order, pair in enumerate(who)}
+        return {pair: segmenters[pair[1]] for pair in who_took_part(runs)}
+    users = user_names(runs)
+    return {pair: users.index(pair[0]) for pair in who_took_part(runs)}
 
 
 def _point(values: pl.DataFrame, quality: Value) -> EffortPoint:
@@ -141,13 +148,17 @@ def _curve(label: str, colour: int, points: Sequence[EffortPoint]) -> Curve:
 
 
 def _effort_chart(
-    points: dict[tuple[str, str], list[EffortPoint]], metric: str, colours: dict[tuple[str, str], int]
+    points: Mapping[tuple[str, str], Sequence[EffortPoint]],
+    metric: str,
+    colours: Mapping[tuple[str, str], int],
+    legend: Sequence[tuple[str, int]],
 ) -> str:
     """Return the points of those who have a colour, on scales that fit everyone."""
     every = list(chain(*points.values()))
     if not every:
         return ""
     frame = Frame(540, 400, f"{metric_name(metric)} against interactions", right=24)
+    draw_legend(frame, legend)
     low, high = min(p.low_effort for p in every), max(p.high_effort for p in every)
     is_log = low > 0 and high / low > 6  # from one point to many per slice, cheap schemes would lie on each other
     x_scale = frame.x_scale(low / 1.15 if is_log else low - 1, high * 1.15 if is_log else high + 1, is_log=is_log)
@@ -157,7 +168,7 @@ def _effort_chart(
     labels = _Labels(frame)
     shown = {who: series for who, series in points.items() if who in colours}
     for who, series in shown.items():
-        _draw_series(frame, x_scale, y_scale, series, colour_class(colours[who]), who[0])
+        _draw_series(frame, x_scale, y_scale, series, colours[who], who[0])
         labels.block([(x_scale(p.effort), y_scale(p.quality.mean)) for p in series])
     for who, series in shown.items():
         x, y = x_scale(series[-1].effort), y_scale(series[-1].quality.mean)
@@ -172,8 +183,9 @@ def _tenths(values: Sequence[Value]) -> tuple[float, float]:
 
 
 def _draw_series(
-    frame: Frame, x_scale: Scale, y_scale: Scale, series: Sequence[EffortPoint], css: str, name: str
+    frame: Frame, x_scale: Scale, y_scale: Scale, series: Sequence[EffortPoint], colour: int, name: str
 ) -> None:
+    css = colour_class(colour)
     places = [(x_scale(point.effort), y_scale(point.quality.mean)) for point in series]
     if len(places) > 1:
         path = "M" + "L".join(f"{px(x)} {px(y)}" for x, y in places)
@@ -181,8 +193,7 @@ def _draw_series(
     for point, (x, y) in zip(series, places, strict=True):
         if math.isfinite(point.quality.low):
             frame.line(x, y_scale(point.quality.low), x, y_scale(point.quality.high), f"whisker thin {css}")
-        title = f"<title>{escape(name)}</title>"
-        frame.draw(f'<circle cx="{px(x)}" cy="{px(y)}" r="4" class="dot {css}">{title}</circle>')
+        frame.draw(marker(x, y, colour, 4, name))
     last = series[-1]
     if last.high_effort > last.low_effort:
         x, y = places[-1]
@@ -212,7 +223,7 @@ class _Labels:
 
     def _is_free(self, left: float, base: float, width: float) -> bool:
         top, right, bottom = base - 11, left + width, base + 2
-        inside = left > self._frame.left and right < self._frame.width_px and top > 0
+        inside = left > self._frame.left and right < self._frame.width_px and top > self._frame.top - 10
         in_plot = bottom < self._frame.height_px - self._frame.bottom
         apart = all(right < a or left > c or bottom < b or top > d for a, b, c, d in self._taken)
         return inside and in_plot and apart

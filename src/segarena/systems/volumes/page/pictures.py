@@ -25,7 +25,7 @@ from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline, points_o
 from segarena.reports.pictures import Shown, pictures, value_text
 from segarena.reports.reading import DialogueRecord, Run
 from segarena.reports.rendering import macros
-from segarena.reports.viewer import Answer, Marks, Pane, Plate, Stack
+from segarena.reports.viewer import Marks, Pane, Plate, Stack
 from segarena.reports.wording import metric_name
 from segarena.samples import Mask, Target, VolumeSample
 
@@ -137,16 +137,14 @@ def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], cuts: S
             on = [place for place, cut in enumerate(cuts) if _is_on(cut, prompt)]
             if on:
                 marks.append(Marks(round=number, svg=_mark(cuts[on[0]], prompt), plates=on))
-    metrics = [metric for metric in ("dice", "nsd") if dialogue.values.get(metric)]
+    values = {metric_name(name): found for name in ("dice", "nsd") if (found := dialogue.values_of(name))}
     return Pane(
         label=run.label,
-        answers={
-            number: Answer(
-                value=", ".join(value_text(dialogue.values[m], number, metric_name(m)) for m in metrics),
-                outlines=[[_outline(cut, mask)] for cut in cuts],
-            )
-            for number, mask in masks.items()
-        },
+        values=[
+            ", ".join(value_text(found, number, name) for name, found in values.items())
+            for number in range(1, dialogue.rounds + 1)
+        ],
+        kept={number: [[_outline(cut, mask)] for cut in cuts] for number, mask in masks.items()},
         marks=marks,
     )
 

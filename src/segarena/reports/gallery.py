@@ -64,7 +64,7 @@ def gallery(
     return Gallery(
         lead=drawn.lead(),
         cards=cards,
-        told=f"{len(there)} of {count_text(len(targets), 'target')} are shown",
+        told=f"{len(there)} of {count_text(len(targets), own.target_word)} are shown",
         others={place: " / ".join(filter(None, key[:2])) for place, key in enumerate(every) if key not in shown},
         shown=shown,
         notes=list(dict.fromkeys(notes)),

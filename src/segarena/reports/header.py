@@ -65,7 +65,7 @@ def _as_set(kind: str, used: PluginUsed) -> PluginSpec:
 def _amount(own: Page) -> str:
     targets = {(run.data, dialogue.sample, dialogue.target) for run in own.runs for dialogue in run.finished()}
     samples = {(run.data, sample) for run in own.runs for sample in run.samples}
-    return f"{count_text(len(targets), 'target')} in {count_text(len(samples), own.sample_word)}"
+    return f"{count_text(len(targets), own.target_word)} in {count_text(len(samples), own.sample_word)}"
 
 
 def _rounds(own: Page) -> str:
@@ -81,7 +81,7 @@ def facts_of(own: Page) -> Facts:
     return [
         ("Benchmark", rules.name + (f" ({rules.paper})" if rules.paper else "")),
         ("Dataset", "; ".join(dict.fromkeys(_dataset_text(run) for run in runs))),
-        ("Targets", _amount(own)),
+        (f"{own.target_word.capitalize()}s", _amount(own)),
         ("Users", ", ".join(user_names(runs))),
         ("Rounds", _rounds(own)),
         ("Rules", "; ".join(dict.fromkeys(_rules_text(own, run) for run in runs))),

@@ -17,7 +17,8 @@ def summary_of(path: Path) -> Sheet:
     """Return the summary of a run; nothing that its folder names is run."""
     own = _page([path])
     statistics = (statistic.name for statistic in own.usual_runs[0].summary)
-    return summary_sheet(own.usual_runs, _said(own)).pick("segmenter", "user", *statistics, "targets", "failures")
+    sheet = summary_sheet(own.usual_runs, _said(own), target=own.target_word)
+    return sheet.pick("segmenter", "user", *statistics, "targets", "failures")
 
 
 def compared(paths: Sequence[Path]) -> Sheet:

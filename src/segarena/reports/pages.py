@@ -23,7 +23,7 @@ from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.rounds import DialogueRecord
 from segarena.reports.series import round_word
 from segarena.reports.sheets import Sheet
-from segarena.reports.verdict import verdict_texts
+from segarena.reports.verdict import Words, verdict_texts
 from segarena.reports.wording import count_text, sample_word
 from segarena.roles import Statistic
 
@@ -80,6 +80,11 @@ class Page:
         return round_word(self.whole_runs)
 
     @property
+    def target_word(self) -> str:
+        """What texts call a target."""
+        return "target"
+
+    @property
     def sample_word(self) -> str:
         """What texts call a sample: what is drawn, or flips its sign, as a whole."""
         return sample_word(self.runs[0])
@@ -96,8 +101,8 @@ class Page:
         """What came out, in a sentence for each dataset."""
         if self.decides is None:
             return []
-        words = {"round_word": self.word, "sample_word": self.sample_word}
-        return verdict_texts(self.usual_runs, self.decides, **words)
+        words = Words(self.word, self.target_word, self.sample_word)
+        return verdict_texts(self.usual_runs, self.decides, words)
 
     @cached_property
     def pictures(self) -> Pictures | None:
@@ -147,7 +152,7 @@ class Page:
 
     def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> Sequence[Part]:
         """Return the summary; `summary_of(runs, caption)` makes a table of means over targets."""
-        return [summary_of(self.whole_runs, "Means over targets.")]
+        return [summary_of(self.whole_runs, f"Means over {self.target_word}s.")]
 
     def terminal(self) -> Sequence[RenderableType]:
         """Return what the terminal shows before the general summary."""

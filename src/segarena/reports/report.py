@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from segarena.reports.figures import figures
 from segarena.reports.gallery import BUDGET_BYTES, every_key, gallery
@@ -92,12 +93,14 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     runs = own.whole_runs
     cards, shown = _gallery(own, shows_all=shows_all)
     every = [
-        Section("summary", "Summary", [*own.summary(_summary), Note(_summary_notes(own))]),
+        Section(
+            "summary", "Summary", [*own.summary(partial(_summary, target=own.target_word)), Note(_summary_notes(own))]
+        ),
         Section("ranks", "Ranking", _ranks(own)),
         Section("differences", "Paired differences", _differences(own)),
         Section("figures", "Figures", [Row(figures(own))]),
-        Section("hardest", "Hardest targets", [_hardest(own, shown)]),
-        Section("targets", "Every target", _targets(own, shown)),
+        Section("hardest", f"Hardest {own.target_word}s", [_hardest(own, shown)]),
+        Section("targets", f"Every {own.target_word}", _targets(own, shown)),
         Section("gallery", "Dialogues", cards),
         Section("failures", "Failures", failures_parts(own.runs)),
         Section("notes", "What the numbers are", [_definitions(runs)]),
@@ -105,10 +108,11 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     return [section for section in every if section.anchor not in own.leaves_out]
 
 
-def _summary(runs: Sequence[Run], caption: str) -> Part:
+def _summary(runs: Sequence[Run], caption: str, *, target: str) -> Part:
     statistics = (statistic.name for statistic in runs[0].summary)
     names = ("time/round", "targets", "failures")
-    return _without_user(summary_sheet(runs, caption).pick("user", "segmenter", *statistics, *names), runs)
+    sheet = summary_sheet(runs, caption, target=target)
+    return _without_user(sheet.pick("user", "segmenter", *statistics, *names), runs)
 
 
 def _without_user(sheet: Sheet, runs: Sequence[Run]) -> Sheet:
@@ -122,7 +126,7 @@ def _summary_notes(own: Page) -> str:
     few = f"With {count_text(samples, own.sample_word)} only, take them as rough." if samples < FEW_SAMPLES else ""
     left_out = f"Left out, for want of rounds: {', '.join(runs[0].left_out)}." if runs[0].left_out else ""
     best = f"Underlined: the best {'of each user' if len(user_names(runs)) > 1 else 'value'}." if len(runs) > 1 else ""
-    return " ".join(filter(None, [intervals_text(own.sample_word), few, best, left_out]))
+    return " ".join(filter(None, [intervals_text(own.sample_word, own.target_word), few, best, left_out]))
 
 
 def _ranks(own: Page) -> list[Part]:
@@ -139,8 +143,11 @@ def _differences(own: Page) -> list[Part]:
         return []
     if not paired_rows(runs):
         return [Note(pairing_text(runs))]
-    sheet = _without_user(paired_sheet(runs), runs)
-    told: list[Part] = [sheet, Note(" ".join(filter(None, [paired_text(own.sample_word), pairing_text(runs)])))]
+    sheet = _without_user(paired_sheet(runs, target=own.target_word), runs)
+    told: list[Part] = [
+        sheet,
+        Note(" ".join(filter(None, [paired_text(own.sample_word, own.target_word), pairing_text(runs)]))),
+    ]
     # Of many runs the ranking says more.
     return [Fold(f"To {baseline_text(runs)}", told)] if len(runs) > MOST_COMPARED else told
 
@@ -152,10 +159,11 @@ def _hardest(own: Page, shown: Mapping[Key, str]) -> Part:
 
 
 def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
-    sheet = targets_sheet(own.usual_runs, own.decides, shown) if own.decides else None
+    runs, decides = own.usual_runs, own.decides
+    sheet = targets_sheet(runs, decides, shown, target=own.target_word) if decides else None
     if sheet is None or not sheet.rows:
         return []
-    sheet = _without_user(sheet, own.usual_runs)
+    sheet = _without_user(sheet, runs)
     return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MOST_HARD else sheet]
 
 

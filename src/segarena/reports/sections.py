@@ -39,8 +39,11 @@ MOST_MESSAGES = 20
 """Different messages of failures that are counted."""
 
 
-def summary_sheet(runs: Sequence[Run], caption: str = "") -> Sheet:
-    """Return a row per user and segmenter, with everything that a summary shows somewhere; see `Sheet.pick`."""
+def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "target") -> Sheet:
+    """Return a row per user and segmenter, with everything that a summary shows somewhere; see `Sheet.pick`.
+
+    `target` is what a target is called.
+    """
     head = (
         Column("Benchmark", key="benchmark"),
         Column("Protocol", key="protocol"),
@@ -48,7 +51,8 @@ def summary_sheet(runs: Sequence[Run], caption: str = "") -> Sheet:
         Column("Segmenter", key="segmenter"),
         *_columns(runs[0]),
         Column("Time / round", "number", key="time/round"),
-        *(Column(name.capitalize(), "number", key=name) for name in ("targets", "dialogues", "failures", "encodes")),
+        Column(f"{target.capitalize()}s", "number", key="targets"),
+        *(Column(name.capitalize(), "number", key=name) for name in ("dialogues", "failures", "encodes")),
         Column("Complete", key="complete"),
     )
     rows: list[tuple[Cell, ...]] = []
@@ -68,7 +72,7 @@ def summary_sheet(runs: Sequence[Run], caption: str = "") -> Sheet:
     return Sheet(name="summary", caption=caption, head=head, rows=tuple(rows))
 
 
-def paired_sheet(runs: Sequence[Run]) -> Sheet:
+def paired_sheet(runs: Sequence[Run], *, target: str = "target") -> Sheet:
     """Return a row per user and pair of runs with the difference of each statistic; no rows without pairs."""
     rows: list[tuple[Cell, ...]] = []
     for row in paired_rows(runs):
@@ -81,7 +85,7 @@ def paired_sheet(runs: Sequence[Run]) -> Sheet:
         Column("Matched", "number", key="matched"),
         Column("Unmatched", "number", key="unmatched"),
     )
-    caption = f"Each run minus {baseline_text(runs)}, on the same targets with the same users."
+    caption = f"Each run minus {baseline_text(runs)}, on the same {target}s with the same users."
     return Sheet(name="paired", caption=caption, head=head, rows=tuple(rows))
 
 

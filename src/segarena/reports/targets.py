@@ -12,11 +12,13 @@ from segarena.reports.wording import definition, value_text
 from segarena.roles import Statistic
 
 
-def targets_sheet(runs: Sequence[Run], statistic: Statistic, shown: Mapping[Key, str]) -> Sheet:
+def targets_sheet(
+    runs: Sequence[Run], statistic: Statistic, shown: Mapping[Key, str], *, target: str = "target"
+) -> Sheet:
     """Return a row per dataset, user and target with the statistic in each run; the hardest come first.
 
     With two runs the last column is the second minus the first, with more by how much they differ at most. A target
-    leads to its dialogue where `shown` has it.
+    leads to its dialogue where `shown` has it. `target` is what it is called.
     """
     columns = run_columns(runs)
     names = list(dict.fromkeys(columns.values()))
@@ -33,7 +35,7 @@ def targets_sheet(runs: Sequence[Run], statistic: Statistic, shown: Mapping[Key,
                 cells = [Value(mean=value, printed=value_text(statistic, value)) for value in found]
                 rows.append((_hardness(statistic, found), (*about, *cells, *_difference(statistic, found))))
     head = (
-        Column("Target", key="target"),
+        Column(target.capitalize(), key="target"),
         Column("Sample", key="sample"),
         Column("Label", "words", key="label"),
         Column("User", key="user"),
@@ -43,7 +45,7 @@ def targets_sheet(runs: Sequence[Run], statistic: Statistic, shown: Mapping[Key,
     )
     return Sheet(
         name="targets",
-        caption=f"{statistic.name} of every target, the mean over repeats, hardest first.",
+        caption=f"{statistic.name} of every {target}, the mean over repeats, hardest first.",
         head=head,
         rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
     )

@@ -48,14 +48,16 @@ def _table(own: Page) -> Group:
     parts += [Text(text, style="bold yellow") for text in filter(None, told)]
     parts += [Text(sentence, style="bold") for sentence in own.verdict]
     parts += own.terminal()
-    parts.append(_summary(read))
+    parts.append(_summary(read, own.target_word))
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read), *differing_texts(read)] if text]
         parts += [_paired(read)] if paired_rows(read) else []
     parts += [Text(text, style="yellow") for text in failure_lines(own.runs)]
     parts += [Text(text, style=style) for text, style in _verified(read)]
     tested = "; differences: test of signs, bold where p ≤ 0.05" if len(read) > 1 and paired_rows(read) else ""
-    parts.append(Text(f"[low, high]: 95 % interval over targets, whole {own.sample_word}s drawn{tested}", style="dim"))
+    parts.append(
+        Text(f"[low, high]: 95 % interval over {own.target_word}s, whole {own.sample_word}s drawn{tested}", style="dim")
+    )
     return Group(*parts)
 
 
@@ -78,9 +80,9 @@ def _verified(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
         yield f"{label}{label and ': '}{text}", "bold yellow" if differs else "dim"
 
 
-def _summary(runs: Sequence[Run]) -> Group:
+def _summary(runs: Sequence[Run], target: str) -> Group:
     names = ("time/round", "targets", "failures", "encodes")
-    sheet = summary_sheet(runs).pick("segmenter", "user", *(s.name for s in runs[0].summary), *names)
+    sheet = summary_sheet(runs, target=target).pick("segmenter", "user", *(s.name for s in runs[0].summary), *names)
     return sheet_terminal(sheet, together=len(runs))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from segarena.reports.reading import Run
 from segarena.reports.sheets import p_text
@@ -20,7 +21,16 @@ FEWEST = 6
 """With fewer samples the paired test can refuse nothing at 5 %."""
 
 
-def verdict_texts(runs: Sequence[Run], statistic: Statistic, *, round_word: str, sample_word: str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a page calls a round, a target and a sample."""
+
+    round: str
+    target: str
+    sample: str
+
+
+def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: Words) -> list[str]:
     """Return a sentence for each dataset that has a value of the statistic that decides."""
     user = best_user(runs, statistic)
     groups = by_data(runs)
@@ -30,7 +40,7 @@ def verdict_texts(runs: Sequence[Run], statistic: Statistic, *, round_word: str,
         if found:
             where = [f"on {data}"] if len(groups) > 1 else []
             where += [f"with {user}"] if len(user_names(runs)) > 1 else []
-            told = _Verdict(statistic, round_word, sample_word, user).text(found)
+            told = _Verdict(statistic, words, user).text(found)
             said = ", ".join([" ".join(where), told] if where else [told])
             texts.append(said if not where else said[0].upper() + said[1:])
     return texts
@@ -39,11 +49,10 @@ def verdict_texts(runs: Sequence[Run], statistic: Statistic, *, round_word: str,
 class _Verdict:
     """Writes the sentence about runs on one dataset."""
 
-    def __init__(self, statistic: Statistic, round_word: str, sample_word: str, user: str) -> None:
+    def __init__(self, statistic: Statistic, words: Words, user: str) -> None:
         self.statistic = statistic
         self.kind = over_rounds(statistic.kind)
-        self.round_word = round_word
-        self.sample_word = sample_word
+        self.words = words
         self.user = user
 
     def text(self, found: Sequence[Standing]) -> str:
@@ -67,7 +76,7 @@ class _Verdict:
         return f"{self._level(best)}, the best mean; {together}{rest}."
 
     def _undecided(self, best: Standing, second: str, ahead: str, lead: PairedDifference) -> str:
-        few = f"; fewer than six {self.sample_word}s never can tell" if lead.clusters < FEWEST else ""
+        few = f"; fewer than six {self.words.sample}s never can tell" if lead.clusters < FEWEST else ""
         return f"{best.run.label} and {second} cannot be told apart: {ahead}{few})."
 
     def _level(self, standing: Standing) -> str:
@@ -86,11 +95,11 @@ class _Verdict:
         return f"{names[0]} {self._filled(self.kind.lead, size=size, other=names[1])} {bounds}".strip()
 
     def _filled(self, sentence: str, **given: str) -> str:
-        words = {"word": self.round_word, "metric": metric_name(self.statistic.metric)}
+        words = {"word": self.words.round, "metric": metric_name(self.statistic.metric)}
         return sentence.format(name=self.statistic.name, threshold=self.statistic.threshold, **words, **given)
 
     def _sample(self, targets: int, samples: int) -> str:
-        return f"{count_text(targets, 'target')} in {count_text(samples, self.sample_word)}"
+        return f"{count_text(targets, self.words.target)} in {count_text(samples, self.words.sample)}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -27,18 +27,18 @@ def sample_word(run: Run) -> str:
     return "photograph" if kind == "image" else kind
 
 
-def intervals_text(word: str) -> str:
-    """Say what the brackets of means are; `word` is what samples are called."""
+def intervals_text(word: str, target: str) -> str:
+    """Say what the brackets of means are; `word` is what samples are called, `target` what targets are."""
     return (
-        f"Brackets hold 95 % intervals of the mean over targets: percentile bootstrap, 2000 draws of whole {word}s, so "
-        f"that targets of one {word} stay together. Repeats of a dialogue are averaged first."
+        f"Brackets hold 95 % intervals of the mean over {target}s: percentile bootstrap, 2000 draws of whole {word}s, "
+        f"so that {target}s of one {word} stay together. Repeats of a dialogue are averaged first."
     )
 
 
-def paired_text(word: str) -> str:
+def paired_text(word: str, target: str) -> str:
     """Say what differences are, and when they are told apart from nothing."""
     return (
-        "Differences are means over the targets that both runs finished. p: two-sided test that flips the signs of "
+        f"Differences are means over the {target}s that both runs finished. p: two-sided test that flips the signs of "
         f"whole {word}s; brackets hold the differences that this test does not refuse at 5 %, and with fewer than six "
         f"{word}s it refuses none. Bold: p is at most 0.05; of many differences some get there by chance. pp: "
         "percentage points."

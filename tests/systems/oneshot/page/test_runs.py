@@ -349,6 +349,18 @@ def test_the_general_tables_leave_out_where_nothing_is_right(make):
     assert {d.attributes["level"] for d in asked_pairs(run).dialogues} == {"L0", "L1", "L2", "L3"}
 
 
+def test_pairs_are_called_pairs_and_their_images_query_images(make, tmp_path):
+    twice = [pair("g0", 0, 50, tier="generalization"), pair("g0", 1, 70, tier="generalization", label="b")]
+    paths = [make(twice, "a"), make(twice, "b", segmenter="ring")]
+    files = write_report(paths, tmp_path / "report")
+    html = files.html.read_text(encoding="utf-8")
+    assert "2 pairs in 1 query image" in html
+    assert "on the same pairs" in html
+    assert ">Pairs</th>" in html[html.index('id="summary"') :]
+    assert not re.findall(r"\d targets?\b|over targets", html[html.index("<main>") : html.index("<script>")])
+    assert files.targets.read_text(encoding="utf-8").startswith("target,")  # for programs the word stays
+
+
 def test_encoder_passes_are_counted(make):
     assert images(read_runs([make(generalization())])) == (2, 2, 1, 0)
 

@@ -194,6 +194,11 @@ def test_cells_with_few_images_are_marked(count, complexity):
     assert (fold["classes"], fold["pairs"], fold["queries"], fold["tiny_classes"]) == (2, 12, 6, 2)
 
 
+def test_an_image_of_two_folds_is_one_query_image(count, complexity):
+    counts = count(complexity).with_columns(query=pl.lit("the same"))
+    assert set(level_table(counts)["queries"]) == {1}
+
+
 def test_counts_need_intersection_and_union():
     with pytest.raises(DatasetError):
         counts_table(pl.DataFrame({"list": ["x"], "row": [0]}))

@@ -25,9 +25,9 @@ PARTS_CAPTION = (
     "mask and low is good."
 )
 CURVES_CAPTION = (
-    "Mean IoU of query images in up to eight bins; bands are 95 % intervals over images. Ease is the IoU that a "
-    "reference method reaches on the query (“difficulty” in the table of pairs), salience is the IoU of the target "
-    "with the saliency map. Support-cognizance pairs are left out."
+    "Mean IoU of query targets, a class in a query image, in up to eight bins; bands are 95 % intervals over them. "
+    "Ease is the IoU that a reference method reaches on it (“difficulty” in the table of pairs), salience is the IoU of "
+    "the target with the saliency map. Support-cognizance pairs are left out."
 )
 
 
@@ -82,7 +82,7 @@ def _curves(base: Sequence[Entry], name: str, word: str, colours: Mapping[str, i
         [_curve(segmenter, colours[segmenter], x, y) for segmenter, x, y in known],
         title=f"IoU against {word}",
         x_label=word,
-        y_label="mean IoU of query images",
+        y_label="mean IoU of query targets",
         x_range=(0.0, 1.0),
         size_px=panel_px(2, 330),
     )

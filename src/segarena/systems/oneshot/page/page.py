@@ -55,6 +55,11 @@ class TossPage(Page):
         return records.asked_pairs(run)
 
     @property
+    def target_word(self) -> str:
+        """What is asked: a class of a query image, with its supports."""
+        return "pair"
+
+    @property
     def sample_word(self) -> str:
         """What the intervals draw."""
         return "query image"

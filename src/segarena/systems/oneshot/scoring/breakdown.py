@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -29,25 +30,30 @@ def class_table(counts: pl.DataFrame, settings: Settings = DEFAULT, *, tiny: int
 def level_table(counts: pl.DataFrame, settings: Settings = DEFAULT, *, tiny: int = TINY) -> pl.DataFrame:
     """Return class mIoU of each fold's partitions and levels; where there are folds, the mean over them has none.
 
-    Columns: dataset, tier, fold, partition, level, miou, classes, pairs, queries (distinct images; added up over
-    folds), tiny_classes (how many have at most `tiny` of them).
+    Columns: dataset, tier, fold, partition, level, miou, classes, pairs, queries (distinct images), tiny_classes
+    (how many have at most `tiny` of them, added up over folds).
     """
     cells = class_table(counts, settings, tiny=tiny)
     folds = cells.group_by(_CELL, maintain_order=True).agg(
         miou=pl.col("iou").mean(),
         classes=pl.len(),
         pairs=pl.col("pairs").sum(),
-        queries=pl.col("queries").sum(),
         tiny_classes=pl.col("is_tiny").sum(),
     )
-    distinct = counts.group_by(_CELL).agg(queries=pl.col("query").n_unique())
-    folds = folds.drop("queries").join(distinct, on=_CELL, nulls_equal=True, maintain_order="left")
+    folds = _with_images(folds, counts, _CELL)
     by = [name for name in _CELL if name != "fold"]
     means = (
         folds.filter(pl.col("fold").is_not_null())
         .group_by(by, maintain_order=True)
-        .agg(pl.col("miou").mean(), pl.col("classes", "pairs", "queries", "tiny_classes").sum())
+        .agg(pl.col("miou").mean(), pl.col("classes", "pairs", "tiny_classes").sum())
         .with_columns(fold=pl.lit(None, pl.Int64))
     )
+    means = _with_images(means, counts.filter(pl.col("fold").is_not_null()), by)
     order = [*_CELL, "miou", "classes", "pairs", "queries", "tiny_classes"]
     return pl.concat([folds.select(order), means.select(order)]).sort(by, maintain_order=True)
+
+
+def _with_images(table: pl.DataFrame, counts: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return a table of cells with how many distinct query images each has: an image of two folds is one."""
+    images = counts.group_by(by).agg(queries=pl.col("query").n_unique())
+    return table.join(images, on=by, nulls_equal=True, maintain_order="left")

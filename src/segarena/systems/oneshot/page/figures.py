@@ -26,7 +26,7 @@ PARTS_CAPTION = (
 )
 CURVES_CAPTION = (
     "Mean IoU of query targets, a class in a query image, in up to eight bins; bands are 95 % intervals over them. "
-    "Ease is the IoU that a reference method reaches on it (“difficulty” in the table of pairs), salience is the IoU of "
+    "Ease is the IoU that a reference method reaches on it (“difficulty” in the table of pairs), salience the IoU of "
     "the target with the saliency map. Support-cognizance pairs are left out."
 )
 

@@ -140,7 +140,7 @@ def _mask_panes(sample: ImageSample, view: View, runs: Sequence[Run], who: str, 
         panes.append(
             Pane(
                 label=run.label,
-                values=[f"mean of masks, IoU {values.mean():.2f} ± {values.std():.2f}"],
+                values=[f"IoU {values.mean():.2f} ± {values.std():.2f}"],
                 kept={1: [[outline(mean >= 0.5, view)]]},
                 heat=heat_image(mean, view, is_fading=False),
                 is_grey=True,

@@ -6,6 +6,7 @@ Only the samples that are shown are loaded, from the dataset that run.json names
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 
 from segarena.errors import NotTrusted
@@ -31,8 +32,7 @@ MOVED = "If its files moved, say where they are: segarena report --data FOLDER."
 
 def every_key(own: Page) -> list[Key]:
     """Return what a page can show: the worst dialogue of each target, the hardest first, then others that failed."""
-    known = [target.worst for target in own.ranked]
-    return [*known, *(key for key in failed_keys(own.shown_runs) if key not in set(known))]
+    return list(dict.fromkeys([*(target.worst for target in own.ranked), *failed_keys(own.shown_runs)]))
 
 
 def gallery(

@@ -42,11 +42,13 @@ class Page:
             of the sections "summary", "ranks", "differences", "figures", "hardest", "targets", "gallery" and
             "failures", of the figures "curves", "noc", "seconds" and "groups".
         folded: names of its tables that are folded away.
+        gallery_title: what stands above the gallery.
     """
 
     benchmarks: ClassVar[tuple[str, ...]] = ()
     leaves_out: ClassVar[frozenset[str]] = frozenset()
     folded: ClassVar[frozenset[str]] = frozenset()
+    gallery_title: ClassVar[str] = "Dialogues"
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self.runs = tuple(runs)

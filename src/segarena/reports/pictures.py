@@ -114,7 +114,7 @@ def _pane(run: Run, dialogue: DialogueRecord, masks: Mapping[int, Mask], view: V
         label=run.label,
         values=[value_text(values, number, metric) for number in range(1, dialogue.rounds + 1)],
         kept={number: [[outline(mask, view)]] for number, mask in masks.items()},
-        marks=[Marks(round=number, svg=svg) for number, svg in enumerate(prompt_marks(dialogue.prompts, view), 1)],
+        marks=[Marks(round=n, svg=svg) for n, svg in enumerate(prompt_marks(dialogue.prompts, view), 1) if svg],
         chart=sparkline(values, thresholds_of(run, statistic.metric), title=f"{metric} after each round")
         if len(values) > 1
         else "",

@@ -101,7 +101,7 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
         Section("figures", "Figures", [Row(figures(own))]),
         Section("hardest", f"Hardest {own.target_word}s", [_hardest(own, shown)]),
         Section("targets", f"Every {own.target_word}", _targets(own, shown)),
-        Section("gallery", "Dialogues", cards),
+        Section("gallery", own.gallery_title, cards),
         Section("failures", "Failures", failures_parts(own.runs)),
         Section("notes", "What the numbers are", [_definitions(runs)]),
     ]

@@ -35,6 +35,7 @@ class TossPage(Page):
 
     leaves_out = frozenset({"hardest", "groups"})
     folded = frozenset({"classes", "folds", "parts-folds"})
+    gallery_title = "Pairs"
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:

@@ -26,9 +26,10 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 
 # Each process begins with half of the tests, in order, so that what the tests of a file share is made once; who is done
 # first takes over from the other. Bytecode is kept, or every process that a test starts would compile the package anew.
+# Coverage is of lines, by instructions that are taken out again once they have run: tracing doubles the time of the suite.
 tests: export PYTHONDONTWRITEBYTECODE =
 tests: $(VENV)/.developed      ## the test suite, with coverage
-	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
+	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
 
 stress: $(VENV)/.developed      ## damaged files for every reader and command, edited and killed runs: about an hour
 	$(BIN)/python tests/stress
@@ -60,4 +61,4 @@ $(VENV)/.documented: $(VENV)/.developed
 	@touch $@
 
 clean:      ## remove the environment and what tools leave
-	rm -rf $(VENV) site build dist .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) site build dist .pytest_cache .ruff_cache

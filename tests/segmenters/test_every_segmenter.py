@@ -19,9 +19,6 @@ from segarena.engine.embeddings import from_bytes, to_bytes
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
 
-# Each segmenter has tests of its own that show what of it is covered; tracing these would take as long as they do.
-pytestmark = pytest.mark.no_cover
-
 ROUNDS = 5  # in which every kind of prompt takes its turn
 ROUNDS_ALONE = 3  # of one kind, where there are others
 SHAPE = (60, 80)

@@ -109,6 +109,14 @@ def test_sources_that_changed_are_refused_by_name(small_run, model, name):
         small_run(f"{model}:Model")
 
 
+def test_weights_that_are_not_given_are_not_the_working_directory(small_run, model, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    mine = f"{model}:Model(weights='')"
+    assert small_run(mine).config.identity.weights == {}
+    (tmp_path / "another").write_text("x")
+    assert not small_run(mine).notes
+
+
 def test_another_plug_in_is_not_called_a_changed_one(small_run, model):
     small_run(f"{model}:Model")
     other = model.with_name("other.py")

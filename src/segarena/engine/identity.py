@@ -111,6 +111,8 @@ def _nested(text: str) -> PluginUsed | None:
 
 
 def _files(name: str, text: str) -> list[Path]:
+    if not text:  # not the working directory
+        return []
     path = Path(text).expanduser()
     # Words of options ("first", "binary") may happen to be names of folders.
     is_place = "/" in text or name in ("path", "weights")

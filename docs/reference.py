@@ -12,6 +12,7 @@ import copy
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import typer
@@ -29,6 +30,7 @@ OPTIONS = re.compile(
 )
 
 
+@cache
 def own_commands() -> typer.Typer:
     """Return the program without the groups of commands that other installed packages bring."""
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,7 @@ def options_of_benchmark(command, arguments):
     return {f"--{name.replace('_', '-')}" for name in declared}
 
 
+@cache
 def commands():
     """Return every command with its options, e.g. {"data check": {...}}."""
     found = {}

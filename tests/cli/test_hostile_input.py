@@ -5,12 +5,16 @@
 
 import random
 import resource
+import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from segarena.cli.main import app
 
 STRESS = Path(__file__).parents[1] / "stress" / "commands.py"
 
@@ -22,6 +26,19 @@ def test_damaged_files_are_told_in_one_line():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("15 cases of ")
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A folder with a scene and a table of clicks."""
+    folder = tmp_path_factory.mktemp("sound")
+    with chdir(folder):
+        for command in (
+            "amodal demo --images 1 --out am",
+            "clicks crowd -d sample-squares(count=2) --clicks 9 -o raw.csv",
+        ):
+            assert CliRunner().invoke(app, command.split()).exit_code == 0
+    return folder
 
 
 @contextmanager
@@ -52,12 +69,10 @@ def full_disk(most_bytes, monkeypatch):
         (60, "run clicks -s nothing -d sample-squares(count=2) --rounds 2 -o out"),
     ],
 )
-def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(segarena, most_bytes, command, tmp_path, monkeypatch):
-    for prepare in (
-        "amodal demo --images 1 --out am",
-        "clicks crowd -d sample-squares(count=2) --clicks 9 -o raw.csv",
-    ):
-        assert segarena(*prepare.split()).exit_code == 0
+def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(
+    segarena, sound, most_bytes, command, tmp_path, monkeypatch
+):
+    shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
     with full_disk(most_bytes, monkeypatch):
         answer = segarena(*command.split())
     assert answer.exit_code == 2, answer.output

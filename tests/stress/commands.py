@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from children import in_child
+from program import segarena
 from sound import make_all
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from segarena.cli.main import app
 from segarena.files.whole import is_leftover
 
 SECONDS, HANGS_S = 5, 120
@@ -249,7 +249,7 @@ def _timed(case: Case, folder: Path) -> tuple[Result, float]:
     """Run a command; return what came of it, and the seconds of the processor that it took."""
     started = time.process_time()
     with chdir(folder):
-        done = CliRunner(env={"COLUMNS": "160"}).invoke(app, list(case.arguments))
+        done = segarena(*case.arguments, columns=160)
     return done, time.process_time() - started
 
 

@@ -15,10 +15,9 @@ import polars as pl
 import scipy.io
 from dicom import write_ct, write_seg
 from folders import write_flair
-from typer.testing import CliRunner
+from program import segarena
 
 from segarena.arrays.coco_rle import Rle
-from segarena.cli.main import app
 from segarena.systems.oneshot.published.recovery import ATTRIBUTES
 
 RNG = np.random.default_rng(0)
@@ -33,17 +32,17 @@ def make_all(folder: Path) -> None:
         make()
 
 
-def segarena(*arguments: str) -> None:
+def succeed(*arguments: str) -> None:
     """Run a command that must succeed."""
-    done = CliRunner().invoke(app, list(arguments))
+    done = segarena(*arguments)
     if done.exit_code:
         raise RuntimeError(f"{arguments}: {done.output}") from done.exception
 
 
 def _scenes() -> None:
-    segarena("amodal", "demo", "--images", "2", "-o", "am")
+    succeed("amodal", "demo", "--images", "2", "-o", "am")
     for name, to in (("coco", "coco"), ("rle", "rle")):
-        segarena("amodal", "convert", "am/scenes.json", f"am/{name}.json", "--to", to)
+        succeed("amodal", "convert", "am/scenes.json", f"am/{name}.json", "--to", to)
     square = [[4, 4], [20, 4], [20, 18], [4, 18]]
     size = {"imagePath": "scene-1.png", "imageHeight": 24, "imageWidth": 32}
     shape = {"label": "box", "points": square, "shape_type": "polygon"}
@@ -147,10 +146,10 @@ def _clips() -> None:
 
 
 def _clicks() -> None:
-    segarena("clicks", "crowd", "-d", "folder(path='shapes')", "-o", "raw.csv", "--clicks", "6", "--limit", "2")
-    segarena("clicks", "filter", "raw.csv", "-d", "folder(path='shapes')", "-o", "clicks.csv")
+    succeed("clicks", "crowd", "-d", "folder(path='shapes')", "-o", "raw.csv", "--clicks", "6", "--limit", "2")
+    succeed("clicks", "filter", "raw.csv", "-d", "folder(path='shapes')", "-o", "clicks.csv")
     masks = ("--previous-masks", "crowd/previous")
-    segarena(
+    succeed(
         "clicks", "crowd", "-d", "folder(path='shapes')", "-o", "crowd/raw.csv", "--clicks", "3", "--limit", "1", *masks
     )
     table = pl.read_csv("clicks.csv")
@@ -158,9 +157,9 @@ def _clicks() -> None:
 
 
 def _runs() -> None:
-    segarena("run", "clicks", "-s", "nothing", "-d", "folder(path='shapes')", "--rounds", "2", "-o", "runs/clicks")
+    succeed("run", "clicks", "-s", "nothing", "-d", "folder(path='shapes')", "--rounds", "2", "-o", "runs/clicks")
     oneshot = "oneshot-folder(path='photos')"
-    segarena("run", "toss", "-s", "copy-support-mask", "-d", oneshot, "-o", "runs/toss")
+    succeed("run", "toss", "-s", "copy-support-mask", "-d", oneshot, "-o", "runs/toss")
 
 
 def _write_image(file: str, pixels: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from segarena.cli import check, data, demo, export, listing, plan, report, run, segment
+from segarena.cli import check, data, demo, export, listing, plan, report, run, segment, worker
 from segarena.cli.commands import add_commands
 from segarena.cli.options import TakesOptionsOfBenchmark
 from segarena.files import limits
@@ -31,6 +31,7 @@ app.command("export")(export.export)
 app.command("check")(check.check)
 app.command("segment", cls=segment.TakesPairs)(segment.segment)
 app.add_typer(data.app, name="data")
+app.add_typer(worker.app, name="worker")
 add_commands(app, {"data": data.app})
 
 

@@ -16,6 +16,13 @@ def dies():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+class Small(honest.Honest):
+    """On images alone, so that it is tried quickly."""
+
+    takes = ("click", "box")
+    samples = ("image",)
+
+
 class Dies(honest.Honest):
     def predict(self, encoded, dialogues):
         print("about to die")
@@ -29,7 +36,7 @@ class Hangs(honest.Honest):
         time.sleep(60)
 
 
-class Raises(honest.Honest):
+class Raises(Small):
     def predict(self, encoded, dialogues):
         raise KeyError("decoder.weight")
 
@@ -45,22 +52,22 @@ class Prints(honest.Honest):
         return honest.Honest.predict(self, encoded, dialogues)
 
 
-class TooMany(honest.Honest):
+class TooMany(Small):
     def predict(self, encoded, dialogues):
         return honest.Honest.predict(self, encoded, [*dialogues, *dialogues])
 
 
-class TooFew(honest.Honest):
+class TooFew(Small):
     def predict(self, encoded, dialogues):
         return []
 
 
-class OtherShape(honest.Honest):
+class OtherShape(Small):
     def predict(self, encoded, dialogues):
         return [np.zeros((3, 5), bool) for _ in dialogues]
 
 
-class NoMask(honest.Honest):
+class NoMask(Small):
     def predict(self, encoded, dialogues):
         return ["mask" for _ in dialogues]
 
@@ -84,8 +91,8 @@ class LeaksSlowly(honest.Honest):
         return honest.Honest.encode(self, sample)
 
 
-class Forgets(honest.Honest):
-    """Forgets what it encoded, after it was asked `after` times."""
+class Forgets(Small):
+    """Forgets what it encoded, after it was asked `after` times; 0 each time."""
 
     def __init__(self, after=1):
         honest.Honest.__init__(self)
@@ -94,7 +101,7 @@ class Forgets(honest.Honest):
 
     def predict(self, encoded, dialogues):
         self.asked += 1
-        if self.asked == self.after:
+        if not self.after or self.asked == self.after:
             conversation = sys._getframe(2).f_locals["self"]
             conversation._held.clear()
         return honest.Honest.predict(self, encoded, dialogues)
@@ -139,7 +146,102 @@ class Killed(honest.Honest):
         return answers
 
 
+class Probabilities(Small):
+    def predict(self, encoded, dialogues):
+        return [answer.mask * 0.7 for answer in honest.Honest.predict(self, encoded, dialogues)]
+
+
+class Counting(Small):
+    asked = 0
+
+    def predict(self, encoded, dialogues):
+        self.asked += 1
+        answers = honest.Honest.predict(self, encoded, dialogues)
+        for answer in answers:
+            answer.mask.flat[self.asked % answer.mask.size] ^= True
+        return answers
+
+
+class OfBatch(Small):
+    def predict(self, encoded, dialogues):
+        answers = honest.Honest.predict(self, encoded, dialogues)
+        answers[-1].mask[0] ^= len(dialogues) > 1
+        return answers
+
+
+class OfProcess(Small):
+    def predict(self, encoded, dialogues):
+        answers = honest.Honest.predict(self, encoded, dialogues)
+        for answer in answers:
+            answer.mask.flat[os.getpid() % answer.mask.size] ^= True
+        return answers
+
+
+class DiesOfTiny(Small):
+    def encode(self, sample):
+        if max(sample.shape) < 3:
+            dies()
+        return honest.Honest.encode(self, sample)
+
+
+class PacksLess(Small):
+    def pack(self, encoded):
+        return {"shape": encoded["shape"], "mean": encoded["mean"] * 0}
+
+    def answer(self, encoded, dialogue):
+        answer = honest.Honest.answer(self, encoded, dialogue)
+        answer.mask[0] ^= bool(encoded["mean"][0])
+        return answer
+
+
+class NoBoxes(Small):
+    def mark(self, mask, prompt, mean):
+        if prompt.kind == "box":
+            raise NotImplementedError("boxes")
+        honest.Honest.mark(self, mask, prompt, mean)
+
+
+class NoWeights(Small):
+    def __init__(self):
+        honest.Honest.__init__(self, weights="nowhere.pth")
+
+
+class LeavesInDisgust(Small):
+    def mark(self, mask, prompt, mean):
+        if prompt.kind == "click" and prompt.position[0] >= mask.shape[0]:
+            os._exit(3)
+        honest.Honest.mark(self, mask, prompt, mean)
+
+
+class IntoThePipe(Small):
+    def predict(self, encoded, dialogues):
+        os.write(sys._getframe(2).f_locals["self"]._stream.sink, b"progress: 10 % of it\n")
+        return honest.Honest.predict(self, encoded, dialogues)
+
+
+class Hoard(dict):
+    def pop(self, handle, default=None):
+        return default
+
+
+class Hoards(Small):
+    def encode(self, sample):
+        conversation = sys._getframe(2).f_locals["self"]
+        conversation._held = Hoard(conversation._held)
+        return honest.Honest.encode(self, sample)
+
+
+class Deaf(Small):
+    """Never finds out that its host is gone."""
+
+    def __init__(self):
+        honest.Honest.__init__(self)
+
+
 MOODS = {kind.__name__: kind for kind in vars().copy().values() if isinstance(kind, type)}
 
 if __name__ == "__main__":
+    if sys.argv[1] == "Deaf":
+        worker._watch = lambda source: None
+        worker.Conversation.hold = lambda self, hold=worker.Conversation.hold: (hold(self), time.sleep(60))
     worker.serve(MOODS[sys.argv[1]], sys.argv[2:])

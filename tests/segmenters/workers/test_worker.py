@@ -279,7 +279,7 @@ def test_it_ends_with_its_host_however_that_ends():
     program = (
         f"from segarena.segmenters.workers.worker import Worker; import os, sys\n"
         f"worker = Worker({shlex.join([sys.executable, str(HERE / 'moody.py'), 'Hangs'])!r})\n"
-        "print(worker._conversation.pid, flush=True)\n"
+        "print(worker.conversation.pid, flush=True)\n"
         "sys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:

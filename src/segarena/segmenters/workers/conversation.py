@@ -92,6 +92,7 @@ class Conversation:
         self._hello: Hello | None = None
         self._dropped: list[tuple[int, int]] = []
         self._number = 0
+        self._silent_s: float | None = None
         self._one_at_a_time = threading.RLock()
 
     @property
@@ -127,7 +128,7 @@ class Conversation:
                     self._start()
 
     def _start(self) -> None:
-        self._link = reached(self.reach, patience_s=PATIENCE_S if self.life else 0.0)
+        link = self._link = reached(self.reach, patience_s=PATIENCE_S if self.life else 0.0)
         self.life += 1
         self._dropped.clear()
         self.shared = Shared(is_seen=False)
@@ -138,9 +139,7 @@ class Conversation:
         except Told as error:
             self.end()
             raise PluginInvalid(f"worker: {error}") from error
-        if self._link is not None:
-            self._link.until = None
-            self._link.pid = self._link.pid and (self._hello.pid or self._link.pid)
+        link.pid = link.pid and (self._hello.pid or link.pid)
 
     def _say_hello(self) -> Hello:
         words = os.urandom(16).hex()
@@ -152,15 +151,12 @@ class Conversation:
 
     @contextmanager
     def within(self, seconds: float) -> Generator[None]:
-        """Let the worker that is there now be silent for so long at most, in the block."""
-        link = self._link
-        if link is not None:
-            link.until = time.monotonic() + seconds
+        """Let the worker be silent for so long at most, in the block; otherwise that is the caller's affair."""
+        before, self._silent_s = self._silent_s, seconds
         try:
             yield
         finally:
-            if link is not None:
-                link.until = None
+            self._silent_s = before
 
     def ask(
         self, verb: str, told: Mapping[str, Any], arrays: Sequence[Any] = (), *, life: int | None = None
@@ -199,6 +195,8 @@ class Conversation:
             raise Lost("it is gone")
         has_arrays = header["verb"] in ("predict", "pack")
         link.most_body = MOST_ANSWER_BYTES if has_arrays else _MOST_ASIDE_BYTES
+        silent_s = self.reach.start_s if header["verb"] in ("token", "hello") else self._silent_s
+        link.until = None if silent_s is None else time.monotonic() + silent_s
         try:
             link.send(header, arrays)
             answer, found = link.receive()

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+import segarena.worker
 from segarena.errors import PluginInvalid
 from segarena.worker import GREETING, PROTOCOL, TOKEN, ProtocolError, Refused, Stream, parse_address
 
@@ -153,6 +154,17 @@ class Link(Stream):
     def note(self, printed: bytes) -> None:
         """Note what was printed before the greeting."""
 
+    def hang_up(self) -> None:
+        """Say nothing more."""
+        raise NotImplementedError
+
+    def wait_for_end(self) -> None:
+        """Wait until the worker is gone, whatever it still says; raise Lost when it is not in time."""
+        came = b"..."
+        while came:
+            self.before_read()
+            came = os.read(self.source, 65536)
+
     def last_lines(self) -> list[str]:
         """Return what the worker printed last."""
         return []
@@ -200,6 +212,10 @@ class Program(Link):
         """Return what the worker printed last; waits a moment for what is still on its way."""
         return self._log.last_lines()
 
+    def hang_up(self) -> None:
+        """Close its stdin."""
+        self._ends[0].close()
+
     def close(self) -> str:
         """Kill the worker with all that it started."""
         died_alone = self.process.poll() is not None or _dies_by_itself(self.process)
@@ -237,6 +253,10 @@ class Connected(Link):
                 f"python my_adapter.py --listen {reach.command}"
             ) from error
         super().__init__(self._socket.fileno(), self._socket.fileno())
+
+    def hang_up(self) -> None:
+        """Close our half of the connection."""
+        self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> str:
         """Hang up; the worker goes on listening."""
@@ -404,7 +424,8 @@ def _what_is_missing(lines: Sequence[str], reach: Reach) -> str:
     if "-m" in arguments and module == arguments[arguments.index("-m") + 1]:
         return f"there is no module {module} in {where}; give its folder: folder='path/to/it'"
     if module == "segarena_worker":
-        return f"segarena_worker.py is not beside the adapter; put it there: segarena worker copy {where}"
+        beside = Path(reach.folder or ".") / "segarena_worker.py"
+        return f"segarena_worker.py is not beside the adapter; put it there: cp {segarena.worker.__file__} {beside}"
     return f"{program} has no module {module}; install it there: {program} -m pip install {module.partition('.')[0]}"
 
 

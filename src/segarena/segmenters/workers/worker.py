@@ -68,11 +68,11 @@ class Worker:
             log=log,
             start_s=start_s,
         )
-        self._conversation = Conversation(self._reach, options or {})
+        self.conversation = Conversation(self._reach, options or {})
         self._adopted = weakref.WeakKeyDictionary[Encoded, Encoded]()
-        weakref.finalize(self, self._conversation.end)
+        weakref.finalize(self, self.conversation.end)
         try:
-            hello = self._conversation.hello
+            hello = self.conversation.hello
         except Lost as error:
             raise PluginInvalid(f"worker: {command[:80]!r} {error}") from error
         self.model = hello.model
@@ -86,7 +86,7 @@ class Worker:
 
     def __reduce__(self) -> Any:
         given = {name: getattr(self._reach, name) for name in self._reach.__slots__}
-        return partial(Worker, **given, options=self._conversation.options), ()
+        return partial(Worker, **given, options=self.conversation.options), ()
 
     @cached_property
     def identity(self) -> dict[str, dict[str, str]]:
@@ -95,7 +95,7 @@ class Worker:
         Raises:
             SegmenterError: it cannot say.
         """
-        answer, _ = self._conversation.insist(Tries(), lambda: self._conversation.ask("identify", {}))
+        answer, _ = self.conversation.insist(Tries(), lambda: self.conversation.ask("identify", {}))
         kinds = ("weights", "sources", "environment")
         found = {kind: answer.get(kind) for kind in kinds}
         return {kind: dict(said) if isinstance(said, dict) else {} for kind, said in found.items()}
@@ -103,13 +103,13 @@ class Worker:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of what decides its encodings."""
-        hello = self._conversation.hello
+        hello = self.conversation.hello
         return sha256(repr([hello.fingerprint, hello.version, sorted(hello.options.items()), self.identity]))
 
     @property
     def peak_bytes_elsewhere(self) -> int:
         """The most memory that its process has had in use; 0 where that cannot be known."""
-        return peak_resident_bytes(self._conversation.pid)
+        return peak_resident_bytes(self.conversation.pid)
 
     def encode(self, sample: Sample) -> Encoded:
         """Let the worker encode a sample; return what stands for it here.
@@ -133,41 +133,41 @@ class Worker:
             life = mine.known()
             told = [tell_dialogue(dialogue, arrays, self._handle_of) for dialogue in dialogues]
             request = {"handle": mine.handle, "dialogues": told}
-            answer, found = self._conversation.ask("predict", request, arrays, life=life)
+            answer, found = self.conversation.ask("predict", request, arrays, life=life)
             mine.note(answer)
             return _predictions(answer, found)
 
-        return self._conversation.insist(mine.tries, once)
+        return self.conversation.insist(mine.tries, once)
 
     def _pack(self, encoded: Encoded) -> dict[str, Any]:
         """Return an encoding as named arrays."""
 
         def once() -> dict[str, Any]:
             life = encoded.known()
-            answer, found = self._conversation.ask("pack", {"handle": encoded.handle}, life=life)
+            answer, found = self.conversation.ask("pack", {"handle": encoded.handle}, life=life)
             packed = answer.get("packed")
             try:
                 return {name: restore(each, found) for name, each in dict(packed or {}).items()}
             except (ProtocolError, TypeError, ValueError) as error:
                 raise SegmenterError(f"the worker gives something else than named arrays: {error}") from error
 
-        return self._conversation.insist(encoded.tries, once)
+        return self.conversation.insist(encoded.tries, once)
 
     def _unpack(self, arrays: Mapping[str, Any]) -> Encoded:
         """Let the worker have an encoding that it packed."""
         return self._made(dict(arrays))
 
     def _made(self, of: Sample | Mapping[str, Any]) -> Encoded:
-        encoded = Encoded(self._conversation, of)
-        self._conversation.insist(encoded.tries, encoded.known)
+        encoded = Encoded(self.conversation, of)
+        self.conversation.insist(encoded.tries, encoded.known)
         return encoded
 
     def _mine(self, encoded: Encoded) -> Encoded:
         """Return an encoding, or where another worker made it, the same by this one."""
-        if encoded.conversation is self._conversation:
+        if encoded.conversation is self.conversation:
             return encoded
         if encoded not in self._adopted:
-            self._adopted[encoded] = Encoded(self._conversation, encoded.of)
+            self._adopted[encoded] = Encoded(self.conversation, encoded.of)
         return self._adopted[encoded]
 
     def _handle_of(self, encoded: Encoded) -> int:

@@ -1,0 +1,1 @@
+"""The adapter to start from."""

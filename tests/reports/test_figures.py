@@ -3,7 +3,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from segarena.reports.figures import figures, fill_rows
+from segarena.reports.charts import Curve
+from segarena.reports.figures import figures, fill_rows, foremost
 from segarena.reports.groups import group_figures
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
@@ -112,6 +113,25 @@ def test_encoder_passes_are_told_from_encodings_read_from_the_cache(make_run, ma
     runs = read_runs([make_run(make_ramps(), from_cache=from_cache)])
     (caption,) = (made.caption for made in figures(page_of(runs)) if made.title == "Seconds per prediction")
     assert caption.endswith(said)
+
+
+def line(label, level):
+    return Curve(label=label, colour=0, x=(1, 2), y=(level, level), low=(level, level), high=(level, level))
+
+
+def test_of_many_curves_the_best_have_names_and_the_others_are_thin():
+    made = foremost([line(f"m{place}", place / 10) for place in range(10)])
+    assert [curve.label for curve in made if curve.is_faint] == ["m0", "m1", "m2"]
+    assert not any(curve.is_faint for curve in foremost(made[:7]))
+
+
+def test_of_many_runs_the_seconds_are_a_row_each_the_fastest_first(make_run, make_dialogue):
+    one = [make_dialogue("photo-0", "disc-0", "centre", [0.5, 0.6])]
+    paths = [make_run(one, f"{n}", segmenter={"name": f"s{n}"}, predict_s=0.1 * (8 - n)) for n in range(7)]
+    seconds = next(f for f in figures(page_of(read_runs(paths))) if f.title.startswith("Seconds"))
+    (_, chart), *more = seconds.charts
+    named = [t.text for t in ElementTree.fromstring(chart).iter("text") if t.get("class") == "name"]
+    assert (named, more) == ([f"s{n}" for n in reversed(range(7))], [])
 
 
 def test_a_segmenter_keeps_its_colour_where_its_runs_are_taken_together(make_run, make_ramps):

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from segarena.reports.figures import figures
 from segarena.reports.pages import page_of
 from segarena.reports.ranks import pairs_sheet, ranks_sheet
 from segarena.reports.reading import read_runs
@@ -33,13 +34,13 @@ def many(make_run, make_dialogue, rng):
 
 def test_each_segmenter_has_a_row_with_value_and_places_on_each_dataset(many):
     sheet = ranks_sheet(many, page_of(many).decides)
-    assert sheet.keys == ["segmenter", "NoC@90 on near", "rank on near", "NoC@90 on far", "rank on far", "mean rank"]
+    assert sheet.keys == ["segmenter", "mean rank", "NoC@90 on near", "rank on near", "NoC@90 on far", "rank on far"]
     rows = {row[0]: row[1:] for row in sheet.rows}
     assert list(rows)[:3] == ["a", "b", "c"]
-    assert [rows[name][1].printed_bounds for name in "abc"] == ["1", "2", "3"]
-    assert {rows[name][1].printed_bounds for name in "def"} == {"4 to 6"}
-    assert [rows[name][4].mean for name in "abc"] == [1.0, 2.0, 3.0]
-    assert [rows[name][0].mark for name in "ab"] == ["best", ""]
+    assert [rows[name][2].printed_bounds for name in "abc"] == ["1", "2", "3"]
+    assert {rows[name][2].printed_bounds for name in "def"} == {"4 to 6"}
+    assert [rows[name][0].mean for name in "abc"] == [1.0, 2.0, 3.0]
+    assert [rows[name][1].mark for name in "ab"] == ["best", ""]
 
 
 def test_every_pair_of_a_dataset_is_there_once_and_only_clear_ones_are_marked(many):
@@ -55,6 +56,29 @@ def test_of_many_runs_the_differences_to_the_first_are_folded(many):
     assert html.index('id="ranks"') < html.index('id="differences"')
     assert "<summary>To the first one on the same dataset</summary>" in html
     assert "<summary>Every pair, 30 rows</summary>" in html
+
+
+def test_a_sentence_and_a_chart_about_a_dataset_do_not_repeat_its_name(many):
+    own = page_of(many)
+    assert own.verdict[0].startswith("On near, a needs 1.")
+    headings = [heading for made in figures(own) for heading, _ in made.charts]
+    assert "near" in headings
+    assert not [heading for heading in headings if " on near" in heading]
+    assert "<h1>6 segmenters on near, far</h1>" in report_html(own)
+
+
+def test_of_more_than_twenty_runs_the_ranking_comes_first_and_the_summary_is_folded(make_run, make_dialogue):
+    paths = [
+        make_run(
+            [make_dialogue("photo-0", "disc-0", "centre", [place / 30])], f"{place}", segmenter={"name": f"s{place}"}
+        )
+        for place in range(25)
+    ]
+    html = report_html(page_of(read_runs(paths, trust=True)))
+    assert html.index('id="ranks"') < html.index('id="summary"')
+    assert "<summary>Means over targets, 25 rows</summary>" in html
+    fewer = report_html(page_of(read_runs(paths[:3], trust=True)))
+    assert fewer.index('id="ranks"') > fewer.index('id="summary"')
 
 
 def test_two_runs_have_no_ranking(many):

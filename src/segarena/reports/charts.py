@@ -41,7 +41,10 @@ Colour: TypeAlias = int | str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A line of y over x with a band from `low` to `high`; NaN points are left out."""
+    """A line of y over x with a band from `low` to `high`; NaN points are left out.
+
+    A faint one is thin, without band and name.
+    """
 
     label: str
     colour: Colour
@@ -49,6 +52,7 @@ class Curve:
     y: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
+    is_faint: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +149,8 @@ def line_chart(
 
     Without `x_range`, x are rounds, and the axis fits them. A legend is for curves that have no name.
     """
-    labels = [_shorten(curve.label) for curve in curves]
+    curves = sorted(curves, key=lambda curve: not curve.is_faint)
+    labels = ["" if curve.is_faint else _shorten(curve.label) for curve in curves]
     room = max((len(label) for label in labels), default=0) * LABEL_PX + 18
     frame = Frame(*size_px, title, right=room)
     draw_legend(frame, legend)
@@ -156,13 +161,16 @@ def line_chart(
     for mark in marks:
         frame.line(frame.left, y_scale(mark), frame.width_px - frame.right, y_scale(mark), "mark")
     for curve in curves:
-        frame.path(_band(curve, x_scale, y_scale), f"band {colour_class(curve.colour)}")
+        band = [] if curve.is_faint else _band(curve, x_scale, y_scale)
+        frame.path(band, f"band {colour_class(curve.colour)}")
     for curve in curves:
+        faint = " faint" if curve.is_faint else ""
         places = [(x_scale(curve.x[i]), y_scale(curve.y[i])) for i in _finite(curve)]
-        frame.path(places, f"curve {colour_class(curve.colour)}")
+        frame.path(places, f"curve {colour_class(curve.colour)}{faint}")
         for i, place in zip(_finite(curve), places, strict=True):
             told = f"{x_label} {number(curve.x[i])}: {_told(curve, i)}"
-            frame.draw(marker(*place, curve.colour, 3.2 if len(places) <= MOST_MARKERS else 1.6, told))
+            is_small = curve.is_faint or len(places) > MOST_MARKERS
+            frame.draw(marker(*place, curve.colour, 1.6 if is_small else 3.2, told))
     _end_labels(frame, curves, labels, y_scale)
     return frame.svg()
 
@@ -226,12 +234,14 @@ def scatter_chart(
     return frame.svg()
 
 
-def interval_chart(rows: Sequence[Whisker], *, title: str, x_label: str, x_range: tuple[float, float]) -> str:
+def interval_chart(
+    rows: Sequence[Whisker], *, title: str, x_label: str, x_range: tuple[float, float], is_log: bool = False
+) -> str:
     """Return one line per row: its label, a whisker from low to high, a dot at the value, and a note."""
     room = max((len(_shorten(row.label)) for row in rows), default=0) * CHARACTER_PX + 14
     note = max((len(row.note) for row in rows), default=0) * CHARACTER_PX + 14
     frame = Frame(540, 52 + 24 * len(rows), title, left=room, right=note)
-    x_scale = frame.x_scale(*x_range)
+    x_scale = frame.x_scale(*x_range, is_log=is_log)
     frame.x_axis(x_scale, x_label)
     for index, row in enumerate(rows):
         y = frame.top + 12 + 24 * index

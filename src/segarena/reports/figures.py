@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
 from segarena.reports.axes import nice_ticks, number
-from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
+from segarena.reports.charts import Bars, Curve, Whisker, bar_chart, interval_chart, line_chart
 from segarena.reports.groups import group_figures
 from segarena.reports.pages import Page
 from segarena.reports.reading import Run
-from segarena.reports.series import Figure, Series, colours_of, figure, panel_px, series_by_user
+from segarena.reports.series import Figure, Series, colours_of, figure, panel_px, run_columns, series_by_user
 from segarena.reports.tables import curve_intervals, metrics_of, noc_counts, thresholds_of
 from segarena.reports.wording import count_text, metric_name, seconds_text
 from segarena.roles import Statistic
+
+MOST_CURVES = 7
+"""Curves of a chart that have bands and names."""
+
+MOST_HISTOGRAMS = 6
+"""Of more runs the seconds are a row each."""
 
 TIME_BINS = 30
 """About how many bars the distribution of seconds has."""
@@ -51,7 +59,7 @@ def _curves(runs: Sequence[Run], metric: str, word: str) -> Figure | None:
     name = metric_name(metric)
     charts: list[tuple[str, str]] = []
     for user, group in panels:
-        curves = [_mean_curve(series, metric) for series in group]
+        curves = foremost([_mean_curve(series, metric) for series in group])
         highest = max((y for curve in curves for y in (*curve.y, *(curve.high or ())) if math.isfinite(y)), default=1.0)
         chart = line_chart(
             curves,
@@ -60,12 +68,25 @@ def _curves(runs: Sequence[Run], metric: str, word: str) -> Figure | None:
             y_label=f"mean {name}",
             y_range=(0.0, max(1.0, highest)),
             marks=thresholds_of(runs[0], metric),
-            size_px=panel_px(len(panels), 330),
+            size_px=panel_px(len(panels), 330, max(len(series.label) for series in group)),
         )
         charts.append((user, chart))
+    several = max((len(group) for _, group in panels), default=0)
     caption = f"Mean {name} over targets after each {word}; bands are 95 % intervals"
     marked = ", dashes the benchmark's thresholds" if thresholds_of(runs[0], metric) else ""
-    return figure(f"{name[:1].upper()}{name[1:]} against {word}s", f"{caption}{marked}.", charts)
+    title = f"{name[:1].upper()}{name[1:]} against {word}s"
+    return figure(title, f"{caption}{marked}.{_thin_text(several)}", charts)
+
+
+def foremost(curves: Sequence[Curve]) -> list[Curve]:
+    """Return curves of which those beyond the best `MOST_CURVES` are faint; the best are highest on the average."""
+    means = [statistics.fmean([y for y in curve.y if math.isfinite(y)] or [-math.inf]) for curve in curves]
+    ranked = sorted(range(len(curves)), key=lambda place: -means[place])
+    return [replace(curve, is_faint=place in ranked[MOST_CURVES:]) for place, curve in enumerate(curves)]
+
+
+def _thin_text(count: int) -> str:
+    return f" The best {MOST_CURVES} of each chart have names; the others are thin." if count > MOST_CURVES else ""
 
 
 def _mean_curve(series: Series, metric: str) -> Curve:
@@ -88,7 +109,8 @@ def _noc(runs: Sequence[Run], word: str) -> Figure | None:
     panels = series_by_user(runs)
     goal = f"{metric_name(statistic.metric)} was at least {statistic.threshold:g}"
     if len(runs) > 1:
-        caption = f"Share of dialogues in which {goal} within so many {word}s."
+        thin = _thin_text(max(len(group) for _, group in panels))
+        caption = f"Share of dialogues in which {goal} within so many {word}s.{thin}"
         charts = [(user, _solved_chart(group, statistic, word, len(panels))) for user, group in panels]
         return figure(f"Solved within so many {word}s", caption, charts)
     bars = [(user, _noc_bars(series, statistic)) for user, (series,) in panels]
@@ -106,12 +128,12 @@ def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, pane
         rounds = range(1, len(shares) + 1)
         curves.append(Curve(label=series.label, colour=series.colour, x=rounds, y=shares, low=shares, high=shares))
     return line_chart(
-        curves,
+        foremost(curves),
         title=f"solved within so many {word}s, {group[0].user}",
         x_label=f"{word}s",
         y_label="dialogues, %",
         y_range=(0.0, 100.0),
-        size_px=panel_px(panels, 330),
+        size_px=panel_px(panels, 330, max(len(series.label) for series in group)),
     )
 
 
@@ -137,6 +159,8 @@ def _noc_chart(bars: Bars, run: Run, highest: float, word: str, panels: int) -> 
 def _seconds(runs: Sequence[Run]) -> Figure | None:
     coloured = zip(colours_of(runs), runs, strict=True)
     timed = [(colour, run) for colour, run in coloured if any(map(len, map(run.seconds_per_round, run.users)))]
+    if len(timed) > MOST_HISTOGRAMS:
+        return _seconds_by_run(timed, runs)
     charts = [(run.label if len(runs) > 1 else "", _seconds_chart(run, colour, len(timed))) for colour, run in timed]
     encodes = "; ".join(
         _encodes_text(run, is_named=len(runs) > 1) for run in runs if len(run.encode_seconds()) or run.encodings_read
@@ -146,6 +170,30 @@ def _seconds(runs: Sequence[Run]) -> Figure | None:
         "slower ones."
     )
     return figure("Seconds per prediction", f"{caption} Encoder: {encodes}." if encodes else caption, charts)
+
+
+def _seconds_by_run(timed: Sequence[tuple[int, Run]], runs: Sequence[Run]) -> Figure | None:
+    """Return a row for each run, the fastest first, a chart for each dataset."""
+    columns = run_columns(runs)
+    charts: list[tuple[str, str]] = []
+    for data in dict.fromkeys(run.data for _, run in timed):
+        rows: list[Whisker] = []
+        for colour, run in timed:
+            if run.data == data:
+                seconds = np.concatenate([run.seconds_per_round(user) for user in run.users])
+                low, median, high = (max(1e-6, float(np.quantile(seconds, share))) for share in (0.05, 0.5, 0.95))
+                note, label = seconds_text(median), columns[run]
+                rows.append(Whisker(label=label, colour=colour, value=median, low=low, high=high, note=note))
+        title = f"seconds per prediction on {data}"
+        ends = (min(row.low for row in rows) / 1.3, max(row.high for row in rows) * 1.3)
+        rows.sort(key=lambda row: row.value)
+        chart = interval_chart(rows, title=title, x_label="seconds per prediction", x_range=ends, is_log=True)
+        charts.append((data, chart))
+    caption = (
+        "Seconds in the segmenter per prediction (its share of the batch), encoder apart: the median, and where the "
+        "middle nine tenths lie."
+    )
+    return figure("Seconds per prediction", caption, charts)
 
 
 def _encodes_text(run: Run, *, is_named: bool) -> str:

@@ -18,9 +18,9 @@ from segarena.reports.pictures import Pictures, Shown
 from segarena.reports.ranking import failed_keys
 from segarena.reports.reading import Key, Run
 from segarena.reports.rounds import DialogueRecord
-from segarena.reports.series import area_statistic, run_colours
+from segarena.reports.series import area_statistic, run_colours, run_columns
 from segarena.reports.tables import thresholds_of
-from segarena.reports.viewer import Stack, viewer_html
+from segarena.reports.viewer import Pane, Stack, viewer_html
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset
 
@@ -132,12 +132,11 @@ def _dialogue_of(run: Run, key: Key) -> DialogueRecord | None:
 
 def _with_runs(stack: Stack, shown: Sequence[Shown], own: Page) -> Stack:
     """Return a stack whose panes, one for each dialogue, say what became of it, in the colour of the run."""
-    colours = dict(run_colours(own.shown_runs))
-    told = zip(stack.panes, shown, strict=True)
-    panes = [
-        replace(pane, state=_state(run, dialogue), failure=dialogue.failure or "", colour=colours.get(run.label))
-        for pane, (run, dialogue) in told
-    ]
+    colours, columns = dict(run_colours(own.shown_runs)), run_columns(own.shown_runs)
+    panes: list[Pane] = []
+    for pane, (run, dialogue) in zip(stack.panes, shown, strict=True):
+        told = replace(pane, label=columns[run], state=_state(run, dialogue), failure=dialogue.failure or "")
+        panes.append(replace(told, colour=colours.get(run.label)))
     return replace(stack, panes=panes)
 
 

@@ -19,6 +19,9 @@ from segarena.statistics.intervals import Interval
 MOST_GROUPS = 8
 """An attribute with more different words than this is not a grouping."""
 
+MOST_RUNS = 10
+"""Of more runs the best are shown."""
+
 MOST_USERS = 4
 """More users than this are shown as their mean."""
 
@@ -56,21 +59,32 @@ def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -
                 rows.append(_row(f"{group} · {label}" if len(lines) > 1 else group, colour, mean_over_targets(inside)))
     title = f"{statistic.name} by {name.replace('_', ' ')}"
     chart = interval_chart(rows, title=title, x_label=f"mean {statistic.name}", x_range=_value_range(rows))
-    caption = f"Mean {statistic.name} of the targets of each group, with its 95 % interval; n: targets."
+    caption = (
+        f"Mean {statistic.name} of the targets of each group, with its 95 % interval; n: targets.{_best_text(runs)}"
+    )
     return figure(title, caption, [("", chart)]) if rows else None
 
 
 def _lines(runs: Sequence[Run], statistic: Statistic) -> list[tuple[str, int, Mapping[TargetKey, float]]]:
     """Return (label, colour, value of each target): the users of one run, or the runs, each the mean over users."""
     if len(runs) > 1:
-        return [
-            (label, colour, mean_over_users(run, statistic))
-            for (label, colour), run in zip(run_colours(runs), runs, strict=True)
-        ]
+        colours = dict(run_colours(runs))
+        return [(run.label, colours[run.label], mean_over_users(run, statistic)) for run in _best(runs, statistic)]
     series = list(chain.from_iterable(group for _, group in series_by_user(runs)))
     if len(series) > MOST_USERS:
         return [("all users", 0, mean_over_users(runs[0], statistic))]
     return [(one.label, one.colour, target_values(one.run, one.user, statistic)) for one in series]
+
+
+def _best(runs: Sequence[Run], statistic: Statistic) -> list[Run]:
+    """Return the runs with the best means, at most `MOST_RUNS`, in their order."""
+    means = {run: mean_over_targets(mean_over_users(run, statistic)).mean for run in runs}
+    ranked = sorted(runs, key=lambda run: -math.inf if math.isnan(means[run]) else means[run], reverse=True)
+    return [run for run in runs if run in ranked[:MOST_RUNS]]
+
+
+def _best_text(runs: Sequence[Run]) -> str:
+    return f" The best {MOST_RUNS} of {len(runs)} runs." if len(runs) > MOST_RUNS else ""
 
 
 def _row(label: str, colour: int, mean: Interval) -> Whisker:
@@ -81,13 +95,14 @@ def _row(label: str, colour: int, mean: Interval) -> Whisker:
 
 def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -> Figure | None:
     statistic, clouds = area_statistic(runs[0]), list[Points]()
-    for colour, run in zip(colours_of(runs), runs, strict=True):
+    colours = dict(zip(runs, colours_of(runs), strict=True))
+    for run in _best(runs, statistic):
         values = mean_over_users(run, statistic)
         keys = [key for key in sizes if key in values]
         clouds.append(
             Points(
                 label=run.label,
-                colour=colour,
+                colour=colours[run],
                 x=[sizes[key] for key in keys],
                 y=[values[key] for key in keys],
                 names=[" / ".join(key) for key in keys],
@@ -96,7 +111,8 @@ def _by_size(runs: Sequence[Run], name: str, sizes: Mapping[TargetKey, float]) -
     word = name.replace("_", " ")
     title = f"{statistic.name} of each target against its {word}"
     chart = scatter_chart(clouds, title=title, x_label=word, y_label=statistic.name)
-    return figure(title, "One dot per target, the mean over users and repeats.", [("", chart)])
+    caption = f"One dot per target, the mean over users and repeats.{_best_text(runs)}"
+    return figure(title, caption, [("", chart)])
 
 
 def _thirds(sizes: Mapping[TargetKey, float]) -> dict[TargetKey, str]:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
-from segarena.options import options_of
 from segarena.records.configuration import Counts, PluginUsed
-from segarena.registry import names
 from segarena.reports.differing import differing_texts
-from segarena.reports.naming import short_name
+from segarena.reports.naming import set_options, short_name
 from segarena.reports.pages import Page, broken_pages
 from segarena.reports.reading import Run
 from segarena.reports.tables import user_names
@@ -21,16 +19,19 @@ Facts: TypeAlias = "list[tuple[str, str]]"
 """Names and texts; those without a text are left out."""
 
 
+MOST_NAMED = 4
+"""Of more segmenters the title tells how many."""
+
 MOST_USERS = 6
 """More are counted in the lines on top, and named below."""
 
 
 def title_of(runs: Sequence[Run]) -> str:
     """Return the title: who was judged on what."""
-    if len({run.data for run in runs}) == 1:
-        return f"{', '.join(run.label for run in runs)} on {runs[0].data}"
-    segmenters, data = dict.fromkeys(run.segmenter for run in runs), dict.fromkeys(run.data for run in runs)
-    return f"{', '.join(segmenters)} on {', '.join(data)}"
+    data = dict.fromkeys(run.data for run in runs)
+    who = dict.fromkeys(run.label if len(data) == 1 else run.segmenter for run in runs)
+    named = ", ".join(who) if len(who) <= MOST_NAMED else f"{len(who)} segmenters"
+    return f"{named} on {', '.join(data)}"
 
 
 def alarms_of(runs: Sequence[Run]) -> list[str]:
@@ -42,8 +43,8 @@ def alarms_of(runs: Sequence[Run]) -> list[str]:
 def what_ran(own: Page) -> list[str]:
     """Return what was judged on what, in two lines; of options only those that were set."""
     runs, rules = own.runs, own.runs[0].config.benchmark
-    data = dict.fromkeys(str(_as_set("dataset", run.config.dataset)) for run in runs)
-    segmenters = dict.fromkeys(str(_as_set("segmenter", run.config.segmenter)) for run in runs)
+    data = dict.fromkeys(str(_as_set(run.config.dataset)) for run in runs)
+    segmenters = dict.fromkeys(str(_as_set(run.config.segmenter)) for run in runs)
     users = user_names(runs)
     took_part = f"{len(users)} users" if len(users) > MOST_USERS else ", ".join(users)
     return [
@@ -52,14 +53,8 @@ def what_ran(own: Page) -> list[str]:
     ]
 
 
-def _as_set(kind: str, used: PluginUsed) -> PluginSpec:
-    """Return a plug-in with the options that are not as its signature has them, where its name is a known one."""
-    known = names(kind).get(used.name)
-    declared = options_of(known) if known else ()
-    # run.json knows no tuples
-    defaults = {one.name: [*one.default] if isinstance(one.default, tuple) else one.default for one in declared}
-    given = {name: value for name, value in used.options.items() if name not in defaults or defaults[name] != value}
-    return PluginSpec(short_name(used.name), given)
+def _as_set(used: PluginUsed) -> PluginSpec:
+    return PluginSpec(short_name(used.name), set_options(used))
 
 
 def _amount(own: Page) -> str:

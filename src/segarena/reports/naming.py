@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import PurePath
+from typing import Any
 
+from segarena.options import options_of
 from segarena.records.configuration import DatasetUsed, PluginUsed
 from segarena.registry import names
 from segarena.specs import PluginSpec
@@ -48,17 +50,29 @@ def _folder_name(plugin: PluginUsed) -> str:
 
 
 def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:
-    """Return the name of each plug-in with the options in which it differs from its namesakes."""
+    """Return the name of each plug-in with the options in which it differs from its namesakes.
+
+    Where these are several, those that are as the signature has them are left out.
+    """
     names = [short_name(plugin.name) for plugin in plugins]
     labels: list[str] = []
     for name, plugin in zip(names, plugins, strict=True):
         same = [other.options for other, its in zip(plugins, names, strict=True) if its == name]
-        own = dict(plugin.options)
-        for key, value in plugin.options.items():
-            if all(options.get(key) == value for options in same):
-                del own[key]
+        differ = [key for key, value in plugin.options.items() if any(its.get(key) != value for its in same)]
+        own = {key: plugin.options[key] for key in differ}
+        if len(differ) > 1:
+            own = {key: value for key, value in set_options(plugin).items() if key in own}
         labels.append(f"{PluginSpec(name, own)}{SEES_TRUTH if plugin.sees_truth else ''}")
     return labels
+
+
+def set_options(used: PluginUsed) -> dict[str, Any]:
+    """Return the options that are not as the signature has them, where the name of the plug-in is a known one."""
+    known = names(used.kind).get(used.name) if used.kind else None
+    declared = options_of(known) if known else ()
+    # run.json knows no tuples
+    defaults = {one.name: [*one.default] if isinstance(one.default, tuple) else one.default for one in declared}
+    return {name: value for name, value in used.options.items() if name not in defaults or defaults[name] != value}
 
 
 def _numbered(names: Sequence[str]) -> list[str]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import chain
 
 from segarena.reports.reading import Run
+from segarena.reports.series import run_columns
 from segarena.reports.sheets import Cell, Column, Sheet, Value, p_text
 from segarena.reports.standings import Standing, best_user, by_data, standings
 from segarena.reports.tables import SIGNIFICANT, user_names
-from segarena.reports.targets import run_columns
 from segarena.reports.wording import (
     bounds_text,
     definition,
@@ -39,21 +39,22 @@ def ranks_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
         mean = math.fsum(known) / len(known) if known else math.inf
         cells = chain.from_iterable(_rank_cells(statistic, places.get((name, data))) for data in groups)
         means = [Value(mean=mean, decimals=1)] if len(groups) > 1 else []
-        rows.append((mean, (name, *cells, *means)))
+        rows.append((mean, (name, *means, *cells)))
     head: list[Column] = []
     for data in groups:
-        of = f" on {data}" if len(groups) > 1 else ""
-        about = definition(statistic, runs[0])
-        head.append(
-            Column(f"{statistic.name}{of}", "interval", f"{statistic.name}{of}", about, statistic.higher_is_better)
-        )
-        head.append(Column(f"Rank{of}", "interval", f"rank{of}", RANK, higher_is_better=False))
+        is_one = len(groups) == 1
+        of = "" if is_one else f" on {data}"
+        about = f"{definition(statistic, runs[0])}{of and f' Here{of}.'}"
+        heading = statistic.name if is_one else data
+        head.append(Column(heading, "interval", f"{statistic.name}{of}", about, statistic.higher_is_better))
+        head.append(Column("Rank", "interval", f"rank{of}", f"{RANK}{of}", higher_is_better=False))
     mean_rank = [Column("Mean rank", "number", "mean rank", "mean of the ranks", False)] if len(groups) > 1 else []
+    what = f"{statistic.name} on each dataset and places by it" if len(groups) > 1 else f"Places by {statistic.name}"
     with_user = f" with {user}" if len(user_names(runs)) > 1 else ""
     return Sheet(
         name="ranks",
-        caption=f"Places by {statistic.name}{with_user}; below a place, those that the paired tests leave open.",
-        head=(Column("Segmenter", key="segmenter"), *head, *mean_rank),
+        caption=f"{what}{with_user}; below a place, those that the paired tests leave open.",
+        head=(Column("Segmenter", key="segmenter"), *mean_rank, *head),
         rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
     )
 

@@ -34,6 +34,9 @@ from segarena.reports.wording import (
     protocol_text,
 )
 
+MOST_SUMMED = 24
+"""Of more runs the summary is folded away, below the ranking."""
+
 MOST_COMPARED = 5
 """Of more runs the differences to the first are folded away."""
 
@@ -92,11 +95,11 @@ class _Numbers:
 def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     runs = own.whole_runs
     cards, shown = _gallery(own, shows_all=shows_all)
+    summary = own.summary(partial(_summary, target=own.target_word))
+    means = Section("summary", "Summary", [*summary, Note(_summary_notes(own))])
+    ranks = Section("ranks", "Ranking", _ranks(own))
     every = [
-        Section(
-            "summary", "Summary", [*own.summary(partial(_summary, target=own.target_word)), Note(_summary_notes(own))]
-        ),
-        Section("ranks", "Ranking", _ranks(own)),
+        *([ranks, means] if len(runs) > MOST_SUMMED else [means, ranks]),
         Section("differences", "Paired differences", _differences(own)),
         Section("figures", "Figures", [Row(figures(own))]),
         Section("hardest", f"Hardest {own.target_word}s", [_hardest(own, shown)]),
@@ -112,12 +115,20 @@ def _summary(runs: Sequence[Run], caption: str, *, target: str) -> Part:
     statistics = (statistic.name for statistic in runs[0].summary)
     names = ("time/round", "targets", "failures")
     sheet = summary_sheet(runs, caption, target=target)
-    return _without_user(sheet.pick("user", "segmenter", *statistics, *names), runs)
+    who = ("dataset", "name") if len({run.data for run in runs}) > 1 else ("segmenter",)
+    sheet = _without_user(sheet.pick("user", *who, *statistics, *names), runs)
+    return Fold(fold_title(sheet), [sheet]) if len(runs) > MOST_SUMMED else sheet
 
 
 def _without_user(sheet: Sheet, runs: Sequence[Run]) -> Sheet:
     """Return a table without the column of users, where there is only one."""
     return sheet if len(user_names(runs)) > 1 else sheet.pick(*(key for key in sheet.keys if key != "user"))
+
+
+def without_empty(sheet: Sheet) -> Sheet:
+    """Return a table without the columns of words in which nothing stands."""
+    columns = zip(sheet.keys, zip(*sheet.rows, strict=True), strict=True)
+    return sheet.pick(*(key for key, cells in columns if any(cell != "" for cell in cells))) if sheet.rows else sheet
 
 
 def _summary_notes(own: Page) -> str:
@@ -155,7 +166,7 @@ def _differences(own: Page) -> list[Part]:
 def _hardest(own: Page, shown: Mapping[Key, str]) -> Part:
     # A page that leaves them out need not look for them.
     is_there = "hardest" not in own.leaves_out and own.ranked
-    return hardest_sheet(own.whole_runs, own.ranked, shown) if is_there else None
+    return without_empty(hardest_sheet(own.whole_runs, own.ranked, shown)) if is_there else None
 
 
 def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
@@ -163,7 +174,7 @@ def _targets(own: Page, shown: Mapping[Key, str]) -> list[Part]:
     sheet = targets_sheet(runs, decides, shown, target=own.target_word) if decides else None
     if sheet is None or not sheet.rows:
         return []
-    sheet = _without_user(sheet, runs)
+    sheet = without_empty(_without_user(sheet, runs))
     return [Fold(fold_title(sheet), [sheet]) if len(sheet.rows) > MOST_HARD else sheet]
 
 

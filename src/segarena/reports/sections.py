@@ -12,7 +12,7 @@ from segarena.reports.parts import Fold, Note, Part
 from segarena.reports.ranking import RankedTarget
 from segarena.reports.reading import Key, Run
 from segarena.reports.rounds import DialogueRecord
-from segarena.reports.series import area_statistic
+from segarena.reports.series import area_statistic, run_columns
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
 from segarena.reports.tables import direction, paired_rows, summary_rows, thresholds_of, timing_rows
 from segarena.reports.wording import (
@@ -42,13 +42,15 @@ MOST_MESSAGES = 20
 def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "target") -> Sheet:
     """Return a row per user and segmenter, with everything that a summary shows somewhere; see `Sheet.pick`.
 
-    `target` is what a target is called.
+    The column "segmenter" tells runs apart, "name" does so beside "dataset". `target` is what a target is called.
     """
     head = (
         Column("Benchmark", key="benchmark"),
         Column("Protocol", key="protocol"),
         Column("User", key="user"),
+        Column("Dataset", key="dataset"),
         Column("Segmenter", key="segmenter"),
+        Column("Segmenter", key="name"),
         *_columns(runs[0]),
         Column("Time / round", "number", key="time/round"),
         Column(f"{target.capitalize()}s", "number", key="targets"),
@@ -56,11 +58,11 @@ def summary_sheet(runs: Sequence[Run], caption: str = "", *, target: str = "targ
         Column("Complete", key="complete"),
     )
     rows: list[tuple[Cell, ...]] = []
-    best = _best(runs)
+    best, columns = _best(runs), run_columns(runs)
     for row, timing in zip(summary_rows(runs), timing_rows(runs), strict=True):
         run = runs[row.run]
         rules = run.config.benchmark
-        names = (rules.name, rules.protocol, row.user, row.label)
+        names = (rules.name, rules.protocol, row.user, run.data, row.label, columns[run])
         values = [
             _estimate(statistic, row.cells[statistic.name], best.get((run.data, row.user, statistic.name)))
             for statistic in runs[0].summary

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from segarena.reports.reading import Run
 from segarena.reports.rendering import macros
 from segarena.reports.tables import metrics_of, user_names
 from segarena.roles import Statistic
+
+MOST_NARROW = 14
+"""Characters of a name that leave enough room in a chart beside two others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,19 +47,32 @@ class Series:
 
 
 def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
-    """Return (user, its series): one series per run that has this user and finished something.
+    """Return (what stands above, its series) for each user and dataset: one series per run that finished something.
 
     With one run the colour tells the user, with several it tells the run.
     """
     panels: list[tuple[str, list[Series]]] = []
-    for place, user in enumerate(user_names(runs)):
+    datasets, columns = dict.fromkeys(run.data for run in runs), run_columns(runs)
+    users = user_names(runs)
+    for (place, user), data in product(enumerate(users), datasets):
         coloured = zip(runs, colours_of(runs), strict=True)
-        series = [Series(run.label, colour, run, user) for run, colour in coloured if run.finished(user)]
+        series = [
+            Series(columns[run] if len(datasets) > 1 else run.label, colour, run, user)
+            for run, colour in coloured
+            if run.data == data and run.finished(user)
+        ]
         if len(runs) == 1:
             series = [replace(one, label=user, colour=place) for one in series]
         if series:
-            panels.append((user, series))
+            of_data = [data] if len(datasets) > 1 else []
+            panels.append((", ".join([*([] if of_data and len(users) == 1 else [user]), *of_data]), series))
     return panels
+
+
+def run_columns(runs: Sequence[Run]) -> dict[Run, str]:
+    """Return what each run is called beside its dataset: its segmenter, or its label where a segmenter ran twice."""
+    is_once = len({(run.segmenter, run.data) for run in runs}) == len(runs)
+    return {run: run.segmenter if is_once else run.label for run in runs}
 
 
 def colours_of(runs: Sequence[Run]) -> list[int]:
@@ -89,9 +106,12 @@ def area_statistic(run: Run) -> Statistic:
     return next(found, Statistic(name="AuC", kind="auc", metric=metric))
 
 
-def panel_px(panels: int, height: float) -> tuple[float, float]:
-    """Return width and height of a chart that stands beside `panels` - 1 others; letters look alike in all."""
-    return (540.0 if panels < 3 else 350.0, height if panels < 3 else height * 0.75)
+def panel_px(panels: int, height: float, longest: int = 0) -> tuple[float, float]:
+    """Return width and height of a chart that stands beside `panels` - 1 others; letters look alike in all.
+
+    Names of more than 14 characters, the `longest` of a curve, leave too little of a narrow chart.
+    """
+    return (540.0, height) if panels < 3 or longest > MOST_NARROW else (350.0, height * 0.75)
 
 
 def figure(title: str, caption: str, charts: Sequence[tuple[str, str]]) -> Figure | None:

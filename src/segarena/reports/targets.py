@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from segarena.reports.reading import Key, Run
+from segarena.reports.series import run_columns
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
 from segarena.reports.tables import TargetKey, target_values, user_names
 from segarena.reports.wording import definition, value_text
@@ -49,12 +50,6 @@ def targets_sheet(
         head=head,
         rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
     )
-
-
-def run_columns(runs: Sequence[Run]) -> dict[Run, str]:
-    """Return in which column each run stands: its segmenter's, or its own where a segmenter ran twice."""
-    is_once = len({(run.segmenter, run.data) for run in runs}) == len(runs)
-    return {run: run.segmenter if is_once else run.label for run in runs}
 
 
 def _linked(key: TargetKey, user: str, shown: Mapping[Key, str]) -> Link:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from segarena.reports.reading import Run
+from segarena.reports.series import run_columns
 from segarena.reports.sheets import p_text
 from segarena.reports.standings import Standing, best_user, by_data, standings
 from segarena.reports.tables import SIGNIFICANT, user_names
@@ -33,14 +34,15 @@ class Words:
 def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: Words) -> list[str]:
     """Return a sentence for each dataset that has a value of the statistic that decides."""
     user = best_user(runs, statistic)
-    groups = by_data(runs)
+    groups, columns = by_data(runs), run_columns(runs)
     texts: list[str] = []
     for data, group in list(groups.items())[:MOST_DATASETS]:
         found = standings(group, user, statistic)
         if found:
             where = [f"on {data}"] if len(groups) > 1 else []
             where += [f"with {user}"] if len(user_names(runs)) > 1 else []
-            told = _Verdict(statistic, words, user).text(found)
+            names = {run.label: columns[run] if len(groups) > 1 else run.label for run in group}
+            told = _Verdict(statistic, words, user, names).text(found)
             said = ", ".join([" ".join(where), told] if where else [told])
             texts.append(said if not where else said[0].upper() + said[1:])
     return texts
@@ -49,11 +51,12 @@ def verdict_texts(runs: Sequence[Run], statistic: Statistic, words: Words) -> li
 class _Verdict:
     """Writes the sentence about runs on one dataset."""
 
-    def __init__(self, statistic: Statistic, words: Words, user: str) -> None:
+    def __init__(self, statistic: Statistic, words: Words, user: str, names: Mapping[str, str]) -> None:
         self.statistic = statistic
         self.kind = over_rounds(statistic.kind)
         self.words = words
         self.user = user
+        self.names = names
 
     def text(self, found: Sequence[Standing]) -> str:
         """Return the sentence; the best comes first."""
@@ -66,9 +69,10 @@ class _Verdict:
         ahead = f"{self._ahead(best, second)} on {self._sample(lead.n, lead.clusters)} ({p_text(lead.p_value)}"
         if len(others) == 1:
             return f"{ahead})." if lead.p_value <= SIGNIFICANT else self._undecided(best, second, ahead, lead)
-        unclear = [label for label, p_value in best.adjusted.items() if p_value > SIGNIFICANT]
+        unclear = [self.names[label] for label, p_value in best.adjusted.items() if p_value > SIGNIFICANT]
         if not unclear:
-            return f"{best.run.label} is ahead of all {len(others)} others: {ahead}, Holm {best.adjusted[second]:.3f})."
+            name, p_value = self.names[best.run.label], best.adjusted[second]
+            return f"{name} is ahead of all {len(others)} others: {ahead}, Holm {p_value:.3f})."
         clear = len(others) - len(unclear)
         rest = f", and is ahead of {'the other' if clear == 1 else f'the other {clear}'}" if clear else ""
         pairs = len(found) * len(others) // 2
@@ -77,19 +81,20 @@ class _Verdict:
 
     def _undecided(self, best: Standing, second: str, ahead: str, lead: PairedDifference) -> str:
         few = f"; fewer than six {self.words.sample}s never can tell" if lead.clusters < FEWEST else ""
-        return f"{best.run.label} and {second} cannot be told apart: {ahead}{few})."
+        return f"{self.names[best.run.label]} and {self.names[second]} cannot be told apart: {ahead}{few})."
 
     def _level(self, standing: Standing) -> str:
         mean = standing.mean
         bounds = bounds_text(self.statistic, mean.low, mean.high)
         value = f"{value_text(self.statistic, mean.mean)} {bounds}".strip()
-        return f"{standing.run.label} {self._filled(self.kind.level, value=value)}"
+        return f"{self.names[standing.run.label]} {self._filled(self.kind.level, value=value)}"
 
     def _ahead(self, standing: Standing, other: str) -> str:
         lead = standing.leads[other]
         size = value_text(self.statistic, abs(lead.difference)).replace(" %", " pp")
         # The means may stand in another order than the targets of both.
-        names = (standing.run.label, other) if lead.difference >= 0 else (other, standing.run.label)
+        mine, its = self.names[standing.run.label], self.names[other]
+        names = (mine, its) if lead.difference >= 0 else (its, mine)
         shown = lead if lead.difference >= 0 else lead.turned()
         bounds = bounds_text(self.statistic, shown.low, shown.high).replace("-", "−")
         return f"{names[0]} {self._filled(self.kind.lead, size=size, other=names[1])} {bounds}".strip()

@@ -180,7 +180,18 @@ function setUpGallery(gallery) {
     const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true, value: name });
     runs.append(control(name, box));
   }
-  runs.hidden = runs.querySelectorAll("input").length < 2;
+  const boxes = [...runs.querySelectorAll("input")];
+  runs.hidden = boxes.length < 2;
+  if (boxes.length > 6) {
+    // Many runs fold away, with one box for all.
+    const all = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
+    all.addEventListener("input", () => boxes.forEach((box) => (box.checked = all.checked)));
+    runs.querySelector("legend").after(control("all", all));
+    const folded = document.createElement("details");
+    const summary = Object.assign(document.createElement("summary"), { textContent: `${boxes.length} runs` });
+    runs.replaceWith(folded);
+    folded.append(summary, runs);
+  }
   user.closest("label").hidden = user.options.length < 3;
   marks.closest("label").hidden = !gallery.querySelector(".marks *");
   const told = controls.querySelector("output");
@@ -197,7 +208,7 @@ function setUpGallery(gallery) {
 
   const filter = () => {
     const text = words.value.trim().toLowerCase();
-    const off = new Set([...runs.querySelectorAll("input:not(:checked)")].map((box) => box.value));
+    const off = new Set(boxes.filter((box) => !box.checked).map((box) => box.value));
     const there = new Set();
     for (const card of cards()) {
       for (const pane of panes(card)) pane.hidden = off.has(pane.dataset.run);

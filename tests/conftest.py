@@ -168,7 +168,7 @@ def refused(segarena):
     return call
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_dialogue():
     return dialogue
 
@@ -178,14 +178,14 @@ def make_ramps():
     return ramps
 
 
-@pytest.fixture
-def make_run(tmp_path):
-    """Return a function that writes a run folder and returns its path."""
+@pytest.fixture(scope="session")
+def write_run():
+    """Return a function that writes a run folder at a path, which it returns."""
 
-    def make(dialogues, name="run", *, undone=(), from_cache=(), rounds=4, predict_s=0.01, masks=True, **changes):
+    def write(path, dialogues, *, undone=(), from_cache=(), rounds=4, predict_s=0.01, masks=True, **changes):
         samples = list(dict.fromkeys(d["key"]["sample"] for d in dialogues)) + list(undone)
         users = list(dict.fromkeys(d["key"]["user"] for d in dialogues if d["key"]["user"])) or ["centre"]
-        folder = RunFolder.create(tmp_path / name, configuration_from(_merge(_config(samples, users, rounds), changes)))
+        folder = RunFolder.create(path, configuration_from(_merge(_config(samples, users, rounds), changes)))
         for index, sample in enumerate(samples):
             own = [d for d in dialogues if d["key"]["sample"] == sample]
             if own:
@@ -195,7 +195,13 @@ def make_run(tmp_path):
                 folder.write(index, rows)
         return folder.path
 
-    return make
+    return write
+
+
+@pytest.fixture
+def make_run(write_run, tmp_path):
+    """Return a function that writes a run folder of a name and returns its path."""
+    return lambda dialogues, name="run", **how: write_run(tmp_path / name, dialogues, **how)
 
 
 @pytest.fixture

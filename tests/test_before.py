@@ -152,6 +152,6 @@ def test_tiers_are_judged_the_same(tmp_path, monkeypatch):
     built = CliRunner().invoke(app, ["toss", "build", "photos", "--per-partition", "6", "--per-level", "2"])
     assert built.exit_code == 0, built.output
     assert (folder / "tiers" / "pairs.jsonl").read_bytes() == pairs
-    judged = CliRunner().invoke(app, ["toss", "judge", "tiers", "-s", "copy-support-mask"])
+    judged = CliRunner().invoke(app, ["toss", "judge", "tiers", "-s", "copy-support-mask", "-w", "0"])
     assert judged.exit_code == 0, judged.output
     assert_same_tables(folder / "tiers" / "runs" / "report", folder / "expected", except_for=["timings.csv"])

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from segarena.reports.figures import figures
@@ -11,9 +12,10 @@ from segarena.reports.reading import read_runs
 from segarena.reports.report import report_html
 
 
-@pytest.fixture
-def many(make_run, make_dialogue, rng):
+@pytest.fixture(scope="module")
+def many(write_run, make_dialogue, tmp_path_factory):
     """Six segmenters on two datasets: a to d a round apart from each other, e and f as good as d but for noise."""
+    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("runs")
     needed = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 4, "f": 4}
     paths = []
     for data in ("near", "far"):
@@ -22,9 +24,9 @@ def many(make_run, make_dialogue, rng):
             curves = [good if rng.random() < 0.9 else bad for _ in range(40)]
             dialogues = [make_dialogue(f"photo-{i}", "disc-0", "centre", curve) for i, curve in enumerate(curves)]
             paths.append(
-                make_run(
+                write_run(
+                    folder / f"{name}-{data}",
                     dialogues,
-                    f"{name}-{data}",
                     segmenter={"name": name},
                     dataset={"options": {"path": data, "name": data}, "fingerprint": data},
                 )

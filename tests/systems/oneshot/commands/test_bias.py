@@ -40,7 +40,7 @@ def test_a_method_that_does_not_look_at_supports_is_found_out(photos):
     assert "30 pairs in 5 lists" in made.stdout
     dataset = "oneshot-folder(path='photos', pairs='spurious.parquet')"
     for name in ("saliency-only", "copy-support-mask"):
-        run = segarena("run", "toss", "-s", name, "-d", dataset, "-o", f"runs/{name}")
+        run = segarena("run", "toss", "-s", name, "-d", dataset, "-w", "0", "-o", f"runs/{name}")
         assert run.exit_code == 0, run.output
     shown = segarena("toss", "bias", "runs/saliency-only", "runs/copy-support-mask")
     assert shown.exit_code == 0, shown.output
@@ -57,7 +57,7 @@ def test_a_method_that_does_not_look_at_supports_is_found_out(photos):
 
 
 def test_a_run_that_tells_nothing_of_bias_is_refused(photos):
-    run = segarena("run", "toss", "-s", "nothing", "-d", "oneshot-folder(path='photos')", "-o", "runs/plain")
+    run = segarena("run", "toss", "-s", "nothing", "-d", "oneshot-folder(path='photos')", "-w", "0", "-o", "runs/plain")
     assert run.exit_code == 0, run.output
     refused = segarena("toss", "bias", "runs/plain")
     assert refused.exit_code == 2

@@ -47,7 +47,7 @@ def test_two_commands_lead_from_a_folder_to_a_report(photos):
     assert built.exit_code == 0, built.output
     assert "pairs of 12 items" in built.stdout
     assert "segarena toss judge tiers" in built.stdout
-    judged = toss("judge", "tiers", "-s", "copy-support-mask", "-s", "nothing")
+    judged = toss("judge", "tiers", "-s", "copy-support-mask", "-s", "nothing", "-w", "0")
     assert judged.exit_code == 0, judged.output
     report = Path("tiers/runs/report/report.html").read_text(encoding="utf-8")
     assert "copy-support-mask" in report

@@ -1,11 +1,14 @@
 """--overwrite starts anew in a folder that holds a run, and touches nothing that is none of a run's."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from segarena.engine.checking import check_run
 from segarena.errors import RunConflict, SegarenaError, StoreError
+from segarena.files.hashes import sha256_of_file
+from segarena.reports import write_report
 
 
 def test_overwriting_starts_anew_and_deletes_nothing_else(small_run, plugin):
@@ -54,3 +57,37 @@ def test_a_run_is_not_overwritten_by_what_cannot_run(small_run):
     with pytest.raises(SegarenaError):
         small_run("sample-disc", dataset="folder(path='nowhere')", overwrite=True)
     assert run.is_complete
+
+
+def test_the_report_of_the_run_before_goes_with_it(small_run):
+    before = small_run("sample-disc")
+    write_report([before.path], before.path / "report")
+    assert (before.path / "report" / "report.html").is_file()
+    run = small_run("everything", out=before.path, overwrite=True)
+    assert not (run.path / "report").exists()
+    assert run.notes == ()
+
+
+def test_what_somebody_changed_in_a_report_stays_and_is_told(small_run):
+    before = small_run("sample-disc")
+    files = write_report([before.path], before.path / "report")
+    files.html.write_text("with notes of mine")
+    (before.path / "report" / "mine.csv").write_text("mine")
+    run = small_run("everything", out=before.path, overwrite=True)
+    left = {file.name for file in (run.path / "report").iterdir()}
+    assert left == {"report.html", "mine.csv", "made.json"}
+    assert run.notes == (f"{run.path / 'report'} is still the report of the run before",)
+
+
+def test_a_list_from_elsewhere_deletes_nothing_outside_the_report(small_run):
+    before = small_run("sample-disc")
+    outside = before.path / "thesis.txt"
+    outside.write_text("mine")
+    (before.path / "report").mkdir()
+    digest = sha256_of_file(outside)
+    (before.path / "report" / "link").symlink_to(outside)
+    made = {"../thesis.txt": digest, str(outside): digest, "link": digest}
+    (before.path / "report" / "made.json").write_text(json.dumps(made))
+    small_run("everything", out=before.path, overwrite=True)
+    assert outside.read_text() == "mine"
+    assert (before.path / "report" / "link").is_symlink()

@@ -72,13 +72,14 @@ def report(
 
         segarena report runs/grabcut runs/graph --out comparison --figures charts
     """
+    from segarena.records.reported import FOLDER
     from segarena.reports import terminal_of, write_report
 
     with one_line_errors():
         named = [below for run in runs for below in runs_below(run)]
         files = write_report(
             named,
-            out or runs[0] / "report",
+            out or runs[0] / FOLDER,
             thresholds=threshold or (),
             trust=trust,
             data=data,

@@ -7,8 +7,8 @@ import os
 import shlex
 import sys
 from collections import deque
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -104,6 +104,8 @@ def evaluate(
         progress = Progress(units=len(folder.samples), done=resumed, resumed=resumed)
         on_progress(progress)
         job, rules = HoldSamples(plan=plan, path=folder.path, cast=cast if executor.is_here else None), cast.rules
+        # Where everyone chooses targets, those that nobody chose stand in no record.
+        dataset = cast.dataset if all(one.repeats is not None for one in cast.user_abilities.values()) else None
         del cast  # workers build their own; a large model is not held here beside theirs
         first, known, cause = _FirstSamples(pending), set[str](), None
         with closing(hold_samples(job, rules, folder, pending, executor)) as steps:
@@ -120,7 +122,7 @@ def evaluate(
                 "Mend that and give the same command again; --keep-going goes on and records the failures"
             )
         if pending or folder.config.counts is None:
-            finish(folder)
+            finish(folder, dataset)
         if verify:
             del job  # and with it the plug-ins that worked here
             os.chdir(home)
@@ -148,27 +150,37 @@ def open_folder(
     return RunFolder.create(path, config, data=data, overwrite=overwrite)
 
 
-def finish(folder: RunFolder) -> None:
-    """Gather the files of a run that is over, and write into run.json what it came to."""
+def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:
+    """Gather the files of a run that is over, and write into run.json what it came to.
+
+    Targets are those of the records; of `dataset` too, where one is given.
+    """
     folder.gather()
     records = folder.read("records", ["sample", "target", "user", "failure"])
+    asked = records.filter(records["target"] != "").select("sample", "target", "user").unique()
+    targets = {*asked.select("sample", "target").iter_rows(), *_targets_of(dataset, folder.samples)}
     timings = folder.read("timings", ["round"])
     counts = Counts(
         samples=len(folder.samples),
-        targets=records.filter(records["target"] != "").select("sample", "target").n_unique(),
+        targets=len(targets),
         rounds=records.filter(records["failure"].is_null()).height,
         encodes=timings.filter(timings["round"] == ENCODED).height,
         encodes_from_cache=timings.filter(timings["round"] == READ).height,
         failures=records.filter(records["failure"].is_not_null()).height,
-        targets_without=_targets_without(records, [user.written for user in folder.config.users]),
+        targets_without=_targets_without(asked, len(targets), [user.written for user in folder.config.users]),
     )
     folder.write_config(replace(folder.config, finished=_now(), counts=counts, verified=None))
 
 
-def _targets_without(records: pl.DataFrame, users: Sequence[str]) -> dict[str, int]:
-    """Return for each user who has no dialogue about some of the run's targets, about how many."""
-    asked = records.filter(records["target"] != "").select("sample", "target", "user").unique()
-    targets = asked.select("sample", "target").n_unique()
+def _targets_of(dataset: Dataset | None, samples: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield sample and target of what a dataset has; a sample that cannot be loaded has failed already."""
+    for name in samples if dataset is not None else ():
+        with suppress(Exception):
+            yield from ((name, target.id) for target in dataset.load(name).targets)
+
+
+def _targets_without(asked: pl.DataFrame, targets: int, users: Sequence[str]) -> dict[str, int]:
+    """Return for each user who has no dialogue about some of the targets, about how many."""
     without = {user: targets - asked.filter(asked["user"] == user).height for user in users}
     return {user: count for user, count in without.items() if count}
 

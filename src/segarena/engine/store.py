@@ -42,6 +42,7 @@ from segarena.records.fingerprints import Fingerprints, files_changed, read_fing
 from segarena.records.gathering import HeldPieces
 from segarena.records.identity import changes, has_other_data, versions_changed
 from segarena.records.pieces import LEDGER, Pieces
+from segarena.records.reported import FOLDER, remove_report
 from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
 from segarena.records.trust import rebuilt
 from segarena.work.ledger import Ledger, first_difference, open_alone
@@ -127,7 +128,7 @@ class RunFolder:
         return run
 
     def _start_anew(self, config: RunConfiguration, data: Fingerprints) -> None:
-        """Remove all that the run wrote, and be the run `config`.
+        """Remove all that the run and its report wrote, and be the run `config`.
 
         Records go first, so that a process killed meanwhile leaves samples that are not done.
         """
@@ -138,7 +139,8 @@ class RunFolder:
                     file.unlink()
             (self.path / FINGERPRINTS).unlink(missing_ok=True)
             self._pieces = Pieces(self.path, config.dataset.samples)
-            self.notes = ()
+            stays = remove_report(self.path)
+            self.notes = (f"{self.path / FOLDER} is still the report of the run before",) if stays else ()
             self.write_config(config)
             write_fingerprints(self.path, data)
 

@@ -78,6 +78,7 @@ class Counts:
     """What a finished run came to.
 
     Attributes:
+        targets: those with a dialogue; where all users choose theirs, as people did who drew, all that there are.
         encodes: encoder passes.
         encodes_from_cache: encodings that were read instead.
         failures: dialogues that went wrong; a sample that could not be used counts once.

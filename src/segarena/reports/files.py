@@ -9,6 +9,7 @@ from pathlib import Path
 from segarena.errors import StoreError
 from segarena.files.whole import write_whole
 from segarena.files.within import within
+from segarena.records.reported import write_made
 from segarena.records.trust import reading, refusal
 from segarena.reports.exports import summary_csv, summary_tex
 from segarena.reports.pages import Page, page_of
@@ -100,6 +101,7 @@ def write_report(
         }
     for name, text in texts.items():
         write_whole(within(folder, name), text)
+    write_made(folder, [folder / name for name in texts])
     drawn = _write_figures(sections, figures) if figures else ()
     return ReportFiles(
         html=folder / "report.html",

@@ -109,6 +109,7 @@ def _counts_text(counts: Counts) -> str:
         count_text(counts.rounds, "round"),
         count_text(counts.encodes, "encoder pass", "encoder passes"),
         count_text(counts.failures, "failure"),
+        *(f"no dialogue of {user} about {count_text(n, 'target')}" for user, n in counts.targets_without.items()),
     ]
     if counts.encodes_from_cache:
         parts.insert(4, f"{count_text(counts.encodes_from_cache, 'encoding')} read from the cache")

@@ -247,6 +247,9 @@ def test_a_run_asks_where_people_drew_and_counts_the_rest(table, tmp_path):
     records = run.records()
     assert set(zip(records["sample"], records["target"], strict=True)) == {(first.id, first.targets[0].id)}
     assert records["round"].max() > 1
+    every = sum(len(samples.load(name).targets) for name in samples.sample_ids[:2])
+    assert run.config.counts.targets == every
+    assert run.config.counts.targets_without == {f"drawn(path={str(path)!r})": every - 1}
 
 
 def test_a_run_does_not_go_on_with_other_pictures(tmp_path, monkeypatch):

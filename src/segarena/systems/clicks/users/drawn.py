@@ -48,8 +48,7 @@ Drawings: TypeAlias = dict[tuple[str, str], dict[str, Drawing]]
 class DrawnStrokes:
     """The strokes that real people drew, all at once in the first round: a dialogue for each of them.
 
-    A target without strokes has no dialogue with this user; the run's `counts` say how many of those that other users
-    have dialogues about lack one.
+    A target without strokes has no dialogue with this user; the run's `counts` say how many there are.
 
     Args:
         path: a table (CSV or Parquet) with a row per point in drawing order, columns sample, target (may be empty when

@@ -13,7 +13,7 @@ import pytest
 from segarena import registry
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.errors import SegmenterError
-from segarena.prompts import Box, Click, MaskPrompt, Scribble
+from segarena.prompts import Box, Click, Lasso, MaskPrompt, Scribble
 from segarena.samples import ImageSample, VideoSample, VolumeSample
 
 NAMES = ["graph", "grabcut", "watershed"]
@@ -262,12 +262,61 @@ def share(mask, target):
     return (mask & target).sum() / (mask | target).sum()
 
 
-def test_grabcut_takes_the_whole_of_a_stroke():
+@pytest.mark.parametrize(("times", "noise", "least"), [(1, 0, 1.0), (4, 20, 0.99), (10, 20, 0.99)])
+def test_a_stroke_along_a_bar_gives_the_bar_whatever_its_size(times, noise, least):
     target = np.zeros((100, 150), bool)
     target[45:55, 5:145] = True
-    image = np.where(target[..., None], (200, 60, 60), (60, 90, 60)).astype(np.uint8)
-    mask = answer(registry.build("segmenter", "grabcut"), image, Scribble(((50.0, 6.0), (50.0, 143.0))))
-    assert share(mask, target) > 0.95
+    target = target.repeat(times, axis=0).repeat(times, axis=1)
+    image = np.where(target[..., None], (200, 60, 60), (60, 90, 60))
+    image = (image + np.random.default_rng(0).normal(0, noise, image.shape)).clip(0, 255).astype(np.uint8)
+    stroke = Scribble(((50.0 * times, 6.0 * times), (50.0 * times, 143.0 * times)))
+    assert share(answer(registry.build("segmenter", "grabcut"), image, stroke), target) >= least
+
+
+def disc_on_grey(row, column, radius, at=(110, 150)):
+    rows, columns = np.mgrid[:80, :100]
+    target = (rows - row) ** 2 + (columns - column) ** 2 < radius**2
+    image = np.random.default_rng(0).normal(np.where(target, *at[::-1])[..., None], 8, (80, 100, 3))
+    return target, image.clip(0, 255).astype(np.uint8)
+
+
+def lasso(row, column, radius, *, is_positive=True):
+    angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    points = np.stack([row + radius * np.sin(angles), column + radius * np.cos(angles)], axis=1)
+    return Lasso(tuple(map(tuple, points.tolist())), is_positive=is_positive)
+
+
+def test_grabcut_takes_what_a_lasso_encloses_and_moves_to_the_edge():
+    target, image = disc_on_grey(40, 50, 20)
+    segmenter = registry.build("segmenter", "grabcut")
+    assert share(answer(segmenter, image, lasso(40, 50, 23)), target) > 0.97
+    assert share(answer(segmenter, image, lasso(40, 50, 17)), target) > 0.97
+    assert not answer(segmenter, image, lasso(40, 50, 17, is_positive=False)).any()
+    with pytest.raises(SegmenterError, match="one object"):
+        answer(segmenter, image, Lasso(lasso(40, 50, 17).points, object_id=2))
+
+
+@pytest.mark.parametrize("is_positive", [True, False])
+def test_a_lasso_adds_to_grabcut_or_takes_away_what_it_encloses(is_positive):
+    target, image = disc_on_grey(40, 30, 15)
+    other, _ = disc_on_grey(40, 75, 12)
+    image[other] = image[target].mean(axis=0)  # of the same colour
+    before, after = (target, target | other) if is_positive else (target | other, target)
+    dialogue = Dialogue(((Click((40, 30)),), (lasso(40, 75, 13, is_positive=is_positive),)), Prediction(before))
+    segmenter = registry.build("segmenter", "grabcut")
+    mask = segmenter.predict(segmenter.encode(ImageSample(id="x", image=image)), [dialogue])[0].mask
+    assert share(mask, after) > 0.95
+
+
+def test_a_box_and_a_stroke_together_are_no_worse_than_either():
+    target, image = disc_on_grey(40, 50, 20)
+    segmenter, stroke = registry.build("segmenter", "grabcut"), Scribble(((40.0, 38.0), (40.0, 62.0)))
+    box = Box((20, 30), (61, 71))
+    assert share(answer(segmenter, image, box, stroke), target) > 0.97
+    surplus = Scribble(((22.0, 32.0), (24.0, 32.0)), is_positive=False)
+    mask = answer(segmenter, image, box, stroke, surplus)
+    assert share(mask, target) > 0.97
+    assert not mask[22:25, 32].any()
 
 
 @pytest.mark.parametrize("forgets", [False, True])

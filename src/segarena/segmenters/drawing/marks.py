@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import cv2
@@ -70,6 +70,14 @@ def draw_marks(
             if not isinstance(prompt, Box) and not is_wider:
                 _draw(marks, prompt, radius)
     return marks
+
+
+def fill_outline(points: Sequence[Sequence[float]], shape: tuple[int, ...]) -> Mask:
+    """Return what a closed outline through (row, column) encloses, the outline included; bool (H, W)."""
+    corners = np.rint([(column, row) for row, column in points]).astype(np.int32)
+    enclosed = np.zeros(shape, np.uint8)
+    cv2.fillPoly(enclosed, [corners], 1)
+    return enclosed.astype(np.bool_)
 
 
 def obey_marks(marks: NDArray[np.int8], mask: Mask) -> Mask:

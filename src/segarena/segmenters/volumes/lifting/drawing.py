@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +15,7 @@ from segarena.errors import InvalidPrompt
 from segarena.options import Protocol
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble
 from segarena.samples import Mask, Shape
+from segarena.segmenters.drawing.marks import fill_outline
 
 OnSlices = dict[int, tuple[Prompt, ...]]
 """What is said on which slice."""
@@ -156,6 +156,5 @@ def enclosed(lasso: Lasso, shape: Shape) -> tuple[int, int, Mask]:
             "a lasso must lie in one axial, coronal or sagittal plane of the volume; draw one per plane"
         )
     axis = flat[0]
-    region = np.zeros([n for other, n in enumerate(shape) if other != axis], np.uint8)
-    cv2.fillPoly(region, [np.delete(points, axis, axis=1)[:, ::-1].copy()], 1)
-    return axis, int(points[0, axis]), region.astype(np.bool_)
+    plane = tuple(n for other, n in enumerate(shape) if other != axis)
+    return axis, int(points[0, axis]), fill_outline(np.delete(points, axis, axis=1).tolist(), plane)

@@ -308,6 +308,18 @@ def test_a_lasso_adds_to_grabcut_or_takes_away_what_it_encloses(is_positive):
     assert share(mask, after) > 0.95
 
 
+def test_a_lasso_after_a_box_reaches_beyond_it():
+    target, image = disc_on_grey(40, 50, 20)
+    segmenter = registry.build("segmenter", "grabcut")
+    encoded = segmenter.encode(ImageSample(id="x", image=image))
+    dialogue = Dialogue().ask((Box((20, 30), (61, 50)),))  # its left half
+    dialogue = dialogue.answer(segmenter.predict(encoded, [dialogue])[0]).ask((lasso(40, 50, 20),))
+    dialogue = dialogue.answer(segmenter.predict(encoded, [dialogue])[0])
+    assert share(dialogue.previous.mask, target) > 0.9
+    again = segmenter.predict(encoded, [dialogue.ask((Click((40, 60)),))])[0]
+    assert share(again.mask, target) > 0.9
+
+
 def test_a_box_and_a_stroke_together_are_no_worse_than_either():
     target, image = disc_on_grey(40, 50, 20)
     segmenter, stroke = registry.build("segmenter", "grabcut"), Scribble(((40.0, 38.0), (40.0, 62.0)))

@@ -37,6 +37,9 @@ _STROKE_CUTS = 5
 _FINER = 3
 """How many times the pixels the second cut from strokes has."""
 
+_RIM = 0.25
+"""The share of a lasso's depth that is its rim, at most `reach_px`."""
+
 _AROUND = 0.25
 """How far around what strokes gave it is cut again in more detail, as a share of its longer side."""
 
@@ -54,8 +57,9 @@ class GrabCutSegmenter:
     guess themselves, and their edge may move inwards by a fifth of their shorter side. First strokes say more of the
     colours than of the extent: the whole image is cut, without a bound, from what lies within `radius_px` of them, and
     then what was found once more, by itself and so in more detail. What a lasso encloses is the guess in the first
-    round, and added (or taken away) later. A previous mask that is from a box, or from prompts that are not told any
-    more, changes only near the newest prompts. The result is brought back to full size, snapped to the pixels' edges
+    round, and added (or taken away) later, all but its rim for sure. Boxes count until something is segmented; a
+    previous mask that is from a box, or from prompts that are not told any
+    more changes only near the newest prompts. The result is brought back to full size, snapped to the pixels' edges
     where it was cut at less, and rid of parts that hold no positive prompt.
 
     Sets OpenCV's random seed before every cut: its colour mixtures start at random.
@@ -107,9 +111,11 @@ class GrabCutSegmenter:
         shape = image.shape[:2]
         previous = dialogue.previous_mask(shape).astype(np.bool_)
         is_given = self._is_given(previous, dialogue)
-        marks = self._marks(dialogue, shape, self.corrected_px if is_given else self.radius_px)
+        marks = self._marks(dialogue, previous, self.corrected_px if is_given else self.radius_px)
         anchors = (marks == INSIDE) | _lassoed(dialogue.prompts, shape, is_positive=True)
-        if not (is_given or anchors.any()):
+        if is_given:
+            anchors |= previous
+        if not anchors.any():
             return np.zeros(shape, dtype=np.bool_)
         newest = dialogue.rounds[-1]
         band_px = self.band_px
@@ -122,10 +128,22 @@ class GrabCutSegmenter:
             mask, marks = self._corrected(image, dialogue, previous, marks, is_given=is_given)
         return _held(snap_border(image, mask, marks, band_px=band_px), anchors | (marks == INSIDE))
 
-    def _marks(self, dialogue: Dialogue, shape: tuple[int, ...], radius_px: int) -> NDArray[np.int8]:
-        """Return what is said of single pixels; what a lasso encloses is a guess and no more."""
-        rounds = tuple(tuple(one for one in prompts if not isinstance(one, Lasso)) for prompts in dialogue.rounds)
-        return draw_marks(Dialogue(rounds), shape, radius_px=radius_px, line_px=0)
+    def _marks(self, dialogue: Dialogue, previous: Mask, radius_px: int) -> NDArray[np.int8]:
+        """Return what is sure of each pixel: what clicks and lines say, then the newest lassos, then boxes.
+
+        Boxes count until something is segmented: it tells what they said, and corrections may lie beyond them. Of what
+        a lasso encloses, the rim is not sure.
+        """
+        left_out = (Box, Lasso) if previous.any() else Lasso
+        said = tuple(prompt for prompt in dialogue.prompts if not isinstance(prompt, left_out))
+        marks = draw_marks(Dialogue((said,)), previous.shape, radius_px=radius_px, line_px=0)
+        for is_positive, level in ((True, INSIDE), (False, OUTSIDE)):
+            enclosed = _lassoed(dialogue.rounds[-1] if dialogue.rounds else (), previous.shape, is_positive=is_positive)
+            if enclosed.any():
+                depth = cv2.distanceTransform(np.pad(enclosed, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1]
+                is_core = depth > min(self.reach_px, _RIM * float(depth.max()))
+                marks[is_core & (marks == UNKNOWN)] = level
+        return marks
 
     def _corrected(
         self, image: NDArray[np.uint8], dialogue: Dialogue, previous: Mask, marks: NDArray[np.int8], *, is_given: bool
@@ -136,7 +154,7 @@ class GrabCutSegmenter:
         as it was: nothing else may say where the object is.
         """
         last, shape = dialogue.rounds[-1], previous.shape
-        newest = self._marks(Dialogue((last,)), shape, 0)
+        newest = _pixels_of(last, shape)
         added, removed = (_lassoed(last, shape, is_positive=is_positive) for is_positive in (True, False))
         is_new = (newest != UNKNOWN) | added | removed
         depth = self._depth(previous)
@@ -233,6 +251,11 @@ def _lassoed(prompts: Sequence[Prompt], shape: tuple[int, ...], *, is_positive: 
         if isinstance(prompt, Lasso) and prompt.is_positive == is_positive:
             enclosed |= fill_outline(prompt.points, shape)
     return enclosed
+
+
+def _pixels_of(prompts: Sequence[Prompt], shape: tuple[int, ...]) -> NDArray[np.int8]:
+    """Return what prompts say of the pixels that they touch; lassos touch none, and boxes all."""
+    return draw_marks(Dialogue((tuple(one for one in prompts if not isinstance(one, Lasso)),)), shape)
 
 
 def _least_cover(dialogue: Dialogue) -> float:

@@ -103,6 +103,33 @@ class HasDevice(Protocol):
 
 
 @runtime_checkable
+class EncodesWithPrompts(Protocol):
+    """Of a segmenter: True when its network sees image and prompts together, often on a crop around the object.
+
+    Then `encode` is no pass of the network, and every answer is one: passes, forecasts and reports count these.
+    """
+
+    encodes_with_prompts: bool
+
+
+@runtime_checkable
+class KnowsItsIdentity(Protocol):
+    """Of a segmenter that works in another process: what decides its answers there, for the identity of a run.
+
+    SHA-256 of files under "weights" and "sources", versions of packages under "environment".
+    """
+
+    identity: Mapping[str, Mapping[str, str]]
+
+
+@runtime_checkable
+class WorksElsewhere(Protocol):
+    """Of a segmenter that works in another process: the most memory which that has had in use, in bytes."""
+
+    peak_bytes_elsewhere: int
+
+
+@runtime_checkable
 class WantsIntensity(Protocol):
     """Of a segmenter of images: how slices of volumes become pictures, see `segarena.segmenters.volumes.slices`."""
 
@@ -184,6 +211,7 @@ class SegmenterAbilities:
     prompt_kinds: frozenset[str] | None
     sample_kinds: frozenset[str]
     sees_truth: bool
+    encodes_with_prompts: bool
     packing: PacksEncodings | None
     fingerprint: str | None
     device: str
@@ -221,6 +249,7 @@ def abilities_of_segmenter(segmenter: object) -> SegmenterAbilities:
         prompt_kinds=prompt_kinds(segmenter),
         sample_kinds=frozenset(segmenter.sample_kinds) if isinstance(segmenter, KnowsSamples) else IMAGES,
         sees_truth=isinstance(segmenter, SeesTruth) and segmenter.sees_truth is True,
+        encodes_with_prompts=isinstance(segmenter, EncodesWithPrompts) and segmenter.encodes_with_prompts is True,
         packing=_packing(segmenter),
         fingerprint=segmenter.fingerprint if isinstance(segmenter, HasFingerprint) else None,
         device=str(segmenter.device) if isinstance(segmenter, HasDevice) else "cpu",

@@ -62,7 +62,7 @@ def rows(cost: Forecast) -> list[tuple[str, str]]:
     memory = f"{size_text(cost.process_bytes)} in a process"
     lines = [
         ("targets", f"{cost.targets:,} in {cost.samples:,} samples"),
-        ("encoder passes", f"{cost.encodes:,}"),
+        ("encoder passes", f"{cost.encodes:,}" + ", one per answer" * cost.encodes_with_prompts),
         ("predictions", f"{cost.predictions:,}, at most {cost.predictions_at_most:,}"),
         ("time", f"{middle} with --workers {cost.workers}, at most {most}"),
         ("", f"{duration_text(cost.startup_s)} of it to start, before the first sample"),

@@ -92,8 +92,7 @@ def evaluate(
     )
     check_verifiable(plan, verify)
     cast = plan.cast()  # a plug-in may change the working directory: paths are meant from where we were
-    sees_truth = abilities_of_segmenter(cast.segmenter).sees_truth
-    folder = open_folder(plan, cast.dataset, out, home=home, sees_truth=sees_truth, overwrite=overwrite)
+    folder = open_folder(plan, cast.dataset, out, segmenter=cast.segmenter, home=home, overwrite=overwrite)
     if not executor.is_here:
         os.chdir(home)
     with stoppable(), folder.lock(retry_damaged=retry_damaged):
@@ -136,15 +135,19 @@ def open_folder(
     dataset: Dataset,
     out: str | Path | None,
     *,
+    segmenter: Any = None,
     home: Path = Path(),
-    sees_truth: bool = False,
     overwrite: bool = False,
 ) -> RunFolder:
-    """Start or continue the run folder of `plan`; see `RunFolder.create`."""
+    """Start or continue the run folder of `plan`, whose segmenter may be built; see `RunFolder.create`."""
     config = plan.describe(dataset)
     path = home / (Path(out) if out is not None else _default_path(config))
-    config = replace(config, segmenter=replace(config.segmenter, sees_truth=sees_truth))
-    identity, data = identity_of(config, dataset, by=plan.fingerprint)
+    abilities = abilities_of_segmenter(segmenter)
+    used = replace(
+        config.segmenter, sees_truth=abilities.sees_truth, encodes_with_prompts=abilities.encodes_with_prompts
+    )
+    config = replace(config, segmenter=used)
+    identity, data = identity_of(config, dataset, segmenter=segmenter, by=plan.fingerprint)
     config = replace(config, created=_now(), environment=environment(), identity=identity)
     config = replace(config, command=_command(sys.argv), directory=str(home.resolve()))
     return RunFolder.create(path, config, data=data, overwrite=overwrite)
@@ -160,11 +163,12 @@ def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:
     asked = records.filter(records["target"] != "").select("sample", "target", "user").unique()
     targets = {*asked.select("sample", "target").iter_rows(), *_targets_of(dataset, folder.samples)}
     timings = folder.read("timings", ["round"])
+    is_pass = timings["round"] > 0 if folder.config.segmenter.encodes_with_prompts else timings["round"] == ENCODED
     counts = Counts(
         samples=len(folder.samples),
         targets=len(targets),
         rounds=records.filter(records["failure"].is_null()).height,
-        encodes=timings.filter(timings["round"] == ENCODED).height,
+        encodes=timings.filter(is_pass).height,
         encodes_from_cache=timings.filter(timings["round"] == READ).height,
         failures=records.filter(records["failure"].is_not_null()).height,
         targets_without=_targets_without(asked, len(targets), [user.written for user in folder.config.users]),

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from segarena.abilities import abilities_of_segmenter
 from segarena.engine.embeddings import device_of
 from segarena.engine.evaluate import open_folder
 from segarena.engine.holding import HoldSamples, hold_samples
@@ -46,7 +47,8 @@ class Forecast:
         failures: dialogues that went wrong among these.
         workers: processes of the run.
         device: where the segmenter works: "cpu", "cuda", ...
-        encodes: encoder passes.
+        encodes: encoder passes; of a network that encodes with prompts as many as predictions.
+        encodes_with_prompts: whether it is such a one.
         predictions: rounds answered, if dialogues end as early as the timed ones did.
         predictions_at_most: if every dialogue goes on to the last round.
         startup_s: until the first sample is begun: processes, imports, loading the model. Part of all hours.
@@ -67,6 +69,7 @@ class Forecast:
     workers: int
     device: str
     encodes: int
+    encodes_with_prompts: bool = False
     predictions: int
     predictions_at_most: int
     startup_s: float
@@ -118,7 +121,7 @@ def forecast(
     plan = make_plan(benchmark, segmenter=segmenter, **options)
     cast = plan.cast()
     with tempfile.TemporaryDirectory(prefix="segarena-plan-") as there:
-        folder = open_folder(plan, cast.dataset, Path(there) / "trial")
+        folder = open_folder(plan, cast.dataset, Path(there) / "trial", segmenter=cast.segmenter)
         tried = spread(len(folder.samples), timed + 1)
         abreast = _abreast(workers, len(folder.samples))
         trials: list[Trial] = []
@@ -151,6 +154,7 @@ def forecast(
         startup_s=startup_s,
         device=device_of(cast.segmenter),
         process_bytes=process_bytes,
+        encodes_with_prompts=abilities_of_segmenter(cast.segmenter).encodes_with_prompts,
     )
 
 
@@ -165,6 +169,7 @@ def extrapolate(
     startup_s: float = 0.0,
     device: str,
     process_bytes: int,
+    encodes_with_prompts: bool = False,
 ) -> Forecast:
     """Return the cost of `samples` samples from those of some.
 
@@ -178,6 +183,7 @@ def extrapolate(
         startup_s: before the first sample.
         device: of the segmenter.
         process_bytes: peak of the process that was timed.
+        encodes_with_prompts: whether every answer is a pass of the network.
     """
 
     def hours(some: Sequence[Trial]) -> float:
@@ -186,7 +192,7 @@ def extrapolate(
     def total(amounts: Iterable[float], factor: float = _factor(trials, targets)) -> int:
         return round(sum(amounts) * factor * samples / len(trials))
 
-    each = [hours([trial]) for trial in trials]
+    each, predictions = [hours([trial]) for trial in trials], total(trial.rounds for trial in trials)
     return Forecast(
         samples=samples,
         targets=round(targets * samples),
@@ -194,8 +200,9 @@ def extrapolate(
         failures=failures,
         workers=workers,
         device=device,
-        encodes=total((trial.encodes for trial in trials), factor=1.0),
-        predictions=total(trial.rounds for trial in trials),
+        encodes=predictions if encodes_with_prompts else total((trial.encodes for trial in trials), factor=1.0),
+        encodes_with_prompts=encodes_with_prompts,
+        predictions=predictions,
         predictions_at_most=total(trial.rounds_at_most for trial in trials),
         startup_s=startup_s,
         hours=hours(trials),

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from segarena.abilities import WorksElsewhere
 from segarena.engine.guard import TimeLimit
 from segarena.engine.lockstep import Cast, run_sample
 from segarena.engine.parts import UNOPENED, Opened, open_part
@@ -38,7 +39,7 @@ class Held:
         causes: why dialogues went wrong.
         encodes: encoder passes.
         seconds: what it took.
-        peak_bytes: the most memory that the process that held it has had so far.
+        peak_bytes: the most memory that the process that held it has had so far, and that of a model elsewhere.
         opened: what there was to hold.
     """
 
@@ -126,7 +127,9 @@ def _hold(cast: Cast, folder: RunFolder, limit: TimeLimit, part: float, index: i
         return sessions
 
     rows = run_sample(cast, folder.samples[index], limit, opening=opening)
-    return _keep(folder, index, rows, time.perf_counter() - started, opened[-1])
+    held = _keep(folder, index, rows, time.perf_counter() - started, opened[-1])
+    elsewhere = cast.segmenter.peak_bytes_elsewhere if isinstance(cast.segmenter, WorksElsewhere) else 0
+    return replace(held, peak_bytes=held.peak_bytes + elsewhere)
 
 
 def _keep(folder: RunFolder, index: int, rows: Rows, seconds: float, opened: Opened = UNOPENED) -> Held:

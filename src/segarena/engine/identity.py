@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from segarena.abilities import KnowsFiles
+from segarena.abilities import KnowsFiles, KnowsItsIdentity
 from segarena.errors import PluginError
 from segarena.files.contents import files_below, hashes_of_files
 from segarena.files.hashes import sha256_of_all
@@ -33,13 +33,14 @@ class _Found:
 
 
 def identity_of(
-    config: RunConfiguration, dataset: Dataset, *, by: FingerprintBy = "content"
+    config: RunConfiguration, dataset: Dataset, *, segmenter: Any = None, by: FingerprintBy = "content"
 ) -> tuple[Identity, Fingerprints]:
     """Return the fingerprints of a run that is about to begin or to go on, and those of each file of its data.
 
     Args:
         config: which plug-ins, with all their options, and which samples.
         dataset: as built.
+        segmenter: as built, if it is; one that works elsewhere knows what decides its answers there.
         by: whether the data's content is read, or their names and sizes (in `dataset.fingerprint`) are enough.
     """
     found = _Found()
@@ -48,8 +49,18 @@ def identity_of(
         _look(used, found)
     weights = dict(zip(found.weights, hashes_of_files(list(found.weights.values())), strict=True))
     sources = dict(zip(found.sources, hashes_of_files(list(found.sources.values())), strict=True))
+    there = _elsewhere(segmenter)
+    weights, sources = {**weights, **there.get("weights", {})}, {**sources, **there.get("sources", {})}
+    found.packages |= {f"{name} (elsewhere)": version for name, version in there.get("environment", {}).items()}
     data, files = _content(dataset, config.dataset.samples) if by == "content" else ("", ())
     return Identity(weights=weights, sources=sources, packages=found.packages, data=data, data_by=by), files
+
+
+def _elsewhere(segmenter: Any) -> Mapping[str, Mapping[str, str]]:
+    """Return the identity of a segmenter in another process, also of one that another segmenter asks."""
+    while segmenter is not None and not isinstance(segmenter, KnowsItsIdentity):
+        segmenter = getattr(segmenter, "segmenter", None)
+    return {} if segmenter is None else segmenter.identity
 
 
 def _content(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerprints]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from segarena.abilities import TimesPasses, UserAbilities, abilities_of_user
+from segarena.abilities import TimesPasses, UserAbilities, abilities_of_segmenter, abilities_of_user
 from segarena.borders import read_only_sample
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.batches import Batches, batches_of
@@ -118,8 +118,9 @@ def _run_loaded(cast: Cast, sample: Sample, sessions: list[Session], limit: Time
         for session in sessions:
             session.spend(encoding.seconds)
         _hold_dialogues(answers, sessions, limit)
-        rows.timings.extend(_encoder_rows(sample.id, encoding))
-        rows.timings.extend(answers.support_rows)
+        if not abilities_of_segmenter(cast.segmenter).encodes_with_prompts:
+            rows.timings.extend(_encoder_rows(sample.id, encoding))
+            rows.timings.extend(answers.support_rows)
     for session in sessions:
         rows.extend(session.rows())
     return rows

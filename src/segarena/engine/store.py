@@ -332,7 +332,8 @@ def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfigurat
     old, new = plain_configuration(existing), plain_configuration(asked)
     is_other_data = has_other_data(before, now)
     for told in (old, new):
-        del told["segmenter"]["sees_truth"]  # a run of a control begun before this was recorded goes on
+        for later in ("sees_truth", "encodes_with_prompts"):  # a run begun before these were recorded goes on
+            del told["segmenter"][later]
         if is_other_data:
             del told["dataset"]["fingerprint"]  # the files are named below
     for key, value in _without_later(old, new).items():

@@ -29,6 +29,7 @@ class PluginUsed:
         options: all of them, those left at their defaults too.
         sha256: of the file, for a plug-in given by its path.
         sees_truth: of a segmenter: it was given the targets, as controls are.
+        encodes_with_prompts: of a segmenter: every answer is a pass of its network, and encoding none.
     """
 
     kind: str = ""
@@ -36,6 +37,7 @@ class PluginUsed:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sha256: str | None = None
     sees_truth: bool = False
+    encodes_with_prompts: bool = False
 
     @property
     def spec(self) -> PluginSpec:

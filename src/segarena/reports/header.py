@@ -96,18 +96,18 @@ def run_facts(run: Run) -> Facts:
         ("Started in", config.directory),
         ("Made", f"{config.created} with segarena {config.version}"),
         ("Environment", ", ".join(f"{key} {value}" for key, value in config.environment.items())),
-        ("Counts", "" if config.counts is None else _counts_text(config.counts)),
+        ("Counts", "" if config.counts is None else _counts_text(run, config.counts)),
         ("Verified", verified_text(run)),
     ]
 
 
-def _counts_text(counts: Counts) -> str:
+def _counts_text(run: Run, counts: Counts) -> str:
     """Return what a run came to; encodings read from a cache only where there were any."""
     parts = [
         count_text(counts.samples, "sample"),
         count_text(counts.targets, "target"),
         count_text(counts.rounds, "round"),
-        count_text(counts.encodes, "encoder pass", "encoder passes"),
+        count_text(counts.encodes, "encoder pass", "encoder passes") + ", one per answer" * run.encodes_with_prompts,
         count_text(counts.failures, "failure"),
         *(f"no dialogue of {user} about {count_text(n, 'target')}" for user, n in counts.targets_without.items()),
     ]

@@ -178,8 +178,13 @@ class Run:
         return self._seconds((pl.col("round") > 0) & (pl.col("user") == user))
 
     def encode_seconds(self) -> NDArray[np.float64]:
-        """Return the seconds of each encoder pass, ascending."""
-        return self._seconds(pl.col("round") == 0)
+        """Return the seconds of each encoder pass, ascending; where each answer is one, of the answers."""
+        return self._seconds(pl.col("round") > 0 if self.encodes_with_prompts else pl.col("round") == 0)
+
+    @property
+    def encodes_with_prompts(self) -> bool:
+        """Whether every answer was a pass of the network, and encoding none."""
+        return self.config.segmenter.encodes_with_prompts
 
     @property
     def encodings_read(self) -> int:

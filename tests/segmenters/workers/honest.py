@@ -1,7 +1,6 @@
 """An adapter that does everything right, with every kind of prompt and sample; started as a program."""
 
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -62,26 +61,5 @@ class Honest:
         return dict(arrays)
 
 
-class Slow(Honest):
-    """As the other, and it says when it works, so that a test can end it then."""
-
-    def __init__(self, radius=3, flag="", seconds=0.0):
-        Honest.__init__(self, radius)
-        self.flag, self.seconds = flag, seconds
-
-    def encode(self, sample):
-        self.say("encode")
-        return Honest.encode(self, sample)
-
-    def predict(self, encoded, dialogues):
-        self.say("predict")
-        return Honest.predict(self, encoded, dialogues)
-
-    def say(self, what):
-        if self.flag:
-            Path(self.flag).write_text(what)
-            time.sleep(self.seconds)
-
-
 if __name__ == "__main__":
-    serve(Slow if "--slow" in sys.argv else Honest, [word for word in sys.argv[1:] if word != "--slow"])
+    serve(Honest)

@@ -238,6 +238,28 @@ class Deaf(Small):
         honest.Honest.__init__(self)
 
 
+class Joint(honest.Honest):
+    """Its network sees image and prompts together."""
+
+    encodes_with_prompts = True
+
+
+class Slow(honest.Honest):
+    def __init__(self, seconds=0.0):
+        honest.Honest.__init__(self)
+        self.seconds = seconds
+
+    def encode(self, sample):
+        time.sleep(self.seconds)
+        return honest.Honest.encode(self, sample)
+
+
+class Large(honest.Honest):
+    def __init__(self, megabytes=0):
+        honest.Honest.__init__(self)
+        self.network = np.ones(megabytes * 10**6, np.uint8)
+
+
 MOODS = {kind.__name__: kind for kind in vars().copy().values() if isinstance(kind, type)}
 
 if __name__ == "__main__":

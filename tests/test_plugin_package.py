@@ -93,3 +93,11 @@ def test_parts_without_content_are_nothing():
     nothing = [None, Note(""), Html(""), Row([]), Fold("title", [Note("")])]
     assert is_empty(Section("a", "A", nothing).parts)
     assert not is_empty([*nothing, Note("word")])
+
+
+def test_its_published_table_stands_beside_its_run(run, tmp_path):
+    files = write_report([run], tmp_path / "beside", trust=True, beside=["sample:1"])
+    own, old = csv.DictReader(io.StringIO((tmp_path / "beside" / "beside.csv").read_text("utf-8")))
+    assert (old["segmenter"], old["setbacks"], old["from"]) == ("Old disc", "1.5", "published, not run here")
+    (summary,) = csv.DictReader(io.StringIO(files.csv.read_text("utf-8")))
+    assert float(own["setbacks"]) == pytest.approx(float(summary["Setbacks"]), rel=1e-5)

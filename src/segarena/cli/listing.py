@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
@@ -14,11 +14,17 @@ from rich.console import Console
 from segarena.errors import InvalidInput
 from segarena.terminal.exits import one_line_errors
 
+if TYPE_CHECKING:
+    from segarena.published.tables import PublishedTable
+
+_TABLE = "table"
+"""The published tables, which are data and no plug-ins."""
+
 
 def list_plugins(
     kind: Annotated[
         str | None,
-        typer.Argument(help="segmenters, users, metrics, datasets, benchmarks or click-models. [default: all]"),
+        typer.Argument(help="segmenters, users, metrics, datasets, benchmarks, click-models or tables. [default: all]"),
     ] = None,
 ) -> None:
     """Show the plug-ins that are installed: what each is, takes and needs, and its options with their defaults.
@@ -32,9 +38,13 @@ def list_plugins(
     from segarena.reports.sheets import Sheet
 
     with one_line_errors():
-        wanted = [known for known in kinds() if kind is None or kind.rstrip("s") == known]
+        there = (*kinds(), _TABLE)
+        wanted = [known for known in there if kind is None or kind.rstrip("s") == known]
         if not wanted:
-            raise InvalidInput(f"unknown kind {kind!r}; expected one of {', '.join(known + 's' for known in kinds())}")
+            raise InvalidInput(f"unknown kind {kind!r}; expected one of {', '.join(known + 's' for known in there)}")
+        if _TABLE in wanted:
+            wanted.remove(_TABLE)
+            _show_tables()
         for known in wanted:
             columns = {"what it is": _what, **_ABILITIES.get(known, {}), "options": show_options}
             plugins = names(known).items()
@@ -42,6 +52,32 @@ def list_plugins(
             Console().print(sheet_rows(Sheet(name=known, caption=f"{known}s", head=("name", *columns), rows=rows)), "")
         for line in broken():
             typer.secho(line, fg="yellow", err=True)
+
+
+def _show_tables() -> None:
+    """Show the published tables: what each has, and where it is from."""
+    from segarena.published.finding import broken_tables, find_table, table_names
+    from segarena.reports.sheets import Column, Sheet
+    from segarena.terminal.tables import show_sheet
+
+    tables = [find_table(name) for name in table_names()]
+    head = ("name", Column("what it shows", "words"), Column("models", "number"), Column("figures", "number"))
+    rows = tuple(
+        (one.name, one.title, len(one.model_names), len(one.figures), "yes" if one.absent else "", _how(one))
+        for one in tables
+    )
+    head = (*head, "some absent", Column("measured by", "words"))
+    show_sheet(Sheet(name=_TABLE, caption="tables of papers", head=head, rows=rows))
+    for line in broken_tables():
+        typer.secho(line, fg="yellow", err=True)
+
+
+def _how(table: PublishedTable) -> str:
+    """Say what measures a table."""
+    can = any(measure.sheet for measure in table.measures.values())
+    return (
+        "segarena reproduce" if table.measuring else f"benchmark {table.benchmark}" if can and table.benchmark else "–"
+    )
 
 
 def _what(factory: Callable[..., Any]) -> str:

@@ -57,6 +57,10 @@ def report(
             "several options that may be it.",
         ),
     ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(help="A published table of `segarena list tables`, or a file of your own; repeat for several."),
+    ] = None,
     trust: Annotated[
         bool,
         typer.Option("--trust", help="Run what the folders name from files and other packages, for pictures."),
@@ -85,6 +89,7 @@ def report(
             data=data,
             figures=figures,
             shows_all=every,
+            beside=beside or (),
         )
         Console().print(terminal_of(files.page))
         tables = ", ".join(map(str, filter(None, (files.csv, files.latex, files.targets, *files.further))))

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from segarena.errors import StoreError
 from segarena.files.whole import write_whole
 from segarena.files.within import within
+from segarena.published.finding import find_table
 from segarena.records.reported import write_made
 from segarena.records.trust import reading, refusal
+from segarena.reports.beside import beside_of
 from segarena.reports.exports import summary_csv, summary_tex
 from segarena.reports.pages import Page, page_of
 from segarena.reports.parts import Section
 from segarena.reports.reading import read_runs
-from segarena.reports.renderers import sheet_csv
+from segarena.reports.renderers import sheet_csv, sheet_tex
 from segarena.reports.report import report_html, report_sections
 from segarena.reports.sections import differences_sheet, timings_sheet
+from segarena.reports.sheets import Sheet
 from segarena.reports.standalone import chart_files, figures_in, png_of
 from segarena.reports.targets import targets_sheet
 
@@ -36,7 +40,7 @@ class ReportFiles:
         further: the tables that the page of their benchmark has beside.
         figures: the charts as SVG and PNG, if they were asked for.
         not_shown: a line for each dataset whose samples are not shown, because it is not trusted.
-        notes: what must be known of a run folder: that its run.json is not as it was written.
+        notes: what must be known: that a run.json is not as it was written, that published figures cannot stand beside.
         page: what the files say, for `terminal_of`.
     """
 
@@ -62,6 +66,7 @@ def write_report(
     figures: str | Path | None = None,
     shows_all: bool = False,
     data: str | Path | None = None,
+    beside: Sequence[str] = (),
 ) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
@@ -76,19 +81,24 @@ def write_report(
         figures: folder for each chart as SVG and PNG; None for none.
         shows_all: whether the page has pictures of every target, however large it gets.
         data: where the files of the runs' dataset are now, if they moved.
+        beside: published tables by name, whose figures stand beside the runs' own where measure and protocol agree.
 
     Raises:
+        UnknownPlugin: no published table has that name; the message says the near ones.
         MissingExtra: PNG files were asked for, and resvg-py is not installed.
         InvalidInput: `data` for runs that it does not fit, or a threshold that the runs cannot answer for.
         RunMissing: a folder holds no run.
         RunConflict: the runs followed different rules.
         StoreError: records are damaged, or `out` cannot be written.
     """
+    tables = list(map(find_table, dict.fromkeys(beside)))
     read = read_runs(runs, thresholds=thresholds, trust=trust, data=data)
     folder = _made(out)
     with reading(trust=trust):
         own = page_of(read)
-        further = own.files()
+        found = [beside_of(own, table) for table in tables]
+        own.beside = [one.sheet for one in found if one.sheet is not None]
+        further = {**own.files(), **_beside_files(own.beside)}
         sections = report_sections(own, shows_all=shows_all)
         texts = {
             "report.html": report_html(own, sections),
@@ -113,9 +123,20 @@ def write_report(
         further=tuple(folder / name for name in further),
         figures=drawn,
         page=own,
-        notes=tuple(dict.fromkeys(note for run in read for note in run.folder.notes)),
+        notes=tuple(dict.fromkeys(chain(*(run.folder.notes for run in read), *(one.notes for one in found)))),
         not_shown=tuple(dict.fromkeys(filter(None, (refusal("dataset", r.config.dataset, trust=trust) for r in read)))),
     )
+
+
+def _beside_files(sheets: Sequence[Sheet]) -> dict[str, str]:
+    """Return published figures beside the runs' own as texts by file name: a CSV for each table, one LaTeX file."""
+    if not sheets:
+        return {}
+    named = {"beside.csv": sheets[0]} if len(sheets) == 1 else {f"beside-{k}.csv": s for k, s in enumerate(sheets, 1)}
+    return {
+        **{name: sheet_csv(sheet) for name, sheet in named.items()},
+        "beside.tex": "\n".join(map(sheet_tex, sheets)),
+    }
 
 
 def _made(path: str | Path) -> Path:

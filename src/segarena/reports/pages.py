@@ -43,8 +43,10 @@ class Page:
             "failures", of the figures "curves", "noc", "seconds" and "groups".
         folded: names of its tables that are folded away.
         gallery_title: what stands above the gallery.
+        beside: published figures beside the runs' own, which the summary shows too; filled in when asked for.
     """
 
+    beside: Sequence[Sheet] = ()
     benchmarks: ClassVar[tuple[str, ...]] = ()
     leaves_out: ClassVar[frozenset[str]] = frozenset()
     folded: ClassVar[frozenset[str]] = frozenset()

@@ -96,7 +96,7 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     runs = own.whole_runs
     cards, shown = _gallery(own, shows_all=shows_all)
     summary = own.summary(partial(_summary, target=own.target_word))
-    means = Section("summary", "Summary", [*summary, Note(_summary_notes(own))])
+    means = Section("summary", "Summary", [*summary, Note(_summary_notes(own)), *own.beside])
     ranks = Section("ranks", "Ranking", _ranks(own))
     every = [
         *([ranks, means] if len(runs) > MOST_SUMMED else [means, ranks]),

@@ -13,7 +13,7 @@ from segarena.records.trust import reading
 from segarena.reports.differing import differing_texts
 from segarena.reports.pages import Page, page_of
 from segarena.reports.reading import Run, read_runs
-from segarena.reports.renderers import sheet_terminal
+from segarena.reports.renderers import sheet_rows, sheet_terminal
 from segarena.reports.sections import paired_sheet, summary_sheet
 from segarena.reports.tables import paired_rows
 from segarena.reports.wording import count_text, empty_text, pairing_text, partial_text, protocol_text, verified_text
@@ -49,6 +49,7 @@ def _table(own: Page) -> Group:
     parts += [Text(sentence, style="bold") for sentence in own.verdict]
     parts += own.terminal()
     parts.append(_summary(read, own.target_word))
+    parts += [Group(sheet_rows(sheet), Text()) for sheet in own.beside]
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read), *differing_texts(read)] if text]
         parts += [_paired(read)] if paired_rows(read) else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from rich.console import RenderableType
@@ -12,12 +13,20 @@ from segarena.reports.charts import legend
 from segarena.reports.pages import Page, page
 from segarena.reports.parts import Fold, Note, Part, Section
 from segarena.reports.reading import Run
+from segarena.reports.sheets import Sheet
 from segarena.systems.clicks.page.figures import correlation_figure, group_curves, group_legend, hardness_scatter
 from segarena.systems.clicks.page.heat import heat_key
 from segarena.systems.clicks.page.numbers import LEAST_SEGMENTERS, correlations, first_rows, group_rows, hardness_of
 from segarena.systems.clicks.page.pictures import robustness_pictures
 from segarena.systems.clicks.page.runs import base_user, is_robustness, whole_dialogues
-from segarena.systems.clicks.page.tables import robustness_files, robustness_terminal, shown_first, shown_groups
+from segarena.systems.clicks.page.tables import (
+    first_sheet,
+    group_sheet,
+    robustness_files,
+    robustness_terminal,
+    shown_first,
+    shown_groups,
+)
 from segarena.systems.clicks.page.wording import (
     FIRST_NOTES,
     GROUP_NOTES,
@@ -49,6 +58,11 @@ class RobustnessPage(Page):
         """Return the options that the first section does not tell."""
         options = run.config.benchmark.options
         return {name: options[name] for name in ("solved_at_last", "clicks") if name in options}
+
+    @cached_property
+    def sheets(self) -> dict[str, Sheet]:
+        """The tables over clicking groups and of first clicks, with all their columns."""
+        return {"robustness": group_sheet(self.runs), "first-clicks": first_sheet(self.runs)}
 
     def sections(self) -> list[Section]:
         """Return the groups, the first clicks, the pictures and the correlations."""

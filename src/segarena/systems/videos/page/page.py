@@ -44,6 +44,11 @@ class DavisPage(Page):
         """Every run and user with something to report."""
         return [one for one in timed_runs(self.runs) if one.scores(one.metric)]
 
+    @cached_property
+    def sheets(self) -> dict[str, Sheet]:
+        """The challenge's values against time."""
+        return {"time": summary_sheet(self.timed)} if self.timed else {}
+
     def sections(self) -> list[Section]:
         """Return the challenge's values with their curves, and the sequences."""
         if not self.timed:

@@ -92,6 +92,16 @@ def test_damaged_data_is_refused(data):
         decode_rle(data, (4,))
 
 
+def test_sides_below_0_are_refused_though_their_product_fits():
+    with pytest.raises(InvalidMask, match="add up"):
+        decode_rle(encode_rle(np.ones((2, 3), dtype=bool)), (-2, -3))
+
+
+def test_a_mask_of_more_pixels_than_a_volume_may_have_is_not_made():
+    with pytest.raises(InvalidMask, match="expected at most 2,147,483,648 voxels"):
+        decode_rle(b"\x80\x80\x80\x80\x40", (2**20, 2**14))  # one run of 2 ** 34
+
+
 def test_lengths_whose_sum_wraps_around_are_refused():
     huge = b"\xff" * 8 + b"\x7f"  # 2 ** 63 - 1
     with pytest.raises(InvalidMask, match="add up"):

@@ -4,7 +4,9 @@ import errno
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from segarena.engine.evaluate import evaluate
 from segarena.engine.plan import make_plan
@@ -97,6 +99,17 @@ def test_a_plugin_that_changes_the_working_directory_does_not_move_the_run(
     assert folder.is_complete
     assert (tmp_path / "here/run.json").is_file()
     assert folder.records().height == 4 * 3
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_nor_does_it_move_the_data(small_run, plugin, tmp_path, monkeypatch, workers):
+    for name in ("images", "masks"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        Image.fromarray(np.full((20, 30), 255, np.uint8)).save(tmp_path / "photos" / name / "a.png")
+    monkeypatch.chdir(tmp_path)
+    folder = small_run(plugin("ChangesFolder"), dataset="folder('photos')", out="here", workers=workers)
+    assert failures(folder) == set()
+    assert folder.config.dataset.options["path"] == "photos"
 
 
 def test_a_plugin_that_exits_is_an_error_and_not_a_success(small_run, plugin):

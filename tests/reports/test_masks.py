@@ -4,12 +4,15 @@ import csv
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from PIL import Image
 
 import segarena
-from segarena.errors import InvalidInput, RunConflict
+from segarena.arrays.rle import encode_rle
+from segarena.errors import InvalidInput, RunConflict, SegarenaError, StoreError
 from segarena.files.images import read_values
+from segarena.records.tables import parquet_of, sealed
 from segarena.registry import build
 from segarena.reports.masks import export_masks
 
@@ -46,6 +49,58 @@ def test_masks_of_images_measure_as_the_table_says(run, tmp_path, round_):
         values = read_values(tmp_path / "masks" / row["file"])
         assert set(np.unique(values)) <= {0, 255}
         assert iou(values > 0, dataset.load(row["sample"]).targets[0].mask) == float(row["iou"])
+
+
+@pytest.fixture
+def forged(tmp_path, monkeypatch):
+    """Write a run in which a column of the first mask is another, checksums and all; return the folder."""
+    monkeypatch.setattr(segarena.RunFolder, "gather", lambda *_: None)  # a file for each sample, with its own checksum
+    asked = {"segmenter": "sample-disc", "dataset": "sample-squares(count=1)", "rounds": 1}
+    path = segarena.evaluate("clicks", **asked, out=tmp_path / "r").path
+
+    def forge(**columns):
+        file = path / "masks" / "000000.parquet"
+        frame = pl.read_parquet(file).with_columns(**columns)
+        file.write_bytes(sealed(parquet_of(frame)))
+        return path
+
+    return forge
+
+
+def sides(*shape):
+    return pl.lit(list(shape), pl.List(pl.Int32))
+
+
+OF_SIX = pl.lit(encode_rle(np.ones(6, bool)))
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"rle": pl.lit("text")}, "got a column 'rle' of type String"),
+        ({"rle": pl.lit(None, pl.Binary)}, "got a column 'rle' with gaps"),
+        ({"round": pl.lit(1.0)}, "got a column 'round' of type Float64"),
+        ({"rle": OF_SIX, "shape": sides(6)}, "expected one shape of 2 axes"),
+        ({"rle": OF_SIX, "shape": sides(1, 1, 2, 3)}, "expected one shape of 2 axes"),
+        ({"rle": OF_SIX, "shape": sides(-2, -3)}, "do not add up"),
+        ({"object": pl.lit(300)}, "objects 1 to 255"),
+    ],
+)
+def test_tables_of_a_stranger_are_refused_in_a_line(forged, tmp_path, columns, said):
+    with pytest.raises(SegarenaError, match=said) as refused:
+        export_masks(forged(**columns), tmp_path / "out")
+    assert "\n" not in str(refused.value)
+    assert not list((tmp_path / "out").rglob("*.png"))
+
+
+def test_objects_of_two_sizes_are_refused(forged, tmp_path):
+    path = forged()
+    file = path / "masks" / "000000.parquet"
+    frame = pl.read_parquet(file)
+    other = frame.with_columns(object=pl.lit(2, pl.Int32), rle=OF_SIX, shape=sides(2, 3))
+    file.write_bytes(sealed(parquet_of(pl.concat([frame, other]))))
+    with pytest.raises(StoreError, match="expected one shape of 2 axes"):
+        export_masks(path, tmp_path / "out")
 
 
 def test_names_tell_sample_target_user_and_repeat(run, tmp_path):

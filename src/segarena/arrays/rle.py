@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidMask
+from segarena.files.limits import check_voxels
 from segarena.samples import Mask, Shape, as_mask
 
 _LONGEST = 9  # bytes of one length: 63 bits
@@ -46,12 +47,15 @@ def decode_rle(data: bytes, shape: Shape) -> Mask:
            [1, 0]])
 
     Raises:
-        InvalidMask: the data ends inside a length, or the lengths do not add up to the pixels of `shape`.
+        InvalidMask: the data ends inside a length, or the lengths do not add up to the pixels of `shape`; or it is
+            larger than `files.limits` allows.
     """
     pixels = math.prod(shape)
+    check_voxels(pixels, "run lengths", error=InvalidMask)
     lengths = _unpack(data)
     # A single length above the limit could make the sum wrap around, so it is looked at first.
-    if int(lengths.max(initial=0)) > pixels or int(lengths.sum()) != pixels:
+    is_fitting = int(lengths.max(initial=0)) <= pixels and int(lengths.sum()) == pixels
+    if not is_fitting or min(shape, default=0) < 0:
         raise InvalidMask(
             f"run lengths: expected {pixels} pixels for shape {tuple(shape)}; these do not add up to that"
         )

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sys
 
-from segarena.work.sentinel import watched
-from segarena.work.signals import exit_code, stoppable
-
 
 def main() -> None:
     """Run the command line; Ctrl-C, SIGTERM and SIGHUP end it in one line, whenever they come."""
-    watched(_run)
+    try:
+        from segarena.work.sentinel import watched  # a Ctrl-C may come during this, too
+
+        watched(_run)
+    except KeyboardInterrupt as error:
+        from segarena.work.signals import exit_code
+
+        sys.stderr.write("stopped\n")
+        sys.exit(exit_code(error))
 
 
 def _run() -> None:
-    try:
-        with stoppable(is_last=True):
-            from segarena.cli.main import main as run
+    from segarena.work.signals import stoppable
 
-            run()
-    except KeyboardInterrupt as error:
-        sys.stderr.write("stopped\n")
-        sys.exit(exit_code(error))
+    with stoppable(is_last=True):
+        from segarena.cli.main import main as run
+
+        run()

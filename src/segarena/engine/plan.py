@@ -21,8 +21,15 @@ from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
 from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
-from segarena.options import close_to, options_of
-from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
+from segarena.options import close_to, options_of, with_names
+from segarena.records.configuration import (
+    BenchmarkUsed,
+    DatasetUsed,
+    PluginUsed,
+    RunConfiguration,
+    UserUsed,
+    located,
+)
 from segarena.records.identity import FingerprintBy
 from segarena.records.tables import COLUMNS
 from segarena.registry import build, check_role, describe, find
@@ -169,7 +176,7 @@ class Plan:
     def _built(self, kind: str, plugin: Any) -> Any:
         """Return a plug-in, built or as it is, that can play its role."""
         if isinstance(plugin, PluginSpec):
-            return build(kind, plugin)
+            return build(kind, _from_here(plugin) if kind == "dataset" else plugin)
         if plugin is not None:
             check_role(kind, plugin, self._called(kind, plugin))
         return plugin
@@ -179,6 +186,14 @@ class Plan:
             return str(plugin)
         fallback = "participant" if plugin is None else type(plugin).__name__
         return (self.name if kind == "segmenter" else "") or fallback
+
+
+def _from_here(dataset: PluginSpec) -> PluginSpec:
+    """Return a dataset whose files are found wherever a plug-in changes the working directory to."""
+    options = dataset.options
+    with suppress(InvalidInput):  # which ones are wrong is said when it is built
+        options = with_names(find("dataset", dataset.reference), options)
+    return replace(dataset, options=located(PluginUsed(name="", options=options), str(Path.cwd())).options)
 
 
 def make_plan(

@@ -27,7 +27,7 @@ from segarena.errors import StoreError
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.files.whole import write_whole
 from segarena.records.scanning import AGAIN, IsRead, read_small_files, scanned
-from segarena.records.tables import ONLY_WITH_ROWS, TABLES, check_seal, joined, parquet_of, sealed
+from segarena.records.tables import COLUMNS, ONLY_WITH_ROWS, TABLES, check_seal, fault_of, joined, parquet_of, sealed
 from segarena.work.ledger import Noted, read_ledger
 
 LEDGER = "pieces.jsonl"
@@ -156,6 +156,8 @@ class Pieces:
             if files:
                 found.append((indices[0], joined(table, list(read_small_files(table, files, is_read)))))
         frame = joined(table, [rows for _, rows in sorted(found, key=lambda one: one[0])])
+        if fault := fault_of(table, frame, filter(is_read, COLUMNS[table])):
+            raise StoreError(f"{self.folder / table}: expected the columns of {table}, got {fault}; {AGAIN}")
         if any(piece.without for piece in pieces.values()):  # what was done again since lies behind its neighbours
             place = {sample: index for index, sample in enumerate(self.samples)}
             frame = frame.sort(pl.col("sample").replace_strict(place, return_dtype=pl.Int64), maintain_order=True)

@@ -63,7 +63,10 @@ def scanned(source: Path | bytes, file: Path, is_read: IsRead) -> pl.DataFrame:
     """Return the rows of a file, from its bytes if they are there."""
     try:
         scan = pl.scan_parquet(source)
-        return scan.select(filter(is_read, scan.collect_schema().names())).collect()
+        names = scan.collect_schema().names()
+        if "sample" not in names:
+            raise StoreError(f"{file} is damaged (it has no column of samples); {AGAIN}")
+        return scan.select(filter(is_read, names)).collect()
     except FileNotFoundError:
         raise
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from itertools import chain
 from typing import Any
@@ -38,6 +38,27 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
     for table, row in ROWS.items()
 }
 """By table, the columns that it always has; those of the metrics stand where the rows have their values, as floats."""
+
+
+NULLABLE = frozenset({"failure"})
+"""Columns in which a row may have nothing."""
+
+
+def fault_of(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> str:
+    """Return what is wrong with those of `columns` that a table always has: missing, of another type, with gaps."""
+    for name in columns:
+        kind = COLUMNS[table].get(name)
+        if kind is None:
+            continue
+        if name not in frame.columns:
+            return f"no column {name!r}"
+        found = frame.schema[name]
+        is_fitting = found == kind or (found.is_integer() and kind.is_integer())
+        if not is_fitting and not (frame[name].null_count() == frame.height and name in NULLABLE):
+            return f"a column {name!r} of type {found}"
+        if frame[name].null_count() and name not in NULLABLE:
+            return f"a column {name!r} with gaps"
+    return ""
 
 
 def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:

@@ -22,10 +22,11 @@ from PIL import Image
 from segarena.arrays.boxes import bounding_window
 from segarena.arrays.rle import decode_rle, run_lengths
 from segarena.engine.store import RunFolder
-from segarena.errors import InvalidInput, RunConflict
+from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena.files.whole import whole_file, write_whole
 from segarena.files.within import within
 from segarena.records.configuration import located
+from segarena.records.scanning import AGAIN
 from segarena.records.trust import rebuilt, refusal
 from segarena.registry import import_packages
 from segarena.reports.pages import ENTRY_POINTS
@@ -34,6 +35,7 @@ from segarena.roles import Dataset
 INDEX = "masks.csv"
 _KEY = ("sample", "target", "user", "repeat")
 _SAMPLES_AT_ONCE = 64
+_MOST_OBJECTS = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -150,13 +152,19 @@ def _predictions(folder: RunFolder, round_: int | None, *, trust: bool) -> Itera
                 repeat=repeat,
                 round=objects["round"][0],
                 stem=stem,
-                mask=_mask(objects),
+                mask=_mask(objects, axes=2 if folder.config.benchmark.sample_kind == "image" else 3),
                 sample_of=load,
             )
 
 
-def _mask(objects: pl.DataFrame) -> NDArray[np.bool_] | NDArray[np.uint8]:
+def _mask(objects: pl.DataFrame, axes: int) -> NDArray[np.bool_] | NDArray[np.uint8]:
     masks = {row["object"]: decode_rle(row["rle"], tuple(row["shape"])) for row in objects.iter_rows(named=True)}
+    shapes = {mask.shape for mask in masks.values()}
+    if len(shapes) > 1 or len(min(shapes)) != axes or not all(0 < number <= _MOST_OBJECTS for number in masks):
+        where = f"{objects['sample'][0]} / {objects['target'][0]}"
+        raise StoreError(
+            f"masks of {where}: expected one shape of {axes} axes and objects 1 to {_MOST_OBJECTS}; {AGAIN}"
+        )
     if len(masks) == 1:
         return masks.popitem()[1]
     labels = np.zeros(next(iter(masks.values())).shape, np.uint8)

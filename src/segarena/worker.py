@@ -67,6 +67,8 @@ MOST_HEADER_BYTES = 64 * 2**20
 MOST_BODY_BYTES = 64 * 2**30
 MOST_UNKNOWN_BYTES = 4096
 """What a header may have from someone who has not shown the token yet."""
+_MOST_STRANGERS, _MOST_STRANGE_SECONDS = 16, 10
+"""How many of these are listened to at once, and for how long."""
 
 _PREFIX = struct.Struct("<IQ")
 _DTYPES = ("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f2", "<f4", "<f8")
@@ -807,7 +809,10 @@ def serve(kind: Callable[..., Any], arguments: Sequence[str] | None = None) -> N
         return built[key]
 
     if address:
-        _listen(address, models)
+        try:
+            _listen(address, models)
+        except (Refused, OSError) as error:
+            sys.exit(f"error: cannot listen at {address}: {error}")
     else:
         _serve_parent(models)
 
@@ -878,12 +883,13 @@ def _listen(address: str, models: Callable[[Mapping[str, Any]], Model]) -> None:
     if not token:
         token = secrets.token_urlsafe(24)
         sys.stderr.write(f"no token in {TOKEN}; this one was made: {token}\n")
-    listening, lock = _bound(address), threading.Lock()
+    listening, lock, strangers = _bound(address), threading.Lock(), threading.Semaphore(_MOST_STRANGERS)
     sys.stderr.write(f"listening at {address}\n")
     sys.stderr.flush()
     while True:
+        strangers.acquire()
         connection, _ = listening.accept()
-        threading.Thread(target=_meet, args=(connection, token, models, lock), daemon=True).start()
+        threading.Thread(target=_meet, args=(connection, token, models, lock, strangers), daemon=True).start()
 
 
 def _bound(address: str) -> socket.socket:
@@ -891,7 +897,9 @@ def _bound(address: str) -> socket.socket:
     if kind == "unix":
         made = socket.socket(socket.AF_UNIX)
         if os.path.exists(place):
-            os.unlink(place)
+            if not stat.S_ISSOCK(os.stat(place).st_mode):
+                raise Refused("options", f"{place} is there and is no socket")
+            os.unlink(place)  # of a worker that was killed
         before = os.umask(0o077)
         made.bind(place)
         os.umask(before)
@@ -917,23 +925,42 @@ def parse_address(address: str) -> tuple[str, Any]:
     return "tcp", (host.strip("[]"), int(port))
 
 
-def _meet(connection: socket.socket, token: str, models: Callable[[Mapping[str, Any]], Model], lock: Any) -> None:
+def _meet(
+    connection: socket.socket, token: str, models: Callable[[Mapping[str, Any]], Model], lock: Any, strangers: Any
+) -> None:
     with connection:
         try:
-            if connection.family != socket.AF_UNIX:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            stream = Stream(connection.fileno(), connection.fileno(), MOST_UNKNOWN_BYTES, 0)
-            stream.write(GREETING % PROTOCOL)
-            request, _ = stream.receive()
-            shown = str(request.get("token", "")) if request.get("verb") == "token" else ""
-            if not hmac.compare_digest(shown.encode("utf-8"), token.encode("utf-8")):
-                time.sleep(0.5)  # whoever guesses does so slowly
-                refusal = f"wrong token; set {TOKEN} to the worker's"
-                stream.send({"id": request.get("id"), "error": {"kind": "token", "message": refusal}})
-                return
-            stream.send({"id": request.get("id"), "ok": {}})
-            stream.most_header, stream.most_body = MOST_HEADER_BYTES, MOST_BODY_BYTES
-            Conversation(stream, models, lock).hold()
+            is_known = _shows_token(connection, token)
+        except (OSError, EOFError, ProtocolError) as error:
+            sys.stderr.write(f"a connection ended before it showed the token: {error}\n")
+            return
+        finally:
+            strangers.release()
+        try:
+            if is_known:
+                Conversation(Stream(connection.fileno(), connection.fileno()), models, lock).hold()
         except (OSError, EOFError, ProtocolError) as error:
             sys.stderr.write(f"a connection ended: {error}\n")
+
+
+def _shows_token(connection: socket.socket, token: str) -> bool:
+    """Tell whether who connected shows the token within a while; nothing else is listened to before."""
+    if connection.family != socket.AF_UNIX:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    stream = Stream(connection.fileno(), connection.fileno(), MOST_UNKNOWN_BYTES, 0)
+    late = threading.Timer(_MOST_STRANGE_SECONDS, connection.shutdown, (socket.SHUT_RDWR,))
+    late.start()
+    try:
+        stream.write(GREETING % PROTOCOL)
+        request, _ = stream.receive()
+    finally:
+        late.cancel()
+    shown = str(request.get("token", "")) if request.get("verb") == "token" else ""
+    if not hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), token.encode("utf-8")):
+        time.sleep(0.5)  # whoever guesses does so slowly
+        refusal = f"wrong token; set {TOKEN} to the worker's"
+        stream.send({"id": request.get("id"), "error": {"kind": "token", "message": refusal}})
+        return False
+    stream.send({"id": request.get("id"), "ok": {}})
+    return True

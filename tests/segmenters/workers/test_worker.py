@@ -3,9 +3,11 @@
 import gc
 import pickle
 import shlex
+import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +81,29 @@ def test_one_that_listens_answers_as_one_that_was_started(address, tmp_path, mon
             Worker(place)
 
 
+def test_strangers_are_shown_out_and_do_not_keep_a_host_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEGARENA_WORKER_TOKEN", "secret")
+    place = tmp_path / "socket"
+    impatient = (
+        f"import sys; sys.path.insert(0, {str(HERE)!r}); import honest, worker; "
+        "worker._MOST_STRANGERS, worker._MOST_STRANGE_SECONDS = 2, 0.2; worker.serve(honest.Honest)"
+    )
+    with listening(f"unix:{place}", "-c", impatient), ExitStack() as strangers:
+        for _ in range(5):
+            one = strangers.enter_context(socket.socket(socket.AF_UNIX))
+            one.connect(str(place))
+            one.send(b"\0")
+        assert Worker(f"unix:{place}").sample_kinds
+
+
+def test_no_file_makes_room_for_a_socket(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    words = [sys.executable, HERE / "honest.py", "--listen", f"unix:{tmp_path / 'notes.txt'}"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert "is there and is no socket" in ended.stderr
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
 def test_one_that_does_not_listen_is_named_with_what_starts_it():
     with pytest.raises(PluginInvalid, match=r"nothing listens at tcp://127.0.0.1:1 .*--listen tcp://127.0.0.1:1"):
         Worker("tcp://127.0.0.1:1")
@@ -92,8 +117,8 @@ def open_files():
 
 
 class listening:
-    def __init__(self, place):
-        self.words = [sys.executable, HERE / "honest.py", "--listen", place]
+    def __init__(self, place, *program):
+        self.words = [sys.executable, *(program or [HERE / "honest.py"]), "--listen", place]
 
     def __enter__(self):
         self.process = subprocess.Popen(self.words, stderr=subprocess.PIPE)
@@ -105,8 +130,6 @@ class listening:
 
 
 def free_port():
-    import socket
-
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return found.getsockname()[1]

@@ -24,6 +24,11 @@ def test_a_script_that_holds_the_loop_leaves_the_records_of_the_engine(rules, sm
     assert mine.config.segmenter.name == "mine"
 
 
+def test_a_script_needs_no_name(rules, tmp_path):
+    assert next(iter(segarena.sessions(rules, out=tmp_path / "mine"))).next() is not None
+    assert segarena.RunFolder.open(tmp_path / "mine").config.segmenter.name == "participant"
+
+
 def test_a_session_left_early_is_recorded_as_failed(rules, tmp_path):
     for session in segarena.sessions(rules, name="mine", out=tmp_path / "mine"):
         session.next()

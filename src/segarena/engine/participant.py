@@ -19,7 +19,7 @@ from segarena.specs import Plugin
 def sessions(
     benchmark: Plugin | Benchmark = "clicks",
     *,
-    name: str,
+    name: str = "participant",
     out: str | Path | None = None,
     overwrite: bool = False,
     **options: Any,

@@ -94,6 +94,7 @@ def convert(
 
     Exit code 0: all was converted; 1: converted, but something of IN was left out; 2: nothing was written.
     """
+    from segarena.reports.wording import count_text
     from segarena.systems.scenes.files import kept_scenes, losses, write_scenes
 
     with one_line_errors():
@@ -104,8 +105,8 @@ def convert(
             typer.echo(f"{to} cannot carry {lost}")
         kept = kept_scenes(scenes, to)
         regions = sum(len(scene.regions) for scene in kept)
-        number = f"{len(kept)} of {len(scenes.scenes)}" if len(kept) < len(scenes.scenes) else str(len(kept))
-        told = f"{number} annotations of {len(scenes.by_image())} images, {regions} regions"
+        only = f"{len(kept)} of " if len(kept) < len(scenes.scenes) else ""
+        told = f"{only}{_counted(scenes)}, {count_text(regions, 'region')}"
         typer.echo(f"{told}: {_named(written, out)}")
     if any(defect.severity == "error" for defect in scenes.defects):
         raise typer.Exit(FAILURES)
@@ -134,7 +135,7 @@ def reduce(
         scenes = read(path, file_format, images, annotator=annotator)
         written = write_reduction(scenes, out, to)
         show_defects(scenes.defects)
-        told = f"{to} of {len(scenes.scenes)} annotations of {len(scenes.by_image())} images"
+        told = f"{to} of {_counted(scenes)}"
         typer.echo(f"{told}: {_named(written, out)}")
     if any(defect.severity == "error" for defect in scenes.defects):
         raise typer.Exit(FAILURES)
@@ -161,7 +162,7 @@ def check(
         show_defects(found, most=None if everything else _SHOWN)
         counts = Counter(defect.severity for defect in found)
         told = ", ".join(f"{counts[severity]} {severity}s" for severity in ("error", "warning", "note"))
-        typer.echo(f"{len(scenes.scenes)} annotations of {len(scenes.by_image())} images: {told}")
+        typer.echo(f"{_counted(scenes)}: {told}")
     if counts["error"]:
         raise typer.Exit(FAILURES)
 
@@ -197,6 +198,12 @@ def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
         typer.secho(str(defect), fg=_COLOURS[defect.severity])
     if most is not None and len(ranked) > most:
         typer.echo(f"and {len(ranked) - most} more")
+
+
+def _counted(scenes: SceneSet) -> str:
+    from segarena.reports.wording import count_text
+
+    return f"{count_text(len(scenes.scenes), 'annotation')} of {count_text(len(scenes.by_image()), 'image')}"
 
 
 def _named(written: Sequence[Path], out: Path) -> str:

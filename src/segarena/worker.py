@@ -74,6 +74,8 @@ _PREFIX = struct.Struct("<IQ")
 _DTYPES = ("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f2", "<f4", "<f8")
 _BITS = "bits"
 _MOST_AXES = 8
+_SMALL_BYTES = 2**19
+"""Up to so many bytes are written at once: each write wakes the reader, who otherwise finds too little."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -121,10 +123,15 @@ class Stream:
         bodies = [as_body(array) for array in arrays]
         told = dict(header, arrays=[body.told for body in bodies])
         text = json.dumps(told, separators=(",", ":")).encode("utf-8")
-        self.write(_PREFIX.pack(len(text), sum(body.size for body in bodies)) + text)
-        for body in bodies:
-            for part in body.parts():
-                self.write(part)
+        small = bytearray(_PREFIX.pack(len(text), sum(body.size for body in bodies)) + text)
+        for part in (part for body in bodies for part in body.parts()):
+            if len(small) + len(part) <= _SMALL_BYTES:
+                small += part
+                continue
+            self.write(small)
+            small = bytearray()
+            self.write(part)
+        self.write(small)
 
     def receive(self) -> tuple[dict[str, Any], list[Any]]:
         """Return the header and the arrays of the next frame.

@@ -52,9 +52,10 @@ def _folder_name(plugin: PluginUsed) -> str:
 def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:
     """Return the name of each plug-in with the options in which it differs from its namesakes.
 
-    Where these are several, those that are as the signature has them are left out.
+    Where these are several, those that are as the signature has them are left out. A segmenter that stands for others
+    has an option `name`, and is called as that says.
     """
-    names = [short_name(plugin.name) for plugin in plugins]
+    names = [_own_name(plugin) or short_name(plugin.name) for plugin in plugins]
     labels: list[str] = []
     for name, plugin in zip(names, plugins, strict=True):
         same = [other.options for other, its in zip(plugins, names, strict=True) if its == name]
@@ -73,6 +74,10 @@ def set_options(used: PluginUsed) -> dict[str, Any]:
     # run.json knows no tuples
     defaults = {one.name: [*one.default] if isinstance(one.default, tuple) else one.default for one in declared}
     return {name: value for name, value in used.options.items() if name not in defaults or defaults[name] != value}
+
+
+def _own_name(plugin: PluginUsed) -> str:
+    return str(plugin.options.get("name") or "") if plugin.kind == "segmenter" else ""
 
 
 def _numbered(names: Sequence[str]) -> list[str]:

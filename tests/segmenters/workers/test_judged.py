@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from segarena import evaluate, forecast
+from segarena.abilities import TimesPasses
+from segarena.dialogue import Dialogue
 from segarena.engine.rows import ENCODED
 from segarena.errors import RunConflict
+from segarena.prompts import Click
+from segarena.registry import build
+from segarena.reports.naming import told_apart
+from segarena.segmenters.workers.examples import sample_of
 
 HERE = Path(__file__).parent
 
@@ -78,3 +84,23 @@ def test_a_run_does_not_go_on_with_other_weights_or_another_version_of_the_adapt
     weights.write_bytes(b"other")
     with pytest.raises(RunConflict, match=r"changed since this run: model.pth"):
         small_run(written(weights=str(weights)))
+
+
+def test_tables_call_a_worker_by_its_name(small_run, tmp_path):
+    command = written()[: -len(", options={})")]
+    runs = [small_run(f"{command}, name={name!r})", out=tmp_path / name) for name in ("RITM", "FocalClick")]
+    assert told_apart([run.config.segmenter for run in runs]) == ["RITM", "FocalClick"]
+
+
+def test_passes_on_the_way_and_frames_asked_for_come_through():
+    worker = build("segmenter", written("moody.py", "OnTheWay"))
+    encoded = worker.encode(sample_of("video", (4, 10, 12), 0))
+    assert isinstance(encoded, TimesPasses)
+    assert len(encoded.pass_seconds) == 1
+    dialogue = Dialogue().ask((Click((1, 2, 3)),))
+    (answer,) = worker.predict(encoded, [dialogue])
+    assert answer.candidates == (1, 3)
+    assert answer.score == 0.5
+    worker.conversation.end()
+    worker.predict(encoded, [dialogue])
+    assert len(encoded.pass_seconds) == 4  # those of the one that is gone were made, too

@@ -55,6 +55,7 @@ class Reach:
     command: str
     python: str = ""
     folder: str = ""
+    name: str = ""
     token: str = TOKEN
     network: bool = True
     memory_gb: float = 0.0

@@ -32,6 +32,7 @@ class Worker:
         python: the interpreter in place of the word python in the command: "envs/ritm/bin/python".
         folder: where the program is started; by default here.
         options: of the adapter's model: {"checkpoint": "ritm.pth"}.
+        name: what tables call it; by default worker, with its options where there are several.
         token: the environment variable with the token that a worker which listens asks for.
         network: False starts it in namespaces of its own, without any network; on Linux, where that is allowed.
         memory_gb: what it may have in use before it is ended and started again; 0 sets no limit. On Linux.
@@ -52,6 +53,7 @@ class Worker:
         python: str = "",
         folder: str = "",
         options: Mapping[str, Any] | None = None,
+        name: str = "",
         token: str = TOKEN,
         network: bool = True,
         memory_gb: float = 0.0,
@@ -62,6 +64,7 @@ class Worker:
             command=command,
             python=python,
             folder=folder,
+            name=name,
             token=token,
             network=network,
             memory_gb=memory_gb,

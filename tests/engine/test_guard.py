@@ -38,11 +38,11 @@ def test_some_calls_may_take_several_limits():
 
 def test_the_alarm_is_off_and_the_handler_as_before_after_the_block():
     before = signal.getsignal(signal.SIGALRM)
-    with TimeLimit(0.05).watch("predict"):
+    with TimeLimit(60.0).watch("predict"):
         pass
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before
-    with pytest.raises(ZeroDivisionError), TimeLimit(0.05).watch("predict"):
+    with pytest.raises(ZeroDivisionError), TimeLimit(60.0).watch("predict"):
         raise ZeroDivisionError
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is before

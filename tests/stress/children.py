@@ -59,9 +59,10 @@ def _lines(reading: int, seconds: float) -> tuple[list[bytes], bool]:
 
 
 def _do_and_leave(do: Callable[[int], Any], numbers: range, writing: int, is_limited: bool) -> None:
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    # Of what is written to: addresses that are only set aside, by each thread and each library, are no memory.
+    used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     if is_limited:
-        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, used + MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY_BYTES, used + MEMORY_BYTES))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     for number in numbers:
         os.write(writing, json.dumps(do(number)).encode() + b"\n")

@@ -178,7 +178,9 @@ def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:
 
 def _targets_of(dataset: Dataset | None, samples: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield sample and target of what a dataset has; a sample that cannot be loaded has failed already."""
-    for name in samples if dataset is not None else ():
+    if dataset is None:
+        return
+    for name in samples:
         with suppress(Exception):
             yield from ((name, target.id) for target in dataset.load(name).targets)
 

@@ -201,7 +201,7 @@ def _encodes_text(run: Run, *, is_named: bool) -> str:
     name = f" ({run.label})" if is_named else ""
     median = f", median {seconds_text(float(np.median(seconds)))}" if len(seconds) else ""
     read = f", {count_text(run.encodings_read, 'encoding')} read from the cache" if run.encodings_read else ""
-    return f"{len(seconds)} passes{name}{median}{read}"
+    return f"{count_text(len(seconds), 'pass', 'passes')}{name}{median}{read}"
 
 
 def _seconds_chart(run: Run, colour: int, panels: int) -> str:

@@ -52,8 +52,8 @@
     }
 
     heads.forEach((th, column) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: th.textContent });
-      if (!th.textContent) button.setAttribute("aria-label", "sort by this column");
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: th.querySelector(".unseen") ? "" : th.textContent });
+      if (!button.textContent) button.setAttribute("aria-label", "sort by this column");
       const about = th.title;
       th.removeAttribute("title");
       th.replaceChildren(button);

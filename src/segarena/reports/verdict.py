@@ -71,8 +71,9 @@ class _Verdict:
             return f"{ahead})." if lead.p_value <= SIGNIFICANT else self._undecided(best, second, ahead, lead)
         unclear = [self.names[label] for label, p_value in best.adjusted.items() if p_value > SIGNIFICANT]
         if not unclear:
+            every = "both others" if len(others) == 2 else f"all {len(others)} others"
             name, p_value = self.names[best.run.label], best.adjusted[second]
-            return f"{name} is ahead of all {len(others)} others: {ahead}, Holm {p_value:.3f})."
+            return f"{name} is ahead of {every}: {ahead}, Holm {p_value:.3f})."
         clear = len(others) - len(unclear)
         rest = f", and is ahead of {'the other' if clear == 1 else f'the other {clear}'}" if clear else ""
         pairs = len(found) * len(others) // 2

@@ -73,8 +73,8 @@ def _base_sheets(base: Sequence[Entry], settings: Settings) -> tuple[list[Sheet 
 
 
 def _all_scores(found: Sequence[Entry], settings: Settings) -> tuple[list[ByScore], list[str]]:
-    """Return the scores of each entry; and each reason why some are missing once."""
-    problems: dict[str, None] = {}
+    """Return the scores of each entry; and each reason why some are missing once, with all whom it is about."""
+    problems: dict[str, list[str]] = {}
     every: list[ByScore] = []
     for entry in found:
         own: dict[ScoreKey, RunsScore] = {}
@@ -88,9 +88,9 @@ def _all_scores(found: Sequence[Entry], settings: Settings) -> tuple[list[ByScor
                 own |= {(tier, SCS_PAPER, fold): one for (_, fold), one in paper.items()}
             if problem:
                 names = " or ".join(name for name in TIER_SCORES.get(tier.name, ("mIoU",)) if name != SCS_PAPER)
-                problems[f"{entry.segmenter}: no {names}: {problem}."] = None
+                problems.setdefault(f"no {names}: {problem}.", []).append(entry.segmenter)
         every.append(own)
-    return every, list(problems)
+    return every, [f"{', '.join(about)}: {text}" for text, about in problems.items()]
 
 
 def _score_sheet(base: Sequence[Entry], scores: Sequence[ByScore]) -> Sheet | None:

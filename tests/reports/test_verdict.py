@@ -73,9 +73,7 @@ def test_of_many_the_sentence_names_who_cannot_be_told_from_the_best(made):
 
 def test_whoever_is_ahead_of_all_is_said_to_be(made):
     (told,) = verdict(made(a=[1] * 9, b=[2] * 9, c=[4] * 9))
-    assert told.startswith(
-        "a is ahead of both others: a needs 1.00 fewer clicks than b for IoU 0.9 [1.00, 1.00] on 9 "
-    )
+    assert told.startswith("a is ahead of both others: a needs 1.00 fewer clicks than b for IoU 0.9 [1.00, 1.00] on 9 ")
 
 
 def test_the_number_of_the_verdict_is_that_of_the_table(made):

@@ -298,7 +298,8 @@ def test_tiny_and_thin_samples_are_answered(case, build, shape):
     encoded = segmenter.encode(sample)
     for kind in kinds_of(segmenter):
         rounds = conversation(case, segmenter, sample.shape, kind)
-        for prediction in go_through(segmenter, encoded, rounds, sample.shape):
+        asked = rounds if kind == "all" else rounds[:2]
+        for prediction in go_through(segmenter, encoded, asked, sample.shape):
             assert prediction.mask.dtype == np.bool_, kind
 
 

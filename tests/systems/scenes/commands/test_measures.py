@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -13,10 +14,17 @@ from segarena.systems.scenes.demo.scenes import demo_scenes
 from segarena.systems.scenes.model.rasters import rasterise
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder, demo = tmp_path_factory.mktemp("demo"), demo_scenes(images=2)
+    write_demo(demo, folder)
+    return folder, demo
+
+
 @pytest.fixture
-def scenes(tmp_path):
-    demo = demo_scenes(images=2)
-    write_demo(demo, tmp_path)
+def scenes(written, tmp_path):
+    folder, demo = written
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     return demo
 
 

@@ -46,7 +46,7 @@ def read_fingerprints(folder: Path) -> Fingerprints:
         data = (folder / FILE).read_bytes()
         check_seal(data)
         return pl.read_parquet(BytesIO(data)).select("file", "sha256").rows()
-    except (OSError, ValueError, pl.exceptions.PolarsError):
+    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return ()
 
 

@@ -16,6 +16,9 @@ AGAIN = "the command of the run with --retry-damaged makes its samples again"
 
 _AT_ONCE_BYTES = 64 << 20
 
+_DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What Polars raises over a damaged file that has no checksum."""
+
 IsRead: TypeAlias = Callable[[str], bool]
 """Whether a column is wanted."""
 
@@ -43,7 +46,7 @@ def _parsed_at_once(table: str, contents: Sequence[bytes], files: Sequence[Path]
     try:
         scan = pl.scan_parquet(list(map(BytesIO, contents)), missing_columns="insert")
         return scan.select(filter(is_read, scan.collect_schema().names())).collect()
-    except (pl.exceptions.PolarsError, OSError):
+    except _DAMAGE:
         middle = len(files) // 2
         halves = ((contents[:middle], files[:middle]), (contents[middle:], files[middle:]))
         return joined(table, [_parsed_at_once(table, *half, is_read) for half in halves])
@@ -69,5 +72,5 @@ def scanned(source: Path | bytes, file: Path, is_read: IsRead) -> pl.DataFrame:
         return scan.select(filter(is_read, names)).collect()
     except FileNotFoundError:
         raise
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except _DAMAGE as error:
         raise StoreError(f"{file} is damaged ({str(error).splitlines()[0]}); {AGAIN}") from error

@@ -27,7 +27,7 @@ def test_zenodo_says_names_sizes_and_checksums(zenodo, web, tmp_path, server):
     )
 
 
-@pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"files": [{"key": "a"}]}'])
+@pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"files": [{"key": "a"}]}', b'{"\xff": 1}'])
 def test_another_answer_of_zenodo_is_one_line(zenodo, web, tmp_path, server, answer):
     source = zenodo({})
     server.files["/api/records/1"] = answer

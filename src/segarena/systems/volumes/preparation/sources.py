@@ -250,7 +250,7 @@ def _told(text: bytes, kind: type[Answer], url: str, expected: str) -> Answer:
     """Return what an answer in JSON says; nothing of it is kept that was not asked for."""
     try:
         return msgspec.json.decode(text, type=kind, strict=False)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise DatasetError(f"{url}: expected {expected}, got something else ({error}); try again later") from error
 
 

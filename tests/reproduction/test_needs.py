@@ -4,7 +4,7 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.published import find_table
-from segarena.reproduction.needs import chosen, jobs_of, stood_in
+from segarena.reproduction.needs import chosen, jobs_of
 from segarena.reproduction.places import Places
 
 
@@ -80,20 +80,6 @@ def test_conditions_that_cannot_be_measured_say_why():
     jobs = jobs_of(find_table("toss:1"), ["PFENet"], ["PASCAL-5i, fixed pairs"], Places())
     reasons = [[need.get for need in job.lacks if need.kind == "method"] for job in jobs]
     assert [bool(reason) for reason in reasons] == [False, True, True]
-
-
-def test_a_dry_run_has_stand_ins_and_every_condition():
-    table = find_table("radioactive:3")
-    (dry,) = stood_in(table, jobs_of(table, ["SAM"], table.own_datasets, Places()))
-    assert (dry.segmenter, dry.data) == ("grabcut", "phantom")
-    assert not dry.lacks
-    assert {row.condition for row in dry.rows} == {row.condition for row in table.rows if row.model == "SAM"}
-
-
-def test_a_segmenter_around_the_model_stands_around_the_stand_in_too():
-    table = find_table("toss:3")
-    dry = stood_in(table, jobs_of(table, ["PFENet"], table.own_datasets, Places()))
-    assert [job.segmenter for job in dry] == ["superpixel-prototypes", "sssi(segmenter='superpixel-prototypes')"]
 
 
 def test_models_are_chosen_in_the_tables_order_in_capitals_or_not():

@@ -116,41 +116,47 @@ class _Request:
                 on_progress=bar.update,
             )
             found = self.table.measuring(asked)
-        self._show({key: value for key, value in found.items() if key[0] in self.models})
+        told = {key: value for key, value in found.items() if key[0] in self.models}
+        self._show(told, is_whole=self.limit is None)
         return self.is_dry or len(folders) == len(self.datasets)
 
     def run(self) -> bool:
         """Run the benchmark of the table for each model and dataset that is there."""
         from segarena.reproduction.comparing import unmeasured
-        from segarena.reproduction.measuring import with_means
-        from segarena.reproduction.needs import jobs_of, stood_in
+        from segarena.reproduction.measuring import has_all_samples, with_means
+        from segarena.reproduction.needs import jobs_of
+        from segarena.reproduction.standing_in import stood_in
 
+        left_out = unmeasured(self.table)
+        for line in left_out:
+            typer.secho(f"not measured: {line}", fg="yellow")
+        if len(left_out) == len(self.table.measures):
+            return False
         jobs = jobs_of(self.table, self.models, self.datasets, self.places)
         self._say_needs([need for job in jobs for need in job.needs])
-        for line in unmeasured(self.table):
-            typer.secho(f"not measured: {line}", fg="yellow")
-        wanted = stood_in(self.table, jobs) if self.is_dry else jobs
+        has_chosen = len(self.models) < len(self.table.model_names)
+        wanted = stood_in(self.table, jobs, own_models=has_chosen) if self.is_dry else jobs
         ready = [job for job in wanted if not job.lacks] if self.table.benchmark else []
         if not ready:
             return self._say_nothing()
         if not self.is_dry:
             self._say_costs(ready)
         found: dict[Key, Found] = {}
-        went_well: list[bool] = []
+        made: list[bool] = []
         for number, job in enumerate(ready, 1):
-            values = self._run_one(job, f"{number} of {len(ready)}")
-            found |= values or {}
-            went_well.append(values is not None)
-        self._show(with_means(self.table, found))
-        return all(went_well) and len(ready) == len(wanted)
+            path, values = self._run_one(job, f"{number} of {len(ready)}")
+            found |= values
+            made += [] if path is None else [has_all_samples(self.table, job, path)]
+        self._show(with_means(self.table, found), is_whole=all(made))
+        return len(made) == len(wanted)
 
     @property
     def _samples(self) -> int | None:
         """So many samples of each dataset take part."""
         return self.table.stand_in.limit if self.is_dry and self.limit is None else self.limit
 
-    def _run_one(self, job: Job, place: str) -> Mapping[Key, Found] | None:
-        """Run a job and return its numbers; None where it went wrong: that is said, and the others go on."""
+    def _run_one(self, job: Job, place: str) -> tuple[Path | None, Mapping[Key, Found]]:
+        """Run a job and return its folder and numbers; no folder where it went wrong: that is said, others go on."""
         from segarena.errors import SegarenaError
         from segarena.reproduction.measuring import measured_by, run_job
         from segarena.terminal.progress import ProgressBar
@@ -160,10 +166,10 @@ class _Request:
             with ProgressBar(title, Console(stderr=True), rate="rounds", workers=self.workers) as bar:
                 samples, workers = self._samples, self.workers
                 path = run_job(self.table, job, self.out, limit=samples, workers=workers, on_progress=bar.update)
-            return measured_by(self.table, job, path)
+            return path, measured_by(self.table, job, path)
         except SegarenaError as error:
             typer.secho(f"{title}: {' '.join(str(error).split())}", fg="red", err=True)
-            return None
+            return None, {}
 
     def _say_needs(self, needs: Sequence[Need]) -> None:
         from segarena.reproduction.comparing import needs_sheet
@@ -196,13 +202,13 @@ class _Request:
         if len(pending) > 1:
             typer.echo(f"together about {duration_text(3600 * hours)}")
 
-    def _show(self, found: Mapping[Key, Found]) -> None:
+    def _show(self, found: Mapping[Key, Found], *, is_whole: bool) -> None:
         """Print what was measured beside what was published, and keep it."""
         from segarena.reproduction.comparing import comparison_sheet, dry_sheet
         from segarena.terminal.tables import show_sheet
 
-        whole = self.limit is None
-        sheet = dry_sheet(self.table, found) if self.is_dry else comparison_sheet(self.table, found, is_whole=whole)
+        is_dry = self.is_dry
+        sheet = dry_sheet(self.table, found) if is_dry else comparison_sheet(self.table, found, is_whole=is_whole)
         file = self.out / f"{sheet.name}.csv"
         show_sheet(sheet, file)
         for note in self.table.notes:

@@ -115,5 +115,5 @@ def _caption(table: PublishedTable, rows: Iterable[tuple[Cell, ...]], *, is_whol
     told = [row[-1] for row in rows]
     compared = [word for word in told if word != "–"]
     within = sum(word == "yes" for word in compared)
-    part = "" if is_whole else " Only part of the samples took part, so no agreement is to be expected."
+    part = "" if is_whole else " Not over the samples of the paper, so no agreement is to be expected."
     return f"{table.name}: {within} of {count_text(len(compared), 'figure')} within rounding.{part}"

@@ -58,6 +58,12 @@ def run_job(
     return evaluate(table.benchmark, out=folder_of(job, out), **options, **arguments_of(job)).path
 
 
+def has_all_samples(table: PublishedTable, job: Job, path: Path) -> bool:
+    """Tell whether a run is over as many samples as the paper's, where the table says how many these are."""
+    expected = table.data[job.dataset].samples if job.dataset in table.data else None
+    return expected is None or len(RunFolder.open(path).samples) == expected
+
+
 def measured_by(table: PublishedTable, job: Job, path: Path) -> dict[Key, Found]:
     """Return what the report of a run says of the table's measures, by model, dataset, condition and measure."""
     with reading(trust=True):  # we have just run it

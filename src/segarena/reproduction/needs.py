@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
@@ -47,6 +47,8 @@ class Job:
         rows: of the table, that the run measures.
         segmenter, data: plug-ins as written.
         options: of the benchmark.
+        written: these, with names in braces for what has a place.
+        around: a plug-in as written that stands around the segmenter; empty where none does.
         needs: what it takes.
     """
 
@@ -56,7 +58,9 @@ class Job:
     segmenter: str
     data: str
     options: Mapping[str, Any]
+    written: Mapping[str, Any]
     needs: tuple[Need, ...]
+    around: str = ""
 
     @property
     def lacks(self) -> tuple[Need, ...]:
@@ -81,9 +85,11 @@ def chosen(kind: str, asked: Sequence[str], known: Collection[str]) -> tuple[str
 def needs_of_data(table: PublishedTable, dataset: str, places: Places) -> list[Need]:
     """Return what a dataset takes: its folder, and the inputs that its plug-in names."""
     data = table.data.get(dataset, Data())
-    found = places.in_data(data.folder) if data.folder or "path" in _fields(data.plugin) else "the installation"
-    wanted = f"DATA/{data.folder}" if data.folder else ""
-    needs = [Need(kind="data", name=dataset, place=str(found or ""), wanted=wanted, get=data.get)]
+    if not (data.folder or data.plugin):
+        return [Need(kind="method", name=dataset, get=data.get or "no dataset plug-in reads it")]
+    is_embedded = not data.folder and "path" not in _fields(data.plugin)
+    found = "the installation" if is_embedded else places.in_data(data.folder)
+    needs = [Need(kind="data", name=dataset, place=str(found or ""), wanted=f"DATA/{data.folder}", get=data.get)]
     return [*needs, *(_input(table, name, places) for name in _fields(data.plugin) if name in table.inputs)]
 
 
@@ -118,10 +124,9 @@ def _job(
     inputs = {name: _input(table, name, places) for name in (*named, *_inputs_of(data, table))}
     segmenter, needs = _segmenter(model, told, places)
     if condition.around and segmenter:
-        segmenter = condition.around.replace("{segmenter}", repr(segmenter))
-    if condition.why_not or not (data.plugin or data.mean_of):
-        reason = condition.why_not or data.get or "no dataset plug-in reads it"
-        needs = [*needs, Need(kind="method", name=rows[0].condition or dataset, get=reason)]
+        segmenter = put_around(condition.around, segmenter)
+    if condition.why_not:
+        needs = [*needs, Need(kind="method", name=rows[0].condition, get=condition.why_not)]
     words = {name: need.place for name, need in inputs.items()}
     folder = needs_of_data(table, dataset, places)[0]
     return Job(
@@ -131,6 +136,8 @@ def _job(
         segmenter=segmenter,
         data=_filled(data.plugin, {**words, "path": folder.place}),
         options={name: _filled(value, words) if isinstance(value, str) else value for name, value in every.items()},
+        written=every,
+        around=condition.around,
         needs=(folder, *inputs.values(), *needs),
     )
 
@@ -156,6 +163,11 @@ def _segmenter(name: str, model: Model, places: Places) -> tuple[str, list[Need]
     options = {"weights": str(weights)} if weights else {}
     worker = {"command": "python adapter.py", "python": python.place, "folder": str(adapter.folder), "options": options}
     return str(PluginSpec("worker", worker)), [*needs, python]
+
+
+def put_around(around: str, segmenter: str) -> str:
+    """Return a segmenter with another plug-in around it, as written."""
+    return around.replace("{segmenter}", repr(segmenter)) if around else segmenter
 
 
 def _shared(table: PublishedTable, rows: Sequence[Row]) -> Iterator[tuple[dict[str, Any], list[Row]]]:
@@ -207,24 +219,3 @@ def _filled(text: str, words: Mapping[str, str]) -> str:
     for name, word in words.items():
         text = text.replace(f"{{{name}}}", word)
     return text
-
-
-def stood_in(table: PublishedTable, jobs: Sequence[Job]) -> list[Job]:
-    """Return a dry run for each different set of options of the jobs, with stand-ins for models and data."""
-    told = table.stand_in
-    made: dict[str, Job] = {}
-    for job in jobs:
-        if table.conditions.get(job.rows[0].condition, Condition()).why_not:
-            continue
-        options = {name: value for name, value in {**job.options, **told.options}.items() if "{" not in str(value)}
-        around = table.conditions.get(job.rows[0].condition, Condition()).around
-        segmenter = told.segmenter or ""
-        segmenter = around.replace("{segmenter}", repr(segmenter)) if around else segmenter
-        needs = () if segmenter and told.dataset else (Need(kind="method", name=table.name, get="nothing stands in"),)
-        dry = replace(job, model=segmenter, dataset=told.dataset or "", segmenter=segmenter, data=told.dataset or "",
-                      options=options, needs=needs)  # fmt: skip
-        key = f"{segmenter} {options}"
-        known = made.get(key)
-        rows = {(row.condition, tuple(row.words.items())): row for row in (*(known.rows if known else ()), *job.rows)}
-        made[key] = replace(dry, rows=tuple(rows.values()))
-    return list(made.values())

@@ -15,8 +15,8 @@ demo: $(STAMP)      ## judge two segmenters on photographs, write a report, say 
 test: $(VENV)/.developed lint types contract tests      ## everything CI runs
 
 lint: $(VENV)/.developed      ## style
-	$(BIN)/ruff check src tests benches examples
-	$(BIN)/ruff format --check src tests benches examples
+	$(BIN)/ruff check src tests benches examples adapters
+	$(BIN)/ruff format --check src tests benches examples adapters
 
 types: $(VENV)/.developed      ## strict types
 	$(BIN)/basedpyright --pythonpath $(BIN)/python src

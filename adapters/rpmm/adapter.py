@@ -1,0 +1,76 @@
+"""RPMMs as published in Yang-Bob/PMMs: prototype mixtures of one example, in three residual steps."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import torch
+from segarena_worker import serve
+
+MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+class Model:
+    """Images of 481 px; one example, as in the published test of one shot.
+
+    The published mixtures begin at random at each call; here every call begins with the same seed.
+
+    Args:
+        repository: a checkout of the published code; from this file's folder, if relative.
+        weights: a published checkpoint; random ones without.
+        side_px: of the square that images are resized to.
+        device: "cpu" or "cuda:0".
+    """
+
+    takes = ("support",)
+    samples = ("image",)
+    encodes_with_prompts = True
+
+    def __init__(self, repository="PMMs", weights="", side_px=481, device="cpu"):
+        repository = Path(__file__).parent / repository
+        if not (repository / "networks/FRPMMs.py").is_file():
+            missing = "networks/FRPMMs.py; git clone https://github.com/Yang-Bob/PMMs"
+            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+        sys.path.insert(0, str(repository))
+        if not torch.cuda.is_available():  # the published code says .cuda() throughout
+            torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_args, **_options: self
+        import torchvision
+
+        build = torchvision.models.resnet50  # the checkpoint holds the backbone; nothing is downloaded for it
+        torchvision.models.resnet50 = lambda pretrained=False: build()
+        from networks.FRPMMs import OneModel
+
+        self.weights, self.side_px, self.device = weights, side_px, device
+        torch.manual_seed(0)
+        self.network = OneModel(Namespace(batch_size=1))
+        if weights:
+            checkpoint = torch.load(weights, map_location="cpu", weights_only=True)
+            self.network.load_state_dict(checkpoint["state_dict"])
+        self.network.to(device).eval()
+
+    def encode(self, sample):
+        """Return the image, resized and normalized: (1, 3, 481, 481); and its shape."""
+        small = cv2.resize(sample.image, (self.side_px, self.side_px), interpolation=cv2.INTER_LINEAR)
+        image = torch.from_numpy((small / 255.0 - MEAN) / SPREAD).float().permute(2, 0, 1)[None]
+        return {"image": image.to(self.device), "shape": sample.shape}
+
+    def predict(self, query, dialogues):
+        """Answer each dialogue with its mask."""
+        with torch.no_grad():
+            return [self.answer(query, dialogue) for dialogue in dialogues]
+
+    def answer(self, query, dialogue):
+        """Return the mask in the shape of the query."""
+        example = next(prompt for prompt in dialogue.prompts if prompt.kind == "support")
+        small = cv2.resize(example.mask.astype(np.float32), (self.side_px,) * 2, interpolation=cv2.INTER_NEAREST)
+        mask = torch.from_numpy(small)[None, None].to(self.device)
+        torch.manual_seed(0)
+        logits = self.network(query["image"], example.encoded["image"], mask)[-1]
+        large = torch.nn.functional.interpolate(logits, size=tuple(query["shape"]), mode="bilinear")
+        return (large.argmax(dim=1) == 1)[0].cpu().numpy()
+
+
+if __name__ == "__main__":
+    serve(Model)

@@ -1,0 +1,102 @@
+"""SegNext as published in uncbiag/SegNext: the image is encoded once, clicks and the previous mask are fused in."""
+
+import sys
+from pathlib import Path
+
+import torch
+from segarena_worker import serve
+
+
+class Model:
+    """A plain vision transformer with one block of self-attention for the fusion.
+
+    Args:
+        repository: a checkout of the published code; from this file's folder, if relative.
+        weights: a published checkpoint; random ones without.
+        trust_pickle: read the checkpoint whatever is in it, which may run any code; published ones hold floats beside
+            the tensors, which torch before 2.0 reads no other way.
+        side_px: of the square that images are resized to; 1024 in the published evaluation.
+        threshold: of the probability.
+        device: "cpu" or "cuda:0".
+    """
+
+    takes = ("click",)
+    samples = ("image",)
+
+    def __init__(
+        self, repository="SegNext", weights="", trust_pickle=False, side_px=1024, threshold=0.49, device="cpu"
+    ):
+        repository = Path(__file__).parent / repository
+        if not (repository / "segnext/isegm").is_dir():
+            missing = "folder segnext/isegm; git clone https://github.com/uncbiag/SegNext"
+            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+        sys.path.insert(0, str(repository / "segnext"))
+        from isegm.inference.predictor import BasePredictor
+
+        self.weights, self.threshold, self.device = weights, threshold, device
+        self.network = self.build(weights, trust_pickle, side_px).to(device).eval()
+        self.predictor = BasePredictor(self.network)
+
+    def build(self, weights, trust_pickle, side_px):
+        """Return the network with the sizes of the published ViT-B models."""
+        from isegm.model.is_plainvit_model import PlainVitModel
+
+        torch.manual_seed(0)
+        attention = {"dim": 768, "num_heads": 12, "mlp_ratio": 4, "qkv_bias": True}
+        network = PlainVitModel(
+            use_disks=True,
+            norm_radius=5,
+            backbone_params={
+                "img_size": (side_px, side_px),
+                "patch_size": (16, 16),
+                "in_chans": 3,
+                "embed_dim": 768,
+                "depth": 12,
+                "global_atten_freq": 3,
+                "num_heads": 12,
+                "mlp_ratio": 4,
+                "qkv_bias": True,
+            },
+            neck_params={"in_dim": 768, "out_dims": [128, 256, 512, 1024]},
+            head_params={
+                "in_channels": [128, 256, 512, 1024],
+                "in_select_index": [0, 1, 2, 3],
+                "dropout_ratio": 0.1,
+                "num_classes": 1,
+                "out_channels": 256,
+            },
+            fusion_params={"type": "self_attention", "depth": 1, "params": attention},
+        )
+        if weights:
+            checkpoint = torch.load(weights, map_location="cpu", weights_only=not trust_pickle)
+            network.load_state_dict(checkpoint["state_dict"])
+        return network
+
+    def encode(self, sample):
+        """Return the image's features, and the shape of the image as a batch."""
+        with torch.no_grad():
+            self.predictor.set_image(sample.image)
+        return {"features": self.predictor.image_feats, "shape": self.predictor.orig_img_shape}
+
+    def predict(self, encoded, dialogues):
+        """Answer each dialogue with its mask; the probabilities go into the next round."""
+        self.predictor.image_feats, self.predictor.orig_img_shape = encoded["features"], encoded["shape"]
+        self.network.orig_size = encoded["shape"][-2:]  # which the network remembers of the last image encoded
+        return [self.answer(encoded["shape"], dialogue) for dialogue in dialogues]
+
+    def answer(self, shape, dialogue):
+        """Return the mask and the probabilities it was cut from."""
+        from isegm.inference.clicker import Click, Clicker
+
+        clicks = [Click(is_positive=click.is_positive, coords=click.position) for click in dialogue.clicks]
+        previous = torch.zeros((1, 1, *shape[-2:]), device=self.device)
+        if dialogue.logits is not None:
+            previous = torch.from_numpy(dialogue.logits.copy())[None, None].to(self.device)
+        self.predictor.prev_mask = previous
+        with torch.no_grad():
+            probabilities = self.predictor.predict(Clicker(init_clicks=clicks))
+        return probabilities > self.threshold, probabilities
+
+
+if __name__ == "__main__":
+    serve(Model)

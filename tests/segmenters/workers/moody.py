@@ -238,6 +238,12 @@ class Deaf(Small):
         honest.Honest.__init__(self)
 
 
+class Imports(honest.Honest):
+    def __init__(self):
+        honest.Honest.__init__(self)
+        import tensorboard.summary  # noqa: F401
+
+
 class Joint(honest.Honest):
     """Its network sees image and prompts together."""
 

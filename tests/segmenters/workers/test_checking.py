@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from segarena.segmenters.workers import checking
+from segarena.segmenters.workers import checking, hostile
 from segarena.segmenters.workers.checking import check_worker
 from segarena.segmenters.workers.worker import Worker
 
@@ -55,9 +55,10 @@ FAULTS = {
 
 @pytest.mark.parametrize(("mood", "found"), FAULTS.items(), ids=list(FAULTS))
 def test_a_planted_fault_is_found(mood, found, monkeypatch):
-    monkeypatch.setattr(checking, "ENDS_WITHIN_S", 0.5)
+    monkeypatch.setattr(hostile, "ENDS_WITHIN_S", 0.5)
+    monkeypatch.setattr(checking, "MOST_LIVES", 3)
     if mood != "Deaf":  # starting a worker takes longer than all that it is asked
-        monkeypatch.setattr(checking, "FRAMES", {})
+        monkeypatch.setattr(hostile, "FRAMES", {})
     wrong, _ = checked("moody.py", *mood.split())
     what, told = found
     assert told in wrong[what]

@@ -153,6 +153,10 @@ REFUSALS = {
         {"command": "python -m my_adapter", "python": sys.executable},
         "there is no module my_adapter in this folder; give its folder",
     ),
+    "no module in the constructor": (
+        {"command": f"{sys.executable} {HERE / 'moody.py'} Imports"},
+        f"{sys.executable} has no module tensorboard; install it there: {sys.executable} -m pip install tensorboard",
+    ),
     "no file beside it": (
         {"command": "python -c 'from segarena_worker import serve'", "python": sys.executable},
         "segarena_worker.py is not beside the adapter",
@@ -272,7 +276,7 @@ MOMENTS = [
     "predicted:2",
     "half:1",
     "half:7",
-    "encode:2,half:29",
+    "encode:2,half:6",
 ]
 
 
@@ -325,7 +329,7 @@ def is_running(pid):
 def test_without_a_network_it_sees_none_where_the_system_allows_that(monkeypatch):
     program = f"import sys; sys.path.insert(0, {str(HERE)!r}); import honest, socket, worker; "
     program += "honest.Honest.version = str(socket.if_nameindex()); worker.serve(honest.Honest)"
-    assert "eth0" not in says(program, network=False)._conversation.hello.version
+    assert "eth0" not in says(program, network=False).conversation.hello.version
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(PluginInvalid, match=r"there is no unshare .* --network none"):
         says(program, network=False)

@@ -13,7 +13,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from segarena.errors import PluginInvalid, PredictTimeout, SegmenterError
-from segarena.segmenters.workers.links import Link, Lost, Reach, reached, token_shown, told_of, why_lost
+from segarena.segmenters.workers.explaining import told_of, what_is_missing, why_lost
+from segarena.segmenters.workers.links import Link
+from segarena.segmenters.workers.reach import Lost, Reach
+from segarena.segmenters.workers.starting import reached, token_shown
 from segarena.segmenters.workers.telling import Shared, can_share
 from segarena.work.deadline import standing_still
 from segarena.worker import PROMPTS, PROTOCOL, SAMPLES, ProtocolError
@@ -79,13 +82,15 @@ class Conversation:
         options: of its model.
 
     Attributes:
-        life: how often it was started; what an earlier life knew, this one does not.
+        starts: how often it was started.
+        life: likewise, and how often it forgot; what an earlier life knew, this one does not.
         shared: where large arrays go.
     """
 
     def __init__(self, reach: Reach, options: Mapping[str, Any]) -> None:
         self.reach = reach
         self.options = dict(options)
+        self.starts = 0
         self.life = 0
         self.shared = Shared(is_seen=False)
         self._link: Link | None = None
@@ -128,7 +133,8 @@ class Conversation:
                     self._start()
 
     def _start(self) -> None:
-        link = self._link = reached(self.reach, patience_s=PATIENCE_S if self.life else 0.0)
+        link = self._link = reached(self.reach, patience_s=PATIENCE_S if self.starts else 0.0)
+        self.starts += 1
         self.life += 1
         self._dropped.clear()
         self.shared = Shared(is_seen=False)
@@ -138,7 +144,11 @@ class Conversation:
             self._hello = self._say_hello()
         except Told as error:
             self.end()
-            raise PluginInvalid(f"worker: {error}") from error
+            missing = what_is_missing([str(error)], self.reach)
+            raise PluginInvalid(f"worker: {missing or error}") from error
+        except BaseException:
+            self.end()
+            raise
         link.pid = link.pid and (self._hello.pid or link.pid)
 
     def _say_hello(self) -> Hello:

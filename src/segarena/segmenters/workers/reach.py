@@ -1,0 +1,62 @@
+"""How a worker is reached, and the error of one that is lost."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from segarena.errors import PluginInvalid
+from segarena.worker import TOKEN
+
+
+class Lost(Exception):
+    """A worker died, was silent for too long, or spoke nonsense; another may be started.
+
+    Attributes:
+        was_killed: it was ended from outside.
+    """
+
+    def __init__(self, message: str, *, was_killed: bool = False) -> None:
+        super().__init__(message)
+        self.was_killed = was_killed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How a worker is reached; see `segarena.segmenters.workers.worker.Worker` for what each means."""
+
+    command: str
+    python: str = ""
+    folder: str = ""
+    name: str = ""
+    token: str = TOKEN
+    network: bool = True
+    memory_gb: float = 0.0
+    log: str = ""
+    start_s: float = 300.0
+
+    @property
+    def is_address(self) -> bool:
+        """Whether the worker listens somewhere, and is not started here."""
+        return self.command.startswith(("tcp://", "unix:"))
+
+    @property
+    def words(self) -> list[str]:
+        """The program and its arguments.
+
+        Raises:
+            PluginInvalid: there are none, or they are not written as in a shell.
+        """
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise PluginInvalid(f"worker: {self.command!r} is no command: {error}") from error
+        if not words:
+            raise PluginInvalid(
+                "worker: expected a command like 'python my_adapter.py' or tcp://host:port, got nothing"
+            )
+        if self.python and re.fullmatch(r"python[\d.]*", words[0]):
+            words[0] = str(Path(self.python).expanduser())
+        return words

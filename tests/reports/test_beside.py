@@ -8,7 +8,11 @@ import pytest
 from rich.console import Console
 
 from segarena.errors import UnknownPlugin
+from segarena.published import find_table
 from segarena.reports import terminal_of, write_report
+from segarena.reports.measured import find_measured, sheets_of
+from segarena.reports.pages import page_of
+from segarena.reports.reading import read_runs
 
 LAB = """
 system = "lab"
@@ -164,3 +168,20 @@ def test_clicking_groups_stand_beside_the_paper_where_the_click_model_is_the_pap
     assert float(own["noc"]) == pytest.approx(float(row["sample"]), rel=1e-5)
     assert float(own["noc-agr"]) == pytest.approx(100 * float(row["agr"]), rel=1e-4)
     assert any("Not all figures of rclicks:9 are here" in note for note in files.notes)
+
+
+@pytest.mark.parametrize("name", ["rclicks:4", "rclicks:9", "rclicks:10", "rclicks:11", "rclicks:12"])
+def test_published_tables_find_their_measures_in_the_report(rclicks, make_ramps, name):
+    """The names in the file of published figures are those of our tables."""
+    first = [one for who in ("real", "sampled") for one in make_ramps((who,), samples=2, targets=1, rounds=1)]
+    run = rclicks(
+        [*make_ramps(("centre", "G1", "G2", "G3", "G4"), samples=2, targets=1, rounds=4), *first],
+        masks=False,
+        protocol="published",
+        real="real",
+        sampled="sampled",
+    )
+    table = find_table(name)
+    told = sheets_of(page_of(read_runs([run])))
+    lost = [name for name, measure in table.measures.items() if find_measured(told, measure, {}) is None]
+    assert lost == []

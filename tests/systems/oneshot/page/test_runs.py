@@ -14,10 +14,13 @@ import pytest
 from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
+from segarena.published import find_table
 from segarena.records.configuration import configuration_from
 from segarena.records.rounds import KeptMask, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import terminal_table, write_report
+from segarena.reports.measured import find_measured, sheets_of
+from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
 from segarena.reports.series import segmenter_colours
@@ -465,3 +468,29 @@ def test_names_from_outside_are_escaped(make, tmp_path):
 def test_values_are_shares_in_csv_and_percent_elsewhere():
     value = Value(mean=0.1234, low=0.1, high=0.2, is_share=True, decimals=2)
     assert (value.text, value.bounds) == ("12.34", "[10.00, 20.00]")
+
+
+@pytest.mark.parametrize(
+    ("name", "dialogues", "measures"),
+    [
+        ("toss:4", [*complexity(), *cognizance(), *generalization()], ("lca", "hca", "scs", "gs")),
+        ("toss:2b", complexity(), ("salient", "not-salient")),
+        ("toss:1", [pair("p", 0, 50, fold=0.0), pair("q", 1, 60, fold=1.0)], ("fold-1", "fold-2", "mean")),
+    ],
+)
+def test_published_tables_find_their_measures_in_the_report(make, name, dialogues, measures):
+    """The names in the file of published figures are those of our tables."""
+    told = sheets_of(page_of(read_runs([make(dialogues)])))
+    table = find_table(name)
+    words = table.rows[0].words
+    assert all(find_measured(told, table.measures[measure], words) is not None for measure in measures)
+
+
+def test_published_kinds_of_supports_are_those_of_the_report(make):
+    path = make([*changed("normal", (60, 80), 0), *changed("null-mask", (20, 10), 2)])
+    table_2a = find_table("toss:2a")
+    told = sheets_of(page_of(read_runs([path])))
+    words = {row.condition: row.words for row in table_2a.rows}
+    assert find_measured(told, table_2a.measures["of-kind"], words["Base"]).mean == pytest.approx(0.7)
+    assert find_measured(told, table_2a.measures["of-fold-2"], words["Ms = 0"]).mean == pytest.approx(0.1)
+    assert find_measured(told, table_2a.measures["of-kind"], words["Is = 0"]) is None

@@ -10,8 +10,11 @@ from rich.console import Console
 import segarena
 from segarena.engine.store import RunFolder
 from segarena.prompts import Scribble
+from segarena.published import find_table
 from segarena.registry import build
 from segarena.reports import terminal_table, write_report
+from segarena.reports.measured import find_measured, sheets_of
+from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
 from segarena.systems.videos.page.page import DavisPage, sequence_sheet, summary_sheet
@@ -225,3 +228,11 @@ def test_a_failure_with_one_user_leaves_the_others_alone(dataset, tmp_path):
     assert [len(one.scores("jaccard")) for one in (robot, mine)] == [1, 0]
     assert (robot.dropped, mine.dropped) == (0, 0)
     assert robot.label.endswith(", robot")
+
+
+def test_published_tables_find_their_measures_in_the_report(folders, timed):
+    """The names in the file of published figures are those of our tables."""
+    table = find_table("davis:val")
+    told = sheets_of(page_of(read_runs(folders[:1])))
+    found = {name: find_measured(told, measure, {}).mean for name, measure in table.measures.items()}
+    assert found == {"auc": timed[0].summary.auc, "at-60s": timed[0].summary.at_threshold}

@@ -13,10 +13,12 @@ import pytest
 from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
+from segarena.published import find_table
 from segarena.records.configuration import DatasetUsed, configuration_from
 from segarena.records.rounds import KeptMask, RoundRecord, Timing
 from segarena.registry import find
 from segarena.reports import write_report
+from segarena.reports.measured import find_measured, sheets_of
 from segarena.reports.naming import data_names
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
@@ -437,3 +439,19 @@ def test_sheets_read_the_same_in_three_formats():
     assert r"a\_b & 3 & $-$0.500 {\scriptsize [$-$0.750, $-$0.250]}" in sheet_tex(sheet)
     assert "[−0.750, −0.250]" in sheet_html(sheet)
     assert Value(mean=math.nan).text == "–"
+
+
+def test_published_tables_find_their_measures_in_the_report(make):
+    """The names in the file of published figures are those of our tables."""
+    first = make([said("a", "organ", "3b-inter", [0.2]), said("a", "organ", "1-pps", [0.4])], "first")
+    table = find_table("radioactive:3")
+    words = next(row.words for row in table.rows if row.condition == "3B Inter")
+    found = find_measured(sheets_of(page_of(read_runs([first]))), table.measures["dice"], words)
+    assert found.mean == pytest.approx(0.2)
+    user = "3b-inter.scribble"
+    corrected = make([said("a", "organ", user, [0.2, 0.3, 0.5])], "corrected", rounds=6)
+    table = find_table("radioactive:5")
+    rows = [row for row in table.rows if row.words["user"] == user and row.model == "SAM"]
+    told = sheets_of(page_of(read_runs([corrected])))
+    values = [find_measured(told, table.measures["dice-after"], row.words).mean for row in rows]
+    assert values == pytest.approx([0.2, 0.3, 0.5, 0.5, 0.5, 0.5])

@@ -320,6 +320,15 @@ def test_a_lasso_after_a_box_reaches_beyond_it():
     assert share(again.mask, target) > 0.9
 
 
+def test_a_positive_click_where_colours_tell_nothing_keeps_the_previous_mask():
+    target, image = disc_on_grey(40, 50, 12, at=(120, 121))
+    segmenter = registry.build("segmenter", "grabcut")
+    dialogue = Dialogue(((Click((40, 50)),), (Click((40, 64)),)), Prediction(target))
+    mask = segmenter.predict(segmenter.encode(ImageSample(id="x", image=image)), [dialogue])[0].mask
+    assert (mask & target).sum() > 0.7 * target.sum()
+    assert mask[40, 64]
+
+
 def test_a_box_and_a_stroke_together_are_no_worse_than_either():
     target, image = disc_on_grey(40, 50, 20)
     segmenter, stroke = registry.build("segmenter", "grabcut"), Scribble(((40.0, 38.0), (40.0, 62.0)))

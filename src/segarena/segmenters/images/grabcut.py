@@ -37,6 +37,9 @@ _STROKE_CUTS = 5
 _FINER = 3
 """How many times the pixels the second cut from strokes has."""
 
+_KEPT = 0.5
+"""Where a cut for positive prompts alone keeps less of the previous mask, colours told it nothing: all of it stays."""
+
 _RIM = 0.25
 """The share of a lasso's depth that is its rim, at most `reach_px`."""
 
@@ -174,6 +177,9 @@ class GrabCutSegmenter:
             cuts=self.iterations,
             least_cover=_least_cover(dialogue),
         )
+        is_added = not (removed.any() or (newest == OUTSIDE).any())
+        if is_added and np.count_nonzero(mask & previous) < _KEPT * np.count_nonzero(previous):
+            mask |= previous
         return mask, marks
 
     def _is_given(self, previous: Mask, dialogue: Dialogue) -> bool:

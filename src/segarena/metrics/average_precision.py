@@ -94,22 +94,32 @@ def mask_ap(images: Iterable[ImageInstances], *, max_detections: Sequence[int] =
 
 
 class _Overlaps(NamedTuple):
-    """Predictions of one class in one image, the surest first, against its targets."""
+    """Predictions of one class in one image, the surest first, against its targets.
+
+    Attributes:
+        ious: (predictions, targets); of a crowd the share of the prediction that lies in it.
+    """
 
     scores: NDArray[np.float64]
-    ious: NDArray[np.float64]  # (predictions, targets); of a crowd the share of the prediction that lies in it
+    ious: NDArray[np.float64]
     areas: NDArray[np.float64]
     target_areas: NDArray[np.float64]
     crowds: Flags
 
 
 class _Matches(NamedTuple):
-    """What became of the predictions of an image at each threshold."""
+    """What became of the predictions of an image at each threshold.
+
+    Attributes:
+        right: (thresholds, predictions).
+        counted: likewise; others are neither right nor wrong.
+        targets: to be found.
+    """
 
     scores: NDArray[np.float64]
-    right: Flags  # (thresholds, predictions)
-    counted: Flags  # likewise; others are neither right nor wrong
-    targets: int  # to be found
+    right: Flags
+    counted: Flags
+    targets: int
 
 
 class _Curves(NamedTuple):

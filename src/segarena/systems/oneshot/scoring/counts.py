@@ -39,11 +39,15 @@ COLUMNS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counted:
-    """Counts, one row per pair with the columns `COLUMNS`; and why pairs have none, by their names."""
+    """Counts, one row per pair with the columns `COLUMNS`; and why pairs have none, by their names.
+
+    Attributes:
+        pairs: all that were asked: columns `ASKED`.
+    """
 
     counts: pl.DataFrame
     left_out: dict[str, str]
-    pairs: pl.DataFrame  # all that were asked: columns `ASKED`
+    pairs: pl.DataFrame
 
 
 def counts_of_records(records: pl.DataFrame) -> Counted:

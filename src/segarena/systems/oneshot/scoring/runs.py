@@ -17,11 +17,17 @@ from segarena.systems.oneshot.scoring.settings import DEFAULT, Score, Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunsScore:
-    """A score over one or several runs."""
+    """A score over one or several runs.
 
-    score: Score  # of the one run; with several, its value is their mean, and it has no interval
-    runs: int  # how many runs judged these pairs
-    spread: float  # sample standard deviation over them; NaN for one
+    Attributes:
+        score: of the one run; with several, its value is their mean, and it has no interval.
+        runs: how many runs judged these pairs.
+        spread: sample standard deviation over them; NaN for one.
+    """
+
+    score: Score
+    runs: int
+    spread: float
 
 
 def scores_of_runs(

@@ -97,16 +97,23 @@ DEFAULT = Settings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """A score with its interval."""
+    """A score with its interval.
 
-    name: str  # "LCA", "HCA", "SCS", "GS", "mIoU", "FB-IoU"
+    Attributes:
+        name: "LCA", "HCA", "SCS", "GS", "mIoU" or "FB-IoU".
+        fold: None for the mean over them.
+        value: 0 to 1.
+        low, high: ends of the interval; NaN without one.
+        queries: how many distinct query images.
+    """
+
+    name: str
     dataset: str
     tier: str
-    fold: int | None  # None for the mean over them
-    value: float  # 0 to 1
-    # Ends of the interval; NaN without one.
+    fold: int | None
+    value: float
     low: float
     high: float
     pairs: int
-    queries: int  # how many distinct query images
+    queries: int
     classes: int

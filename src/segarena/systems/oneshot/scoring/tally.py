@@ -23,10 +23,14 @@ _ADDED = {"toss": 1e-7, "pfenet": 1e-10}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """IoU of each group."""
+    """IoU of each group.
 
-    groups: pl.DataFrame  # one row per group: the columns it was made by, `pairs` and `queries`
-    # (groups, 1 + repeats); first as it is, then one per draw; NaN where a draw has no pair of the group.
+    Attributes:
+        groups: one row per group: the columns it was made by, `pairs` and `queries`.
+        iou: (groups, 1 + repeats); first as it is, then one per draw; NaN where a draw has no pair of the group.
+    """
+
+    groups: pl.DataFrame
     iou: NDArray[np.float64]
 
     def items(self) -> Iterator[tuple[dict[str, Any], NDArray[np.float64]]]:

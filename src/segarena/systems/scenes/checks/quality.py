@@ -25,20 +25,35 @@ from segarena.systems.scenes.model.scene import Region, Scene
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityLimits:
-    """From where on something counts as an error."""
+    """From where on something counts as an error.
 
-    least_vertices: int = 4  # of a polygon, as in the original tool
-    least_area_px: float = 600  # of a region's full extent, in pixels of the image, as in the paper
-    least_visible: float = 0.02  # share of a region that should be seen
-    duplicate_iou: float = 0.9  # two regions above it are taken for one drawn twice
-    spike_degrees: float = 8  # sharper corners are spikes
-    longest_mean_side_px: float = 60  # polygons whose sides are longer on average are coarse
-    near_px: float = 3  # borders closer than this run together
-    double_border_px: float = 20  # how far two borders must run together to be one drawn twice
-    filled_concavity: float = 0.5  # share of a hollow that a region in front fills when it was drawn modally
-    stated_difference: float = 0.05  # how far stated areas and occlusion may be from those of the pixels, as a share
-    consensus: float = 0.5  # share of the other annotators who must agree
-    coverage_gap: float = 0.25  # how much less of the image may be covered than the others' median
+    Attributes:
+        least_vertices: of a polygon, as in the original tool.
+        least_area_px: of a region's full extent, in pixels of the image, as in the paper.
+        least_visible: share of a region that should be seen.
+        duplicate_iou: two regions above it are taken for one drawn twice.
+        spike_degrees: sharper corners are spikes.
+        longest_mean_side_px: polygons whose sides are longer on average are coarse.
+        near_px: borders closer than this run together.
+        double_border_px: how far two borders must run together to be one drawn twice.
+        filled_concavity: share of a hollow that a region in front fills when it was drawn modally.
+        stated_difference: how far stated areas and occlusion may be from those of the pixels, as a share.
+        consensus: share of the other annotators who must agree.
+        coverage_gap: how much less of the image may be covered than the others' median.
+    """
+
+    least_vertices: int = 4
+    least_area_px: float = 600
+    least_visible: float = 0.02
+    duplicate_iou: float = 0.9
+    spike_degrees: float = 8
+    longest_mean_side_px: float = 60
+    near_px: float = 3
+    double_border_px: float = 20
+    filled_concavity: float = 0.5
+    stated_difference: float = 0.05
+    consensus: float = 0.5
+    coverage_gap: float = 0.25
 
 
 def check_scene(scene: Scene, *, limits: QualityLimits | None = None, rasters: Rasters | None = None) -> list[Defect]:

@@ -119,6 +119,10 @@ function player(plate, plates, draw) {
   return made;
 }
 
+function short(value) {
+  return Math.abs(value) >= 100 ? Math.round(value) : Number(Number(value).toPrecision(3));
+}
+
 function windowed(stack, [low, high]) {
   // Slope and intercept of a window as CSS filters: brightness multiplies, contrast turns about the middle.
   const step = (high - low) / 200;
@@ -131,7 +135,7 @@ function windowed(stack, [low, high]) {
     const contrast = Math.max(0, 1 + 2 * dark * slope);
     const lift = Math.max(0, -dark) * slope; // a window below the darkest grey: an even veil comes closest
     stack.style.setProperty("--window", `brightness(${slope / Math.max(contrast, 1e-6)}) contrast(${contrast + 2 * lift})`);
-    told.value = `${Number(level.value).toPrecision(3)} / ${Number(width.value).toPrecision(3)}`;
+    told.value = `${short(level.value)} / ${short(width.value)}`;
   };
   for (const input of [level, width]) input.addEventListener("input", apply);
   apply();

@@ -36,8 +36,9 @@ MISBEHAVING = Path(__file__).parent / "engine" / "misbehaving.py"
 
 
 def pytest_collection_finish():
-    """Spare the garbage collector the thousands of tests and modules that stay until the end."""
+    """Spare the garbage collector the tests and modules, which stay until the end, and most of its rounds."""
     gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -192,3 +192,13 @@ def test_a_module_of_ours_that_fails_is_named_and_stops_nobody_else(tmp_path):
 def test_the_careful_protocol_is_known_by_its_earlier_names(written):
     assert build("benchmark", written).protocol == "careful"
     assert describe("benchmark", written)["options"]["protocol"] == "careful"
+
+
+def test_the_first_option_is_built_and_recorded_by_its_name():
+    assert registry.build("user", "centre('stop')") is not None
+    described = registry.describe("user", "centre('stop')")
+    assert described == registry.describe("user", "centre(when_solved='stop')")
+    with pytest.raises(PluginInvalid, match="'stop' is given without a name; it takes when_solved"):
+        registry.build("user", "centre('stop', when_solved='stop')")
+    with pytest.raises(PluginInvalid, match="is given without a name; it takes no options"):
+        registry.build("dataset", "demo('x')")

@@ -46,6 +46,13 @@ def test_what_is_not_a_plugin_is_refused_in_one_line(text):
     assert "\n" not in str(caught.value)
 
 
+def test_the_first_option_needs_no_name():
+    spec = PluginSpec.parse("worker('python a.py', python='b')")
+    assert spec == PluginSpec("worker", {"": "python a.py", "python": "b"})
+    assert str(spec) == "worker('python a.py', python='b')"
+    assert PluginSpec.parse(str(spec)) == spec
+
+
 def test_options_are_read_and_never_run(tmp_path):
     flag = tmp_path / "flag"
     with pytest.raises(PluginInvalid):

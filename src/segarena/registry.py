@@ -280,7 +280,8 @@ def _split_path(reference: str) -> tuple[str, str]:
 
 
 def _is_ours(factory: Callable[..., Any]) -> bool:
-    return factory.__module__.partition(".")[0] == "segarena"
+    """Tell whether a plug-in is part of segarena, and runs nothing but that: some start programs that options name."""
+    return factory.__module__.partition(".")[0] == "segarena" and not getattr(factory, "starts_programs", False)
 
 
 def _origin(factory: Callable[..., Any]) -> str:

@@ -15,8 +15,9 @@ import pytest
 
 from segarena import evaluate
 from segarena.dialogue import Dialogue
-from segarena.errors import PluginInvalid, SegmenterError
+from segarena.errors import NotTrusted, PluginInvalid, SegmenterError
 from segarena.prompts import Click
+from segarena.registry import build, only_built_in
 from segarena.samples import ImageSample, VideoSample, VolumeSample
 from segarena.segmenters.workers.worker import Worker
 
@@ -48,6 +49,12 @@ def test_what_it_can_do_is_what_it_says():
     assert worker.sample_kinds == {"image", "volume", "video"}
     assert "support" in worker.prompt_kinds
     assert answer(worker).mask.sum() == 9
+
+
+def test_a_run_folder_that_is_only_read_starts_no_program(tmp_path):
+    with only_built_in(), pytest.raises(NotTrusted):
+        build("segmenter", f"worker('touch {tmp_path}/flag')")
+    assert not (tmp_path / "flag").exists()
 
 
 def test_an_object_travels_to_other_processes():

@@ -44,6 +44,7 @@ class Worker:
         PluginInvalid: it cannot be started, refuses its options or speaks another version of the protocol.
     """
 
+    starts_programs = True  # so a run folder that is only read does not build it (`segarena.registry.only_built_in`)
     prompt_kinds: frozenset[str] | None = None
     sample_kinds: frozenset[str] = frozenset({"image", "volume", "video"})
 

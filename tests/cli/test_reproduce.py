@@ -1,10 +1,12 @@
 """`segarena reproduce`: what it says is needed, what it runs, and how it compares."""
 
 import csv
+import inspect
 import json
 
 import pytest
 
+from segarena.engine import forecast
 from segarena.engine.forecast import Forecast
 
 LAB = """
@@ -59,15 +61,21 @@ Broken | 50
 """
 
 
-@pytest.fixture
-def untimed(monkeypatch):
-    """Have forecasts at once: trials of their own are what takes longest here."""
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Have forecasts at once, of what can be forecast: their trials would take longest here."""
     cost = Forecast(
         samples=2, targets=2, timed=1, failures=0, workers=0, device="cpu", encodes=2, predictions=40,
         predictions_at_most=40, startup_s=1.0, hours=0.5, hours_low=0.5, hours_high=0.5, hours_at_most=0.5,
         gpu_hours=None, process_bytes=1, records_bytes=1, masks_bytes=1,
     )  # fmt: skip
-    monkeypatch.setattr("segarena.engine.forecast.forecast", lambda *_, **__: cost)
+    real = inspect.signature(forecast.forecast)
+
+    def untimed(*arguments, **options):
+        real.bind(*arguments, **options)
+        return cost
+
+    monkeypatch.setattr(forecast, "forecast", untimed)
 
 
 @pytest.fixture
@@ -99,7 +107,6 @@ def test_it_says_what_is_missing_runs_the_rest_and_compares(segarena, lab, tmp_p
     assert {row["within rounding"] for row in rows} == {"no"}
 
 
-@pytest.mark.usefixtures("untimed")
 def test_what_agrees_to_the_printed_digit_is_within_rounding(segarena, lab, tmp_path):
     segarena("reproduce", lab(), "--data", "data", "-m", "Disc", "-o", "out")
     (iou,) = (float(row["measured"]) for row in compared(tmp_path / "out") if row["measure"] == "IoU@1, %")
@@ -112,7 +119,6 @@ def test_what_agrees_to_the_printed_digit_is_within_rounding(segarena, lab, tmp_
     assert "Not over the samples" not in answer.stdout
 
 
-@pytest.mark.usefixtures("untimed")
 def test_a_second_time_nothing_is_run_again(segarena, lab, tmp_path):
     segarena("reproduce", lab(), "--data", "data", "-m", "Disc", "-o", "out")
     (config,) = tmp_path.glob("out/*/run.json")
@@ -122,7 +128,6 @@ def test_a_second_time_nothing_is_run_again(segarena, lab, tmp_path):
     assert json.loads(config.read_text("utf-8"))["created"] == before
 
 
-@pytest.mark.usefixtures("untimed")
 def test_part_of_the_samples_is_said_to_be_a_part(segarena, lab):
     answer = segarena("reproduce", lab(), "--data", "data", "-m", "Disc", "-o", "out", "--limit", "1")
     assert "Not over the samples of the paper" in answer.stdout
@@ -138,7 +143,6 @@ def test_a_dry_run_needs_nothing_and_compares_nothing(segarena, lab, tmp_path):
     assert {row["stand-in"] for row in rows} == {"sample-disc"}
 
 
-@pytest.mark.usefixtures("untimed")
 def test_one_failing_model_is_a_line_and_not_a_traceback(segarena, lab):
     lab()
     answer = segarena("reproduce", "lab.toml:2", "--data", "data", "-o", "out")

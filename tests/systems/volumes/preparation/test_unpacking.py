@@ -186,6 +186,17 @@ def test_a_zip_that_needs_a_version_that_never_was_is_one_line(archive, tmp_path
         unpack(path, tmp_path / "out")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, 9, 200])
+def test_a_member_that_is_not_packed_as_it_says_is_one_line(archive, tmp_path, method):
+    path = archive({"a.txt": bytes(range(256)) * 20}, compression=zipfile.ZIP_DEFLATED)
+    raw = bytearray(path.read_bytes())
+    raw[8] = raw[raw.index(b"PK\x01\x02") + 10] = method
+    path.write_bytes(raw)
+    with pytest.raises(DatasetError, match="expected a whole zip"):
+        unpack(path, tmp_path / "out")
+    assert not list((tmp_path / "out").rglob("*.*"))
+
+
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_damaged_bytes_are_noticed_and_get_no_name(archive, tmp_path, compression):
     path = archive({"a.txt": bytes(range(256)) * 20}, compression=compression)

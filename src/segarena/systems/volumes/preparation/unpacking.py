@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import lzma
 import shutil
 import stat
 import unicodedata
@@ -65,8 +66,10 @@ def _unpack(
             try:
                 with opened.open(entry.filename, pwd=password.encode() if password else None) as packed:
                     _write(packed, entry, part)
-            except (damaged, RuntimeError, EOFError, NotImplementedError, zlib.error) as error:
+            except (damaged, RuntimeError, EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 part.unlink(missing_ok=True)
+                if isinstance(error, OSError) and error.errno is not None:  # of the disk; that of bzip2 has no number
+                    raise
                 raise _Damaged(f"{entry.filename}: {error or 'it ends early'}") from error
             target = targets[entry.filename]
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -117,12 +117,32 @@ def test_a_mean_over_datasets_has_parts(table):
         ("model | C/x\nM | 1", "", "no dataset 'C' is declared"),
         ("model | A/x±x-std\nM | 1", "", "expected 2 figures parted by ±, got '1'"),
         ("model | A/x\nM | 1", 'colour = "red"', "colour"),
+        ("model | A/x\nM | 1", 'model = "{method}"', "no column of the figures is called 'method'; there are model"),
     ],
 )
 def test_a_fault_is_named_with_its_table(table, figures, more, words):
     with pytest.raises(InvalidInput, match=r"lab\.toml") as caught:
         table(figures, more)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mean", "words"),
+    [('["Both"]', "Both is a mean over itself"), ('["A", "C"]', "Both is the mean over 'C', which is not declared")],
+)
+def test_a_mean_over_itself_or_over_nothing_is_refused(tmp_path, mean, words):
+    file = tmp_path / "lab.toml"
+    text = PAPER.format(figures="model | A/x\nM | 1", more="")
+    file.write_text(text.replace('mean_of = ["A", "B"]', f"mean_of = {mean}"), encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"lab\.toml") as caught:
+        read_tables(file)
+    assert words in str(caught.value)
+
+
+def test_measures_that_a_table_does_not_name_are_left_out(table):
+    found = table("model | A/x | A/y\nM | 1 | 2", 'measures = ["y"]')
+    assert [figure.measure for figure in found.figures] == ["y"]
+    assert list(found.measures) == ["y"]
 
 
 def test_a_file_that_is_not_there_or_no_toml_is_refused(tmp_path):

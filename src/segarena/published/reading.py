@@ -34,6 +34,7 @@ from segarena.published.tables import (
 
 KEYS = ("model", "condition", "dataset")
 NO_FIGURE = ("", "-", "–", "nan")
+_NAME = re.compile(r"{([\w -]+)}")
 _FIGURE = re.compile(r"(?P<number>-?\d*\.?\d+(?:[eE][-+]?\d+)?)%?(?P<doubt>\??)")
 
 Columns: TypeAlias = list[tuple[str, tuple[str, ...]]]
@@ -108,6 +109,8 @@ def read_tables(path: Path, measuring: Mapping[str, Measuring] | None = None) ->
         InvalidInput: as `read_paper`; or a figure cannot be read, or a measure or dataset is not declared.
     """
     form = read_paper(path)
+    for name in form.datasets:
+        _check_mean(form.datasets, name, path)
     made: dict[str, PublishedTable] = {}
     for number in form.tables:
         try:
@@ -115,6 +118,17 @@ def read_tables(path: Path, measuring: Mapping[str, Measuring] | None = None) ->
         except InvalidInput as error:
             raise InvalidInput(f"{path}, table {number}: {error}") from error
     return made
+
+
+def _check_mean(datasets: Mapping[str, Data], name: str, path: Path, within: tuple[str, ...] = ()) -> None:
+    """Refuse a mean over datasets that are not declared, or over itself."""
+    if name not in datasets:
+        hint = close_to(name, datasets) or f"known: {', '.join(datasets)}"
+        raise InvalidInput(f"{path}: {within[-1]} is the mean over {name!r}, which is not declared; {hint}")
+    if name in within:
+        raise InvalidInput(f"{path}: {name} is a mean over itself: {' of '.join((*within, name))}")
+    for part in datasets[name].mean_of:
+        _check_mean(datasets, part, path, (*within, name))
 
 
 @dataclass(frozen=True)
@@ -138,6 +152,7 @@ class _Maker:
         elif form.models_of:
             _, rows = self._figures_of(form.models_of)
         measures = form.measures or tuple(dict.fromkeys(figure.measure for figure in figures))
+        figures = [figure for figure in figures if figure.measure in measures]
         datasets = form.datasets or tuple(dict.fromkeys(figure.dataset for figure in figures))
         self._check(datasets, paper.datasets, "dataset")
         self._check(form.takes, paper.inputs, "input")
@@ -217,8 +232,8 @@ class _Maker:
     def _row(self, form: TableForm, columns: Columns, cells: list[str]) -> Row:
         printed = {heading: cell for (heading, names), cell in zip(columns, cells, strict=True) if not names}
         patterns = {"model": form.model, "condition": form.condition, "dataset": form.dataset}
-        named = {key: " ".join(pattern.format_map({**dict.fromkeys(KEYS, ""), **printed}).split())
-                 for key, pattern in patterns.items()}  # fmt: skip
+        words = {**dict.fromkeys(KEYS, ""), **printed}
+        named = {key: " ".join(in_words(pattern, words).split()) for key, pattern in patterns.items()}
         translated = {key: self.paper.words.get(key, {}).get(cell, cell) for key, cell in printed.items()}
         condition = self.paper.conditions.get(named["condition"])
         return Row(**named, words={**translated, **({"user": condition.user} if condition else {})})
@@ -267,8 +282,17 @@ def _parted(cell: str, count: int) -> list[str]:
 
 def told_apart(condition: str, words: Words, measure: Measure) -> str:
     """Return what tells the figures of a measure apart: the condition, and the words in the measure's place."""
-    named = [words[name] for name in re.findall(r"{([\w-]+)}", measure.column) if name in words]
+    named = [words[name] for name in names_in(measure.column) if name in words]
     return ", ".join(filter(None, [condition, *named]))
+
+
+def names_in(text: object) -> list[str]:
+    """Return the names in braces in a text; none in what is no text.
+
+    >>> names_in("folder(path='{path}', pairs='{tiers}/a')")
+    ['path', 'tiers']
+    """
+    return _NAME.findall(text) if isinstance(text, str) else []
 
 
 def in_words(pattern: str, words: Words) -> str:
@@ -277,7 +301,9 @@ def in_words(pattern: str, words: Words) -> str:
     Raises:
         InvalidInput: the row has no such heading.
     """
-    try:
-        return pattern.format_map(dict(words))
-    except (KeyError, ValueError, IndexError) as error:
-        raise InvalidInput(f"{pattern!r}: no column of the figures is called {error}") from error
+    for name in names_in(pattern):
+        if name not in words:
+            known = ", ".join(words) or "none"
+            raise InvalidInput(f"{pattern!r}: no column of the figures is called {name!r}; there are {known}")
+        pattern = pattern.replace(f"{{{name}}}", words[name])
+    return pattern

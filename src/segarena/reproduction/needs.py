@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from string import Formatter
 from typing import Any
 
 from segarena.errors import InvalidInput
 from segarena.options import close_to
+from segarena.published.reading import names_in
 from segarena.published.tables import Condition, Data, Model, PublishedTable, Row
 from segarena.reproduction.places import Places
 from segarena.specs import PluginSpec
@@ -87,10 +87,10 @@ def needs_of_data(table: PublishedTable, dataset: str, places: Places) -> list[N
     data = table.data.get(dataset, Data())
     if not (data.folder or data.plugin):
         return [Need(kind="method", name=dataset, get=data.get or "no dataset plug-in reads it")]
-    is_embedded = not data.folder and "path" not in _fields(data.plugin)
+    is_embedded = not data.folder and "path" not in names_in(data.plugin)
     found = "the installation" if is_embedded else places.in_data(data.folder)
     needs = [Need(kind="data", name=dataset, place=str(found or ""), wanted=f"DATA/{data.folder}", get=data.get)]
-    return [*needs, *(_input(table, name, places) for name in _fields(data.plugin) if name in table.inputs)]
+    return [*needs, *(_input(table, name, places) for name in names_in(data.plugin) if name in table.inputs)]
 
 
 def needs_of_inputs(table: PublishedTable, names: Sequence[str], places: Places) -> list[Need]:
@@ -120,7 +120,7 @@ def _job(
     data = table.data.get(dataset, Data())
     condition = table.conditions.get(rows[0].condition, Condition())
     every = {**table.options, **options}
-    named = dict.fromkeys(name for value in every.values() for name in _fields(value) if name in table.inputs)
+    named = dict.fromkeys(name for value in every.values() for name in names_in(value) if name in table.inputs)
     inputs = {name: _input(table, name, places) for name in (*named, *_inputs_of(data, table))}
     segmenter, needs = _segmenter(model, told, places)
     if condition.around and segmenter:
@@ -200,18 +200,13 @@ def _joined(options: Mapping[str, Any], condition: Condition) -> dict[str, Any] 
 
 
 def _inputs_of(data: Data, table: PublishedTable) -> list[str]:
-    return [name for name in _fields(data.plugin) if name in table.inputs]
+    return [name for name in names_in(data.plugin) if name in table.inputs]
 
 
 def _input(table: PublishedTable, name: str, places: Places) -> Need:
     told = table.inputs[name]
     place = str(places.in_data(told.file) or "")
     return Need(kind="input", name=name, place=place, wanted=f"DATA/{told.file}", get=told.get)
-
-
-def _fields(text: Any) -> list[str]:
-    """Return the names in braces in a text."""
-    return [name for _, name, _, _ in Formatter().parse(text) if name] if isinstance(text, str) else []
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

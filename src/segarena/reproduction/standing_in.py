@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from segarena.published.reading import names_in
 from segarena.published.tables import PublishedTable
 from segarena.reproduction.needs import Job, Need, put_around
 
@@ -27,7 +28,7 @@ def stood_in(table: PublishedTable, jobs: Sequence[Job], *, own_models: bool = F
 
 def _dry(table: PublishedTable, job: Job, *, own_models: bool) -> Job:
     told = table.stand_in
-    kept = {name: value for name, value in job.written.items() if "{" not in str(value)}
+    kept = {name: value for name, value in job.written.items() if not names_in(value)}
     segmenter = put_around(job.around, told.segmenter or "")
     model = segmenter
     if own_models and job.segmenter and not any(need.kind in ("adapter", "environment") for need in job.lacks):

@@ -164,6 +164,7 @@ def test_without_anything_it_says_so_and_how_to_try(segarena, lab):
         (("rclicks:9", "--models", "SAM ViT-X"), "did you mean"),
         (("rclicks:9", "--datasets", "TETRI"), "did you mean 'TETRIS'"),
         (("rclicks:9", "--data", "nowhere"), "--data nowhere: expected a folder"),
+        (("rclicks:9", "--adapter-option", "device"), "--adapter-option device: expected NAME=VALUE"),
         (("none.toml",), "expected a file of published tables"),
     ],
 )

@@ -1,5 +1,7 @@
 """What a table takes: found and missing things, and which rows one run measures."""
 
+from dataclasses import replace
+
 import pytest
 
 from segarena.errors import InvalidInput
@@ -66,6 +68,21 @@ def test_an_adapter_needs_its_environment_and_the_models_weights(places, tmp_pat
     assert ("environment", "adapters/hsnet") in lacking(hsnet)
     (sam,) = jobs_of(table, ["SAM ViT-B SA-1B"], ["DAVIS"], places)
     assert not {kind for kind, _ in lacking(sam)} & {"adapter", "environment"}
+
+
+def test_random_weights_are_never_held_against_published_figures(places, tmp_path):
+    python = tmp_path / "adapters" / "hsnet" / "env" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    (job,) = jobs_of(find_table("toss:4"), ["HSNet"], ["PASCAL-5i"], places)
+    assert {kind for kind, _ in lacking(job)} == {"data", "weights"}
+    assert "options={}" in job.segmenter
+
+
+def test_adapters_are_given_further_options(places):
+    given = replace(places, options={"device": "cuda:0"})
+    (job,) = jobs_of(find_table("rclicks:4"), ["RITM HR18 C+L"], ["DAVIS"], given)
+    assert "'device': 'cuda:0'" in job.segmenter
 
 
 def test_a_folder_may_be_given_itself(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ def reproduce(
     adapters: Annotated[Path, typer.Option(help="Folder of adapters, for models in environments of their own.")] = Path(
         "adapters"
     ),
+    adapter_option: Annotated[
+        list[str] | None,
+        typer.Option("--adapter-option", help="Of every adapter: NAME=VALUE, like device=cuda:0; repeat for several."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the runs and the comparison. [default: runs/TABLE]")
     ] = None,
@@ -66,7 +71,12 @@ def reproduce(
             table=told,
             models=chosen("model", models or (), told.model_names),
             datasets=chosen("dataset", datasets or (), told.own_datasets),
-            places=Places(data=_folder("--data", data), weights=_folder("--weights", weights), adapters=adapters),
+            places=Places(
+                data=_folder("--data", data),
+                weights=_folder("--weights", weights),
+                adapters=adapters,
+                options=dict(map(_option, adapter_option or ())),
+            ),
             out=folder / "dry-run" if dry_run else folder,
             limit=limit,
             workers=workers,
@@ -220,6 +230,19 @@ class _Request:
         hint = "" if self.is_dry else "; --dry-run tries the way to it with stand-ins"
         typer.secho(f"{said}{hint}", fg="yellow")
         return False
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Read NAME=VALUE; a value that is no literal is text."""
+    from segarena.errors import InvalidInput
+
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise InvalidInput(f"--adapter-option {text}: expected NAME=VALUE")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
 
 
 def _folder(option: str, path: Path | None) -> Path | None:

@@ -160,7 +160,10 @@ def _segmenter(name: str, model: Model, places: Places) -> tuple[str, list[Need]
     if adapter is None:
         return "", needs
     python = Need(kind="environment", name=own, place=str(adapter.python or ""), get=f"set up as {own}/README.md says")
-    options = {"weights": str(weights)} if weights else {}
+    if not model.weights:
+        # An adapter without weights makes random ones: nothing to hold against published figures.
+        needs.append(Need(kind="weights", name=name, get=model.get or "no published weights of it are known to us"))
+    options = {**places.options, **({"weights": str(weights)} if weights else {})}
     worker = {"command": "python adapter.py", "python": python.place, "folder": str(adapter.folder), "options": options}
     return str(PluginSpec("worker", worker)), [*needs, python]
 

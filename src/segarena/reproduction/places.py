@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from segarena.files.within import within
 
@@ -32,11 +34,13 @@ class Places:
         data: of datasets and further inputs.
         weights: of weights.
         adapters: of adapters, a folder for each.
+        options: what every adapter is given beside its weights.
     """
 
     data: Path | None = None
     weights: Path | None = None
     adapters: Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def in_data(self, name: str) -> Path | None:
         """Return the file or folder of a name in the data; `DIR/bsds500` is found from `DIR/bsds500` too."""

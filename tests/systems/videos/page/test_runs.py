@@ -17,7 +17,7 @@ from segarena.reports.measured import find_measured, sheets_of
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
-from segarena.systems.videos.page.page import DavisPage, sequence_sheet, summary_sheet
+from segarena.systems.videos.page.page import DavisPage, curves, sequence_sheet, summary_sheet
 from segarena.systems.videos.page.pictures import kept_labels, shown_frames
 from segarena.systems.videos.page.runs import timed_runs
 
@@ -118,6 +118,12 @@ def test_the_page_has_curves_tables_and_strips_with_nothing_from_outside(folders
     assert page.count("J&amp;F of each frame after interaction") == 2 * 4 * 3
     assert not re.search(r"(?:src|href)=\"(?!#|data:)", page)
     assert "cannot be shown" not in page
+
+
+def test_a_segmenter_has_the_colour_of_its_run_whoever_else_is_drawn(folders):
+    runs = read_runs(folders)
+    alone = curves([one for one in timed_runs(runs) if one.run.label == "far"], runs)
+    assert set(re.findall(r'class="end (c\d) d\d"[^>]*>(\w+)<', alone.html)) == {("c1", "far")}
 
 
 def test_the_files_hold_the_challenges_table_and_the_curve(folders):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
 from segarena.reports.renderers import sheet_csv, sheet_html, sheet_tex
 from segarena.reports.report import report_html
+from segarena.reports.series import segmenter_colours
 from segarena.reports.sheets import Sheet, Value
 from segarena.systems.volumes.page.challenge import challenge_sheets, is_cvpr2025, scores_of_cases
 from segarena.systems.volumes.page.figures import effort_figures, effort_points, parts_of, rounds_figures
@@ -325,6 +327,25 @@ def test_effort_points_follow_the_rounds(make):
     assert [point.quality.mean for point in points] == pytest.approx([0.2, 0.6])
     assert "u" in effort_figures(runs, values_by_round(runs))[0].html
     assert 'class="band' not in rounds_figures(runs, values_by_round(runs))[0].html  # one case: a curve without a band
+
+
+def test_a_segmenter_has_the_colour_that_it_has_in_the_other_figures(make):
+    users = {"ring": ["u", "v"], "disc": ["v"]}  # the second one is alone in no figure of its own
+    paths = [
+        make([said("a", "organ", user, [0.5, 0.6]) for user in found], name, rounds=2, segmenter=name)
+        for name, found in users.items()
+    ]
+    runs = read_runs(paths)
+    colours = segmenter_colours(runs)
+    assert colours == {"ring": 0, "disc": 1}
+    made = rounds_figures(runs, values_by_round(runs))[0]
+    assert [heading for heading, _ in made.charts] == ["u", "v"]  # a chart for each user, a curve for each segmenter
+    ends = [re.findall(r'class="end c(\d) d\d"[^>]*>(\w+)<', chart) for _, chart in made.charts]
+    assert [{name: int(c) for c, name in found} for found in ends] == [{"ring": 0}, {"ring": 0, "disc": 1}]
+    effort = effort_figures(runs, values_by_round(runs))[0].html
+    line = r'class="curve c(\d) d\d"></path><path [^>]*></path><text [^>]*class="name">(\w+)<'
+    legend = re.findall(line, effort)
+    assert {name: int(c) for c, name in legend} == colours
 
 
 def test_many_users_stand_in_figures_by_first_prompts(make):

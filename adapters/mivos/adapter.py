@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from segarena_worker import Prediction, serve
 
+FILES = ("propagation_model.pth", "fusion.pth", "s2m.pth")
 MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
@@ -18,9 +19,7 @@ class Model:
 
     Args:
         repository: a checkout of the published code; from this file's folder, if relative.
-        propagation: weights of the propagation network; random ones without.
-        fusion: weights of the fusion network.
-        scribbles: weights of the network that makes masks of scribbles.
+        weights: the folder that the repository's `download_model.py` fills; random ones without.
         propagates: the rounds that propagate, counted from 0, as in the published evaluation.
         device: "cpu" or "cuda:0".
     """
@@ -28,7 +27,7 @@ class Model:
     takes = ("scribble",)
     samples = ("video",)
 
-    def __init__(self, repository="MiVOS", propagation="", fusion="", scribbles="", propagates="2,5,7", device="cpu"):
+    def __init__(self, repository="MiVOS", weights="", propagates="2,5,7", device="cpu"):
         repository = Path(__file__).parent / repository
         if not (repository / "inference_core.py").is_file():
             missing = "inference_core.py; git clone https://github.com/hkchengrex/MiVOS"
@@ -49,11 +48,11 @@ class Model:
 
         torch.manual_seed(0)
         self.device, self.propagates = device, {int(number) for number in propagates.split(",")}
-        self.weights = [path for path in (propagation, fusion, scribbles) if path]
+        self.weights = [str(Path(weights, name)) for name in FILES] if weights else []
         self.networks = [PropagationNetwork(), FusionNet(), deeplabv3plus_resnet50()]
-        for network, path in zip(self.networks, (propagation, fusion, scribbles)):
-            if path:
-                network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+        for network, path in zip(self.networks, self.weights):
+            network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+        for network in self.networks:
             network.to(device).eval()
 
     def encode(self, sample):

@@ -1,0 +1,136 @@
+"""CFR-ICL as published in TitorX/CFR-ICL-Interactive-Segmentation: SimpleClick's network, refining its own mask."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from segarena_worker import serve
+
+
+class Model:
+    """With a flipped twin, always looking at a window, and several passes for the first clicks.
+
+    Args:
+        repository: a checkout of the published code; from this file's folder, if relative.
+        weights: a published checkpoint, which names its own network; random ones of ViT-B without.
+        trust_pickle: read checkpoints that hold more than tensors and numbers, as the published ones do: these may run
+            any code while they are read.
+        zoom_px: the side of the window; 672 for DAVIS in the published evaluation.
+        refinements: further passes for the first click (`--cf-n` of the published evaluation, which uses 4).
+        adaptive: stop refining when the mask hardly changes (`--acf`).
+        threshold: of the probability.
+        device: "cpu" or "cuda:0".
+    """
+
+    takes = ("click",)
+    samples = ("image",)
+    encodes_with_prompts = True
+
+    def __init__(
+        self,
+        repository="CFR-ICL-Interactive-Segmentation",
+        weights="",
+        trust_pickle=False,
+        zoom_px=448,
+        refinements=4,
+        adaptive=True,
+        threshold=0.49,
+        device="cpu",
+    ):
+        repository = Path(__file__).parent / repository
+        if not (repository / "isegm").is_dir():
+            missing = "folder isegm; git clone https://github.com/TitorX/CFR-ICL-Interactive-Segmentation"
+            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+        sys.path.insert(0, str(repository))
+        from isegm.inference.predictors import get_predictor
+        from isegm.model.modeling.pos_embed import interpolate_pos_embed_inference
+
+        self.weights, self.threshold, self.device = weights, threshold, device
+        self.network = self.build(weights, trust_pickle).to(device).eval()
+        interpolate_pos_embed_inference(self.network.backbone, (zoom_px, zoom_px), device)
+        self.predictor = get_predictor(
+            self.network,
+            "NoBRS",
+            torch.device(device),
+            zoom_in_params={"skip_clicks": -1, "target_size": (zoom_px, zoom_px)},
+            predictor_params={"cascade_step": refinements + 1, "cascade_adaptive": adaptive, "cascade_clicks": 1},
+        )
+
+    def build(self, weights, trust_pickle):
+        """Return the network; a published checkpoint holds its class and arguments."""
+        from isegm.model.is_plainvit_model import PlainVitModel
+        from isegm.model.modeling.transformer_helper.cross_entropy_loss import CrossEntropyLoss
+        from isegm.utils.serialization import load_model
+
+        if weights:
+            checkpoint = torch.load(weights, map_location="cpu", weights_only=not trust_pickle)
+            network = load_model(checkpoint["config"], eval_ritm=False)
+            network.load_state_dict(checkpoint["state_dict"])
+            return network
+        torch.manual_seed(0)
+        return PlainVitModel(
+            use_disks=True,
+            norm_radius=5,
+            with_prev_mask=True,
+            backbone_params={
+                "img_size": (448, 448),
+                "patch_size": (16, 16),
+                "in_chans": 3,
+                "embed_dim": 768,
+                "depth": 12,
+                "num_heads": 12,
+                "mlp_ratio": 4,
+                "qkv_bias": True,
+            },
+            neck_params={"in_dim": 768, "out_dims": [128, 256, 512, 1024]},
+            head_params={
+                "in_channels": [128, 256, 512, 1024],
+                "in_index": [0, 1, 2, 3],
+                "dropout_ratio": 0.1,
+                "num_classes": 1,
+                "loss_decode": CrossEntropyLoss(),
+                "align_corners": False,
+                "upsample": "x1",
+                "channels": 256,
+            },
+        )
+
+    def encode(self, sample):
+        """Nothing can be done without the clicks."""
+        return sample.image
+
+    def predict(self, image, dialogues):
+        """Answer each dialogue with its mask, and what the predictor wants to know again in the next round."""
+        return [self.answer(image, dialogue) for dialogue in dialogues]
+
+    def answer(self, image, dialogue):
+        """Return the mask, the probabilities it was cut from and the window that was looked at."""
+        from isegm.inference.clicker import Click, Clicker
+
+        clicks = [Click(is_positive=click.is_positive, coords=click.position) for click in dialogue.clicks]
+        self.predictor.set_input_image(image)
+        if dialogue.logits is not None:
+            self.remember(**dialogue.logits)
+        with torch.no_grad():
+            probabilities = self.predictor.get_prediction(Clicker(init_clicks=clicks))
+        window = self.predictor.zoom_in.get_state()[1]
+        carried = {"probabilities": probabilities, "window": None if window is None else np.array(window)}
+        return probabilities > self.threshold, carried
+
+    def remember(self, probabilities, window):
+        """Bring the predictor into the state after the round before."""
+        previous = probabilities[None, None]
+        shape = (1, 4, *probabilities.shape)
+        zoomed = (shape, None if window is None else tuple(int(side) for side in window), previous, None, False)
+        others = [None] * (len(self.predictor.transforms) - 1)
+        self.predictor.set_states(
+            {
+                "transform_states": [zoomed, *others],
+                "prev_prediction": torch.from_numpy(previous.copy()).to(self.device),
+            }
+        )
+
+
+if __name__ == "__main__":
+    serve(Model)

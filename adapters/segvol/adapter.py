@@ -1,0 +1,120 @@
+"""SegVol as published in BAAI-DCAI/SegVol: the whole volume is seen small first, then what was found closely."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import torch
+from segarena_worker import serve
+from torch.nn.functional import interpolate
+
+WINDOW = (32, 256, 256)
+
+
+class Model:
+    """Clicks or a box, no text: zoom-out, then zoom-in by sliding windows.
+
+    Args:
+        repository: a checkout of the published code; from this file's folder, if relative.
+        weights: the published checkpoint; random ones without.
+        zoom_in: look closely at what was found in the whole.
+        device: "cpu" or "cuda:0".
+    """
+
+    takes = ("click", "box")
+    samples = ("volume",)
+    encodes_with_prompts = True
+
+    def __init__(self, repository="SegVol", weights="", zoom_in=True, device="cpu"):
+        repository = Path(__file__).parent / repository
+        if not (repository / "segment_anything_volumetric").is_dir():
+            missing = "folder segment_anything_volumetric; git clone https://github.com/BAAI-DCAI/SegVol"
+            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+        sys.path.insert(0, str(repository))
+        if not torch.cuda.is_available():  # the published code says .cuda() throughout
+            torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_args, **_options: self
+        from network.model import SegVol
+        from segment_anything_volumetric import sam_model_registry
+
+        self.weights, self.zoom_in, self.device = weights, zoom_in, device
+        torch.manual_seed(0)
+        patch = (4, 16, 16)
+        parts = sam_model_registry["vit"](args=Namespace(spatial_size=WINDOW, patch_size=patch))
+        self.network = SegVol(
+            image_encoder=parts.image_encoder,
+            mask_decoder=parts.mask_decoder,
+            prompt_encoder=parts.prompt_encoder,
+            clip_ckpt=str(repository / "config" / "clip"),
+            roi_size=WINDOW,
+            patch_size=patch,
+            test_mode=True,
+        )
+        if weights:
+            checkpoint = torch.load(weights, map_location="cpu", weights_only=True)["model"]
+            self.network.load_state_dict({name.replace("module.", "", 1): value for name, value in checkpoint.items()})
+        self.network = self.network.to(device).eval()
+
+    def encode(self, sample):
+        """Return intensities between 0 and 1 as published, clipped to what lies above the volume's mean."""
+        voxels = np.asarray(sample.voxels, dtype=np.float32)
+        above = voxels[voxels > voxels.mean()]
+        low, high = np.percentile(above, (0.05, 99.95)) if above.size else (voxels.min(), voxels.max())
+        clipped = np.clip(voxels, low, high) - low
+        volume = torch.from_numpy(clipped / max(float(high - low), 1e-8))[None, None].to(self.device)
+        return {"volume": volume, "small": interpolate(volume, size=WINDOW, mode="nearest-exact")}
+
+    def predict(self, encoded, dialogues):
+        """Answer each dialogue with its mask."""
+        with torch.no_grad():
+            return [self.answer(encoded["volume"], encoded["small"], dialogue) for dialogue in dialogues]
+
+    def answer(self, volume, small, dialogue):
+        """Return the mask: what the small volume shows, replaced by what a close look shows."""
+        from utils.monai_inferers_utils import build_binary_cube, build_binary_points, logits2roi_coor
+
+        shape = volume.shape[2:]
+        scale = np.array(WINDOW) / np.array(shape)
+        boxes = [prompt for prompt in dialogue.prompts if prompt.kind == "box"]
+        points, box = None, None
+        if boxes:
+            corners = np.concatenate([boxes[-1].start * scale, boxes[-1].stop * scale - 1]).round()
+            box = torch.from_numpy(corners.clip(min=0)).float()[None].to(self.device)
+            drawn = build_binary_cube(box, WINDOW)
+        else:
+            places = torch.from_numpy((np.array([click.position for click in dialogue.clicks]) * scale).round())
+            labels = torch.tensor([int(click.is_positive) for click in dialogue.clicks])
+            places = places.clamp(max=torch.tensor(WINDOW) - 1)
+            points = places.float()[None].to(self.device), labels.float()[None].to(self.device)
+            drawn = build_binary_points(places, labels, WINDOW)
+        seen = self.network(small, text=None, boxes=box, points=points)
+        logits = interpolate(seen, size=shape, mode="nearest")[0, 0]
+        window = logits2roi_coor(WINDOW, logits) if self.zoom_in else [None]
+        if window[0] is not None:
+            part = tuple(slice(int(a), int(b) + 1) for a, b in zip(window[:3], window[3:]))
+            marks = interpolate(drawn[None, None].float(), size=shape, mode="nearest")[0, 0].to(self.device)
+            logits[part] = self.closely(
+                volume[0, 0][part], marks[part], (torch.sigmoid(logits[part]) > 0.5).long(), box
+            )
+        return (logits > 0).cpu().numpy()
+
+    def closely(self, voxels, marks, found, box):
+        """Return the logits of sliding windows over what was found."""
+        from utils.monai_inferers_utils import sliding_window_inference
+
+        found_logits = sliding_window_inference(
+            voxels[None, None],
+            (marks[None, None], found[None, None]),
+            WINDOW,
+            1,
+            self.network,
+            0.5,
+            text=None,
+            use_box=box is not None,
+            use_point=box is None,
+        )
+        return found_logits[0, 0]
+
+
+if __name__ == "__main__":
+    serve(Model)

@@ -27,7 +27,11 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 # Each process begins with half of the tests, in order, so that what the tests of a file share is made once; who is done
 # first takes over from the other. Bytecode is kept, or every process that a test starts would compile the package anew.
 # Coverage is of lines, by instructions that are taken out again once they have run: tracing doubles the time of the suite.
+# Each has one thread: those of two processes on two cores would wait for each other.
 tests: export PYTHONDONTWRITEBYTECODE =
+tests: export OMP_NUM_THREADS = 1
+tests: export OPENBLAS_NUM_THREADS = 1
+tests: export POLARS_MAX_THREADS = 1
 tests: $(VENV)/.developed      ## the test suite, with coverage
 	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
 

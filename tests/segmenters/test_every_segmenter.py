@@ -254,9 +254,10 @@ def test_the_last_round_is_replayed_from_its_stored_dialogue_alone(case, build):
         answers = go_through(live, live_encoded, rounds, sample.shape)
         # What other dialogues left behind, about this sample or another, must not matter.
         go_through(fresh, fresh.encode(other), conversation(case, fresh, other.shape, kind)[:2], other.shape)
+        encoded = fresh.encode(sample)
         for number in (len(rounds), 2):
             stored = Dialogue(tuple(rounds[:number]), previous=copied(answers[number - 2]))
-            (again,) = fresh.predict(fresh.encode(sample), [stored])
+            (again,) = fresh.predict(encoded, [stored])
             assert same(as_prediction(again, sample.shape), answers[number - 1]), (kind, number)
 
 

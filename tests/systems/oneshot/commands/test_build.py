@@ -57,9 +57,9 @@ def test_two_commands_lead_from_a_folder_to_a_report(photos):
 def test_it_goes_on_where_it_was_and_tells_stages(photos):
     assert "measure index: 12/12 images" in toss("build", "photos", *FEW).stderr
     before = Path("tiers/manifest.json").read_bytes()
-    done = toss("build", "photos", "--out", "by-two", "--workers", "2", *FEW)
+    done = toss("build", "photos", "--out", "elsewhere", "--workers", "1", *FEW)
     assert done.exit_code == 0, done.output
-    assert json.loads(Path("by-two/manifest.json").read_text())["files"] == json.loads(before)["files"]
+    assert json.loads(Path("elsewhere/manifest.json").read_text())["files"] == json.loads(before)["files"]
     assert toss("build", "photos", *FEW).exit_code == 0
     assert Path("tiers/manifest.json").read_bytes() == before
 

@@ -128,7 +128,7 @@ def draw_legend(frame: Frame, entries: Sequence[tuple[str, Colour]]) -> None:
         frame.path([(left, middle), (left + 24, middle)], f"curve {colour_class(colour)}")
         frame.draw(marker(left + 12, middle, colour, 3.5))
         frame.text(left + LEGEND_PX, middle + 4, _shorten(label), css="name")
-    grown = y + 16 - frame.top
+    grown = y + 22 - frame.top
     frame.top += grown
     frame.height_px += grown
 

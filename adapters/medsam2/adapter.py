@@ -1,0 +1,92 @@
+"""MedSAM2 as published in bowang-lab/MedSAM2: SAM 2.1 at 512 px, which tracks an object through slices."""
+
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import torch
+from segarena_worker import serve
+
+MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+SIDE = 512
+
+
+class Model:
+    """Prompts of a slice are given to that slice; from all of them the object is tracked up and down.
+
+    A box of several slices is given to its middle one. Intensities are clipped to the volume's percentiles 0.5 and
+    99.5; the published script takes a window that its data name.
+
+    Args:
+        repository: a checkout of the published code; from this file's folder, if relative.
+        weights: a published checkpoint; random ones without.
+        settings: the file of settings that belongs to it, in `sam2/`.
+        device: "cpu" or "cuda:0".
+    """
+
+    takes = ("click", "box")
+    samples = ("volume",)
+    encodes_with_prompts = True
+
+    def __init__(self, repository="MedSAM2", weights="", settings="configs/sam2.1_hiera_t512.yaml", device="cpu"):
+        repository = Path(__file__).parent / repository
+        if not (repository / "sam2").is_dir():
+            missing = "folder sam2; git clone https://github.com/bowang-lab/MedSAM2"
+            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+        sys.path.insert(0, str(repository))
+        from sam2.build_sam import build_sam2_video_predictor_npz
+
+        self.weights, self.device = weights, device
+        torch.manual_seed(0)
+        self.network = build_sam2_video_predictor_npz(settings, None, device=device)
+        if weights:
+            checkpoint = torch.load(weights, map_location="cpu", weights_only=True)
+            self.network.load_state_dict(checkpoint["model"])
+
+    def encode(self, sample):
+        """Return the slices as normalized pictures of 512 px: (D, 3, 512, 512); and the shape of the volume."""
+        voxels = np.asarray(sample.voxels, dtype=np.float32)
+        low, high = np.percentile(voxels, (0.5, 99.5))
+        grey = (voxels.clip(low, high) - low) / max(float(high - low), 1e-8)
+        small = np.stack([cv2.resize(each, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC) for each in grey])
+        pictures = torch.from_numpy(small)[:, None].repeat(1, 3, 1, 1)
+        pictures = (pictures - torch.tensor(MEAN)[:, None, None]) / torch.tensor(SPREAD)[:, None, None]
+        return {"pictures": pictures.to(self.device), "shape": sample.shape}
+
+    def predict(self, encoded, dialogues):
+        """Answer each dialogue with its mask."""
+        with torch.inference_mode():
+            return [self.answer(encoded["pictures"], encoded["shape"], dialogue.prompts) for dialogue in dialogues]
+
+    def answer(self, pictures, shape, prompts):
+        """Return the mask: what was tracked from the lowest prompted slice up, and from the highest one down."""
+        state = self.network.init_state(pictures, *shape[1:])
+        slices = [self.slice_of(prompt) for prompt in prompts]
+        for number in sorted(set(slices)):
+            here = [prompt for prompt, at in zip(prompts, slices) if at == number]
+            clicks = [prompt for prompt in here if prompt.kind == "click"]
+            boxes = [[*prompt.start[:0:-1], *prompt.stop[:0:-1]] for prompt in here if prompt.kind == "box"]
+            self.network.add_new_points_or_box(
+                state,
+                frame_idx=number,
+                obj_id=1,
+                points=np.array([click.position[:0:-1] for click in clicks], dtype=np.float32) if clicks else None,
+                labels=np.array([click.is_positive for click in clicks], dtype=np.int32) if clicks else None,
+                box=np.array(boxes[-1], dtype=np.float32) if boxes else None,
+            )
+        mask = np.zeros(shape, dtype=np.bool_)
+        for start, is_reverse in ((min(slices), False), (max(slices), True)):
+            for number, _, logits in self.network.propagate_in_video(state, start_frame_idx=start, reverse=is_reverse):
+                mask[number] = (logits[0, 0] > 0).cpu().numpy()
+        return mask
+
+    def slice_of(self, prompt):
+        """Return the slice that a prompt is given to."""
+        if prompt.kind == "click":
+            return int(prompt.position[0])
+        return int((prompt.start[0] + prompt.stop[0] - 1) // 2)
+
+
+if __name__ == "__main__":
+    serve(Model)

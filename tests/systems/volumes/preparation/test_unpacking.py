@@ -186,6 +186,15 @@ def test_a_zip_that_needs_a_version_that_never_was_is_one_line(archive, tmp_path
         unpack(path, tmp_path / "out")
 
 
+def test_a_member_without_a_name_is_refused(archive, tmp_path):
+    path = archive({"a": "x"})
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(b"PK\x01\x02") + 46] = 0  # the name ends where it begins
+    path.write_bytes(raw)
+    with pytest.raises(DatasetError, match="contains ''"):
+        unpack(path, tmp_path / "out")
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, 9, 200])
 def test_a_member_that_is_not_packed_as_it_says_is_one_line(archive, tmp_path, method):
     path = archive({"a.txt": bytes(range(256)) * 20}, compression=zipfile.ZIP_DEFLATED)

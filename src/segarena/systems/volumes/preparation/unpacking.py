@@ -39,7 +39,7 @@ def unpack(archive: Path, folder: Path, *, password: str | None = None, most_byt
     """
     try:
         with zipfile.ZipFile(archive) as plain:
-            entries = [entry for entry in plain.infolist() if not entry.is_dir()]
+            entries = [entry for entry in plain.infolist() if not entry.filename.endswith("/")]
         if any(not 0 <= entry.header_offset < archive.stat().st_size for entry in entries):
             raise zipfile.BadZipFile("its list of files leads out of it")
         targets = _targets(archive, entries, folder, most_bytes)

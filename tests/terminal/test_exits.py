@@ -31,3 +31,11 @@ def test_a_reader_that_left_and_a_mistake_of_ours_are_not_hidden():
     for error in (BrokenPipeError(), ZeroDivisionError()):
         with pytest.raises(type(error)), one_line_errors():
             raise error
+
+
+def test_a_table_whose_reader_left_is_not_a_plugin_that_ended_the_program(capsys):
+    ended = SystemExit(1)
+    ended.__context__ = BrokenPipeError()  # as of rich, which answers one with the other
+    with pytest.raises(SystemExit, match="1"), one_line_errors():
+        raise ended
+    assert not capsys.readouterr().err

@@ -31,6 +31,8 @@ def one_line_errors(on_interrupt: str = "stopped") -> Generator[None]:
         place = "" if error.filename is None else f"{error.filename}: "
         raise _refused(f"{place}{error.strerror or error}; make room, allow it or choose another place") from error
     except SystemExit as error:  # ours are typer.Exit: a plug-in wanted to end the program, maybe with 0
+        if isinstance(error.__context__, BrokenPipeError):
+            raise  # as above, by way of rich
         raise _refused(f"a plug-in called sys.exit({error.code}); nothing was finished") from error
     except KeyboardInterrupt as error:
         typer.secho(on_interrupt, err=True)

@@ -117,6 +117,16 @@ def test_deflated_files_are_refused_before_they_are_inflated(ct_at, write_seg, t
     assert peak < 10 << 20
 
 
+def test_a_damaged_word_before_the_header_is_told_before_itk_takes_it_for_a_length(write_ct, hounsfield, tmp_path):
+    write_ct(tmp_path / "ct", hounsfield)
+    path = sorted((tmp_path / "ct").iterdir())[0]
+    version = b"\x02\x00\x12\x00U"  # (0002,0012), of the representation UI
+    assert version + b"I" in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(version + b"I", version + b"M"))
+    with pytest.raises(SampleInvalid, match="expected a DICOM file, got: Unknown Value Representation 'UM'"):
+        find_series(tmp_path / "ct")
+
+
 def test_a_series_may_have_as_many_voxels_as_a_volume(ct_at, monkeypatch):
     monkeypatch.setenv(limits.VARIABLE, str(limits.DEFAULT // 2**23))  # 256 voxels in place of 2^31; a slice has 80
     with pytest.raises(SampleInvalid, match=r"CT series .*: expected at most 2.. voxels, the header promises 480"):

@@ -74,7 +74,10 @@ def read_dicom(path: Path, tags: list[str] | None = None) -> Any:
         if not is_deflated:
             only_header = tags is not None and "PixelData" not in tags
             found = pydicom.dcmread(path, stop_before_pixels=only_header, specific_tags=tags)
-            list(found.iterall())  # values are converted when they are looked at, and damage shows then
+            # Values are converted when they are looked at, and damage shows then. ITK, which reads the file once more,
+            # would take what a damaged word before them says for a length, and allocate it.
+            list(found.file_meta)
+            list(found.iterall())
             return found
     except Exception as error:  # pydicom raises of many kinds on damaged files
         raise SampleInvalid(f"{path}: expected a DICOM file, got: {error}; fetch it again") from error

@@ -60,18 +60,34 @@ def squared_distance(mask: Mask, *, frame_is_edge: bool = True) -> NDArray[np.in
         int64, same shape, exact; 0 where `mask` is False.
     """
     squared = np.zeros(mask.shape, dtype=np.int64)
+    window, found = squared_distance_in_window(mask, frame_is_edge=frame_is_edge)
+    squared[window] = found
+    return squared
+
+
+def squared_distance_in_window(mask: Mask, *, frame_is_edge: bool = True) -> tuple[Window, NDArray[Any]]:
+    """Return a window outside which `squared_distance` is 0, and what it is there; whole numbers of any type.
+
+    >>> wide = np.ones((3, 4), bool)
+    >>> wide[:, 3] = False
+    >>> window, squared = squared_distance_in_window(wide)
+    >>> window, squared[1].tolist()
+    ((slice(0, 3, None), slice(0, 3, None)), [1.0, 4.0, 1.0])
+
+    Args:
+        mask: as for `squared_distance`; where it has no True pixel the window is empty.
+        frame_is_edge: as for `squared_distance`.
+    """
     window = bounding_window(mask)
     if is_empty(window):
-        return squared
+        return window, np.zeros(window_shape(window), dtype=np.int64)
     if frame_is_edge:
-        squared[window] = _squares_in(np.pad(mask[window], 1))
-    elif mask.all():
-        squared[...] = 1
-    else:
-        # The nearest pixel outside the mask lies beside the window, if not in it.
-        near = grow_window(window, 1, mask.shape)
-        squared[near] = _squares(np.ascontiguousarray(mask[near]))
-    return squared
+        return window, _squares_in(np.pad(mask[window], 1))
+    if mask.all():
+        return window, np.ones(mask.shape, dtype=np.int64)
+    # The nearest pixel outside the mask lies beside the window, if not in it.
+    near = grow_window(window, 1, mask.shape)
+    return near, _squares(np.ascontiguousarray(mask[near]))
 
 
 def _squares_in(padded: Mask) -> NDArray[Any]:

@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, bounding_window
-from segarena.arrays.distance import squared_distance
+from segarena.arrays.boxes import Window, bounding_window, is_empty
+from segarena.arrays.distance import squared_distance_in_window
 from segarena.arrays.saliency import mean_contrast
 from segarena.errors import InvalidMask
 from segarena.samples import Mask, as_image
@@ -60,8 +60,12 @@ class ByDepth:
         if values.dtype != np.bool_ or values.ndim != 2:
             # As published: grey errors go through 8 bits, so that less than 1 / 255 is none.
             values = (255 * _values(values)).astype(np.uint8) > 0
-        squared = squared_distance(values, frame_is_edge=self._frame_is_edge).astype(np.float32)
-        return np.sqrt(squared / max(squared.max(), np.float32(1)))
+        depth = np.zeros(values.shape, dtype=np.float32)
+        window, squared = squared_distance_in_window(values, frame_is_edge=self._frame_is_edge)
+        if not is_empty(window):
+            near = squared.astype(np.float32)
+            np.sqrt(near / max(near.max(), np.float32(1)), out=depth[window])
+        return depth
 
 
 class BySaliency:

@@ -239,7 +239,8 @@ def _header_of(text: bytearray) -> dict[str, Any]:
 def _checked(told: Any) -> tuple[str, tuple[int, ...], str | None]:
     dtype, shape, file = (told.get(key) for key in ("dtype", "shape", "file")) if isinstance(told, dict) else [None] * 3
     is_shape = isinstance(shape, list) and len(shape) <= _MOST_AXES and all(type(n) is int and n >= 0 for n in shape)
-    if dtype not in (_BITS,) + _DTYPES or not is_shape or not isinstance(file, (str, type(None))):  # noqa: RUF005
+    is_dtype = dtype == _BITS or dtype in _DTYPES
+    if not is_dtype or not is_shape or not isinstance(file, (str, type(None))):
         raise ProtocolError(f"an array that cannot be: {_short(told)}")
     return str(dtype), tuple(shape or ()), file
 

@@ -42,7 +42,7 @@ class Honest:
             near = (np.abs(places).max(axis=0) <= self.radius + mean % 2).reshape(mask.shape)
             mask[near] = prompt.is_positive
         elif prompt.kind == "box":
-            mask[tuple(slice(first, last) for first, last in zip(prompt.start, prompt.stop))] ^= True  # noqa: B905
+            mask[tuple(slice(first, last) for first, last in zip(prompt.start, prompt.stop))] ^= True  # noqa: B905 - 3.7
         elif prompt.kind == "limits":
             mask[prompt.first : prompt.last + 1] ^= True
         elif prompt.kind in ("scribble", "lasso"):

@@ -241,7 +241,7 @@ class Deaf(Small):
 class Imports(honest.Honest):
     def __init__(self):
         honest.Honest.__init__(self)
-        import tensorboard.summary  # noqa: F401
+        import tensorboard.summary  # noqa: F401 - it is missing
 
 
 class Joint(honest.Honest):

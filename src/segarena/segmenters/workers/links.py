@@ -6,6 +6,7 @@ import os
 import re
 import select
 import time
+from abc import ABC, abstractmethod
 
 from segarena.errors import PluginInvalid
 from segarena.segmenters.workers.memory import resident_bytes
@@ -21,7 +22,7 @@ _MOST_PRINTED = 2**20
 _OPENING = GREETING.partition(b"%d")[0]
 
 
-class Link(Stream):
+class Link(Stream, ABC):
     """A stream to a worker, with limits of time and memory that are kept while waiting.
 
     Attributes:
@@ -89,9 +90,9 @@ class Link(Stream):
     def note(self, printed: bytes) -> None:
         """Note what was printed before the greeting."""
 
+    @abstractmethod
     def hang_up(self) -> None:
         """Say nothing more."""
-        raise NotImplementedError
 
     def wait_for_end(self) -> None:
         """Wait until the worker is gone, whatever it still says; raise Lost when it is not in time."""
@@ -104,6 +105,6 @@ class Link(Stream):
         """Return what the worker printed last."""
         return []
 
+    @abstractmethod
     def close(self) -> str:
         """End the conversation, and the worker if it was started here; return how it ended."""
-        raise NotImplementedError

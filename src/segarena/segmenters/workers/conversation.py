@@ -14,7 +14,7 @@ import msgspec
 
 from segarena.errors import PluginInvalid, PredictTimeout, SegmenterError
 from segarena.segmenters.workers.explaining import told_of, what_is_missing, why_lost
-from segarena.segmenters.workers.links import Link
+from segarena.segmenters.workers.links import WorkerStream
 from segarena.segmenters.workers.reach import Lost, Reach
 from segarena.segmenters.workers.starting import reached, token_shown
 from segarena.segmenters.workers.telling import Shared, can_share
@@ -93,7 +93,7 @@ class Conversation:
         self.starts = 0
         self.life = 0
         self.shared = Shared(is_seen=False)
-        self._link: Link | None = None
+        self._link: WorkerStream | None = None
         self._hello: Hello | None = None
         self._dropped: list[tuple[int, int]] = []
         self._number = 0

@@ -22,7 +22,7 @@ _MOST_PRINTED = 2**20
 _OPENING = GREETING.partition(b"%d")[0]
 
 
-class Link(Stream, ABC):
+class WorkerStream(Stream, ABC):
     """A stream to a worker, with limits of time and memory that are kept while waiting.
 
     Attributes:

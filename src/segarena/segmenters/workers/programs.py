@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from segarena.errors import PluginInvalid
 from segarena.segmenters.workers.explaining import why_not_started
-from segarena.segmenters.workers.links import Link
+from segarena.segmenters.workers.links import WorkerStream
 from segarena.segmenters.workers.logs import Log, opened_log
 from segarena.segmenters.workers.reach import Reach
 
@@ -19,7 +19,7 @@ _ENDING_S = 0.05
 """What the end of a process may come later than that of its pipe."""
 
 
-class Program(Link):
+class Program(WorkerStream):
     """A worker that was started here: it talks through its stdin and stdout, and its stderr is a log."""
 
     def __init__(self, reach: Reach) -> None:

@@ -6,14 +6,14 @@ import socket
 import time
 
 from segarena.errors import PluginInvalid
-from segarena.segmenters.workers.links import Link
+from segarena.segmenters.workers.links import WorkerStream
 from segarena.segmenters.workers.reach import Reach
 from segarena.worker import Refused, parse_address
 
 _AGAIN_S = 0.2
 
 
-class Connected(Link):
+class Connected(WorkerStream):
     """A worker that listens at an address."""
 
     def __init__(self, reach: Reach) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 from segarena.errors import PluginInvalid
 from segarena.segmenters.workers.explaining import told_of, what_is_missing, why_lost
-from segarena.segmenters.workers.links import Link
+from segarena.segmenters.workers.links import WorkerStream
 from segarena.segmenters.workers.programs import Program
 from segarena.segmenters.workers.reach import Lost, Reach
 from segarena.segmenters.workers.sockets import connected
 from segarena.worker import ProtocolError
 
 
-def reached(reach: Reach, *, patience_s: float = 0.0) -> Link:
+def reached(reach: Reach, *, patience_s: float = 0.0) -> WorkerStream:
     """Return a link to a worker that has greeted.
 
     Args:
@@ -26,7 +26,7 @@ def reached(reach: Reach, *, patience_s: float = 0.0) -> Link:
         PluginInvalid: it cannot be started or connected to, or speaks another version; says what to do.
         Lost: it ended, was silent or spoke nonsense before it greeted.
     """
-    link: Link = connected(reach, patience_s) if reach.is_address else Program(reach)
+    link: WorkerStream = connected(reach, patience_s) if reach.is_address else Program(reach)
     link.until = time.monotonic() + reach.start_s
     try:
         link.greet()

@@ -1,0 +1,1 @@
+"""Challenges on the network: accounts, the database, evaluation in worker processes, the pages."""

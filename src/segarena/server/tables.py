@@ -1,0 +1,188 @@
+"""The tables. Times are seconds since 1970, in UTC; texts that are secrets are kept as hashes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlalchemy import (
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+ROLES = ("viewer", "participant", "organiser", "admin")
+"""Each may do what those before it may."""
+
+
+class Table(DeclarativeBase):
+    """All of them."""
+
+    # Constraints have names, or no migration could change them.
+    metadata: ClassVar[MetaData] = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class Person(Table):
+    """Someone with an account."""
+
+    __tablename__ = "people"
+    __table_args__ = (
+        CheckConstraint("role IN ('viewer', 'participant', 'organiser', 'admin')", name="role"),
+        CheckConstraint("state IN ('waiting', 'confirmed', 'closed')", name="state"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(40))
+    folded: Mapped[str] = mapped_column(String(40), unique=True)
+    """The name as it is compared: two names that differ in case alone are one."""
+    contact: Mapped[str] = mapped_column(String(200), default="")
+    password: Mapped[str] = mapped_column(Text)
+    role: Mapped[str] = mapped_column(String(20))
+    state: Mapped[str] = mapped_column(String(20))
+    made_at: Mapped[float] = mapped_column(Float)
+
+
+class Key(Table):
+    """Something secret that opens something: a session, a token for scripts, an invitation. Only its hash is kept."""
+
+    __tablename__ = "keys"
+    __table_args__ = (CheckConstraint("kind IN ('session', 'token', 'invitation')", name="kind"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
+    person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"), index=True)
+    """Whose it is; of an invitation, who was invited with it and came."""
+    label: Mapped[str] = mapped_column(String(80), default="")
+    role: Mapped[str] = mapped_column(String(20), default="")
+    """Of an invitation: what whoever comes with it will be."""
+    made_at: Mapped[float] = mapped_column(Float)
+    ends_at: Mapped[float] = mapped_column(Float)
+    used_at: Mapped[float | None] = mapped_column(Float)
+    ended_at: Mapped[float | None] = mapped_column(Float)
+    """When it was taken back, or an invitation was used."""
+
+
+class Challenge(Table):
+    """A challenge; its rules are the description, which `segarena.challenges` reads."""
+
+    __tablename__ = "challenges"
+    __table_args__ = (CheckConstraint("state IN ('open', 'frozen', 'closed')", name="state"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    slug: Mapped[str] = mapped_column(String(60), unique=True)
+    description: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(20), default="open")
+    made_at: Mapped[float] = mapped_column(Float)
+
+
+class PooledSample(Table):
+    """A sample of a challenge as participants get it: a file of this hash in the storage."""
+
+    __tablename__ = "samples"
+
+    challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    sample: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(String(64))
+    bytes: Mapped[int]
+
+
+class Run(Table):
+    """One try of a participant at a phase."""
+
+    __tablename__ = "runs"
+    __table_args__ = (
+        CheckConstraint("state IN ('open', 'closing', 'over')", name="state"),
+        Index(None, "challenge_id", "phase", "person_id"),
+    )
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id"))
+    phase: Mapped[str] = mapped_column(String(60))
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str] = mapped_column(String(80))
+    segmenter: Mapped[str] = mapped_column(Text)
+    note: Mapped[str] = mapped_column(Text)
+    seed: Mapped[str] = mapped_column(String(40))
+    state: Mapped[str] = mapped_column(String(20), default="open")
+    is_free: Mapped[bool] = mapped_column(default=False)
+    """Whether it takes nothing of the quota: it came to nothing by a fault of the server."""
+    ended_by: Mapped[str] = mapped_column(Text, default="")
+    made_at: Mapped[float] = mapped_column(Float)
+    ended_at: Mapped[float | None] = mapped_column(Float)
+    scores: Mapped[str] = mapped_column(Text, default="")
+
+
+class Place(Table):
+    """One sample of a run, under a key that tells nothing of its name."""
+
+    __tablename__ = "places"
+    __table_args__ = (CheckConstraint("state IN ('open', 'over')", name="state"),)
+
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(String(40), unique=True)
+    sample: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(String(64))
+    bytes: Mapped[int]
+    state: Mapped[str] = mapped_column(String(20), default="open")
+    worker: Mapped[str] = mapped_column(String(60), default="")
+    """Which worker process evaluated it last, and may have its dialogues in memory."""
+
+
+class Turn(Table):
+    """One exchange about a place, which is also the job of evaluating it."""
+
+    __tablename__ = "turns"
+    __table_args__ = (
+        ForeignKeyConstraint(["run_id", "place"], ["places.run_id", "places.number"], ondelete="CASCADE"),
+        CheckConstraint("state IN ('waiting', 'leased', 'done', 'dead')", name="state"),
+        Index(None, "state", "received_at"),
+    )
+
+    run_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    place: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64))
+    request: Mapped[bytes] = mapped_column(LargeBinary)
+    """What came, packed by `segarena.server.packing`."""
+    response: Mapped[bytes | None] = mapped_column(LargeBinary)
+    state: Mapped[str] = mapped_column(String(20))
+    failure: Mapped[str] = mapped_column(Text, default="")
+    tries: Mapped[int] = mapped_column(default=0)
+    lease: Mapped[str] = mapped_column(String(80), default="")
+    beats: Mapped[int] = mapped_column(default=0)
+    received_at: Mapped[float] = mapped_column(Float)
+    done_at: Mapped[float | None] = mapped_column(Float)
+    received: Mapped[str] = mapped_column(Text)
+    """The moment at which the first byte came, as `segarena.challenges.clock` writes it; `sent`, the last byte left."""
+    sent: Mapped[str] = mapped_column(Text, default="")
+    charged_s: Mapped[float] = mapped_column(Float, default=0.0)
+
+
+class Event(Table):
+    """A line of the audit log: who did what to what, from where."""
+
+    __tablename__ = "events"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[float] = mapped_column(Float, index=True)
+    person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id", ondelete="SET NULL"))
+    address: Mapped[str] = mapped_column(String(60), default="")
+    action: Mapped[str] = mapped_column(String(40))
+    about: Mapped[str] = mapped_column(Text, default="")

@@ -1,0 +1,133 @@
+"""What the database promises: whole transactions, foreign keys, waiting for the disk, and a schema that is known."""
+
+import sqlite3
+import threading
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import func, inspect, select
+from sqlalchemy.exc import IntegrityError
+
+from segarena.errors import InvalidInput, StoreError
+from segarena.server.database import Database, DatabaseAway
+from segarena.server.schema import bring_up_to_date, migrate, revision_of
+from segarena.server.tables import Key, Person, Table
+
+
+def person(name):
+    return Person(name=name, folded=name, password="-", role="participant", state="confirmed", made_at=1.0)
+
+
+def test_the_migrations_make_the_tables_that_the_code_knows(empty_database):
+    assert bring_up_to_date(empty_database) == ""
+    with empty_database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Table.metadata) == []
+
+
+def test_down_removes_all_and_up_makes_all_again(empty_database):
+    bring_up_to_date(empty_database)
+    migrate(empty_database, "base")
+    assert set(inspect(empty_database.engine).get_table_names()) == {"alembic_version"}
+    assert bring_up_to_date(empty_database) == ""
+    assert set(Table.metadata.tables) < set(inspect(empty_database.engine).get_table_names())
+
+
+def test_starting_again_changes_nothing(database):
+    with database.writing() as session:
+        session.add(person("ada"))
+    assert bring_up_to_date(database) == revision_of(database)
+    with database.reading() as session:
+        assert session.scalars(select(Person.name)).all() == ["ada"]
+
+
+def test_a_later_schema_is_refused_in_a_line(database):
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreError, match="later version of segarena .*9999"):
+        bring_up_to_date(database)
+
+
+def test_a_block_that_raises_leaves_nothing(database):
+    def write():
+        with database.writing() as session:
+            session.add(person("ada"))
+            session.flush()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write()
+    with database.reading() as session:
+        assert session.scalar(select(func.count(Person.id))) == 0
+
+
+def test_a_key_of_nobody_is_refused(database):
+    def write():
+        with database.writing() as session:
+            session.add(Key(kind="token", hash="0" * 64, person_id=77, made_at=1.0, ends_at=2.0))
+
+    with pytest.raises(IntegrityError):
+        write()
+
+
+def test_two_names_that_are_one_when_folded_are_refused(database):
+    def write():
+        with database.writing() as session:
+            session.add_all([person("ada"), person("ada")])
+
+    with pytest.raises(IntegrityError):
+        write()
+
+
+def test_writers_wait_for_one_another_and_lose_nothing(database):
+    with database.writing() as session:
+        session.add(person("0"))
+
+    def count():
+        for _ in range(20):
+            with database.writing() as session:
+                one = session.scalars(select(Person).with_for_update()).one()
+                one.name = str(int(one.name) + 1)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with database.reading() as session:
+        assert session.scalars(select(Person.name)).one() == "80"
+
+
+def test_sqlite_waits_for_the_disk_and_keeps_a_log(tmp_path):
+    database = Database(tmp_path / "x.sqlite")
+    with database.engine.connect() as connection:
+        told = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+    database.close()
+    assert told == ["wal", 2]
+
+
+def test_no_room_is_told_and_nothing_is_acknowledged(tmp_path):
+    database = Database(tmp_path / "x.sqlite")
+    bring_up_to_date(database)
+    with database.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+
+    def write():
+        with database.writing() as session:
+            session.connection().exec_driver_sql(f"PRAGMA max_page_count={pages}")
+            session.add_all([person("x" * 30 + str(number)) for number in range(500)])
+
+    with pytest.raises(DatabaseAway, match="full"):
+        write()
+    database.close()
+    with sqlite3.connect(tmp_path / "x.sqlite") as plain:
+        assert plain.execute("SELECT count(*) FROM people").fetchone() == (0,)
+        assert plain.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    plain.close()
+
+
+@pytest.mark.parametrize("address", ["mysql://here/x", "://here", "file:///etc/passwd"])
+def test_another_address_is_refused(address):
+    with pytest.raises(InvalidInput, match="postgresql"):
+        Database(address)

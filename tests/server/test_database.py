@@ -45,7 +45,7 @@ def test_starting_again_changes_nothing(database):
 def test_a_later_schema_is_refused_in_a_line(database):
     with database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(StoreError, match="later version of segarena .*9999"):
+    with pytest.raises(StoreError, match=r"later version of segarena .*9999"):
         bring_up_to_date(database)
 
 

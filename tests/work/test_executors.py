@@ -41,6 +41,15 @@ def test_no_units_are_no_work(act, tmp_path, workers):
     assert workers == 0 or not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_unit_is_asked_for_when_somebody_has_nothing_to_do(act, workers):
+    asked = []
+    outcomes = executor_of(workers).map(act(), (asked.append(unit) or unit for unit in range(50)))
+    for count, _ in enumerate(outcomes, start=1):
+        assert len(asked) <= count + workers
+    assert asked == list(range(50))
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_job_that_cannot_be_opened_ends_the_work(act, workers):
     with pytest.raises(InvalidMask, match="no mask there"):

@@ -101,7 +101,8 @@ class Executor(Protocol):
 
         Args:
             job: what is done.
-            units: may be any number, zero too.
+            units: may be any number, zero too; each is asked for when there is somebody to do it, since whoever
+                shares the work with other processes only then takes it from them.
             limit_s: for one unit; one that takes longer fails with `UnitHung`, where the executor can end it from
                 outside.
 

@@ -17,6 +17,7 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -54,13 +55,12 @@ class Processes:
         self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
     ) -> Generator[Outcome[Unit, Result]]:
         """Yield what came of each unit, as they finish; see `segarena.work.jobs.Executor`."""
-        waiting = deque(enumerate(units))
+        waiting = _Waiting(units)
         crew = _Crew(_pack(job), limit_s)
         deaths: Counter[int] = Counter()
         try:
-            crew.start(min(self._workers, len(waiting)))
-            while waiting or crew.busy:
-                crew.hand_out(waiting)
+            crew.start(waiting.count_ahead(self._workers))
+            while crew.hand_out(waiting) or crew.busy:
                 for worker, message in crew.listen():
                     if isinstance(message, Ended):
                         raise message.error
@@ -73,13 +73,32 @@ class Processes:
                         if task is not None and isinstance(message.error, UnitDied):
                             deaths[task[0]] += 1
                             if deaths[task[0]] < _TRIES:
-                                waiting.appendleft(task)
+                                waiting.put_back(task)
                                 continue
                     worker.task = None
                     if task is not None:
                         yield _of_unit(task[1], message)
         finally:
             crew.end()
+
+
+class _Waiting:
+    """Units that wait, numbered; they are asked for one at a time, when somebody has nothing to do."""
+
+    def __init__(self, units: Iterable[Any]) -> None:
+        self._rest = iter(enumerate(units))
+        self._ahead: deque[tuple[int, Any]] = deque()
+
+    def count_ahead(self, most: int) -> int:
+        """Ask for so many, or all if they are fewer; return how many these are."""
+        self._ahead.extend(islice(self._rest, most))
+        return len(self._ahead)
+
+    def take(self) -> tuple[int, Any] | None:
+        return self._ahead.popleft() if self._ahead else next(self._rest, None)
+
+    def put_back(self, task: tuple[int, Any]) -> None:
+        self._ahead.appendleft(task)
 
 
 class _Crew:
@@ -99,10 +118,15 @@ class _Crew:
     def busy(self) -> bool:
         return any(worker.task is not None for worker in self._workers)
 
-    def hand_out(self, waiting: deque[tuple[int, Any]]) -> None:
+    def hand_out(self, waiting: _Waiting) -> bool:
+        """Give units to those who have nothing to do; return whether there may be more."""
         for worker in self._workers:
-            if worker.is_open and worker.task is None and waiting:
-                worker.take(waiting.popleft())
+            if worker.is_open and worker.task is None:
+                task = waiting.take()
+                if task is None:
+                    return False
+                worker.take(task)
+        return bool(self._workers)
 
     def listen(self) -> list[tuple[_Worker, Message | None]]:
         """Wait a moment; return who said something, and with None who died or has been silent for too long."""

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test install lint types contract tests docs bench clean help
+.PHONY: browser demo test install lint types contract tests docs bench clean help
 
 help:      ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -32,8 +32,15 @@ tests: export PYTHONDONTWRITEBYTECODE =
 tests: export OMP_NUM_THREADS = 1
 tests: export OPENBLAS_NUM_THREADS = 1
 tests: export POLARS_MAX_THREADS = 1
-tests: $(VENV)/.developed      ## the test suite, with coverage
+tests: $(VENV)/.developed browser      ## the test suite, with coverage
 	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
+
+# Pages are tested in a real browser. Where none can be had, these tests are skipped, and say so.
+browser:      ## install Debian's Chromium for the tests of pages, where there is no such browser
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	root="sudo -n"; test "$$(id -u)" != 0 || root=; \
+	{ $$root apt-get update -qq && $$root apt-get install -qq -y --no-install-recommends chromium >/dev/null; } 2>/dev/null \
+	|| echo "no Chromium here, and apt-get cannot install it: tests of pages are skipped until one is on the PATH"
 
 stress: $(VENV)/.developed      ## damaged files for every reader and command, edited and killed runs: about an hour
 	$(BIN)/python tests/stress

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import shutil
 import signal
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,17 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 MISBEHAVING = Path(__file__).parent / "engine" / "misbehaving.py"
 
 
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = "--disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what needs a browser: `pytest -m browser` runs it alone."""
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker("browser")
+
+
 def pytest_collection_finish():
     """Spare the garbage collector the tests and modules, which stay until the end, and most of its rounds."""
     gc.freeze()
@@ -65,6 +77,53 @@ def commands_are_built_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("typer.testing._get_command", cache(get_command))
         yield
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Start Chromium once for the tests of a file; not for all, as an event loop runs in this thread meanwhile."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine; make browser installs Debian's")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--disable-gpu", *QUIET.split()])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open an address in a browser of its own, light or dark; what the page complains of fails the test at its end."""
+    contexts, complaints = [], []
+
+    def opened(address, *, width=1400, height=900, scheme="light", **options):
+        size = {"width": width, "height": height}
+        context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce", **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda told: told.type in ("error", "warning") and complaints.append(told.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def barriers():
+    """Return what axe-core finds on a page: for each rule broken its name and the elements, as they are written."""
+    axe_of = pytest.importorskip("axe_playwright_python.sync_playwright").Axe
+
+    def found(page):
+        broken = axe_of().run(page).response["violations"]
+        return {rule["id"]: [node["html"] for node in rule["nodes"]] for rule in broken}
+
+    return found
 
 
 @pytest.fixture

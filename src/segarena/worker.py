@@ -118,6 +118,9 @@ class Stream:
     def before_write(self) -> None:
         """Wait until something can be written."""
 
+    def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
+        """Look at dtype, shape and file of arrays before anything is allocated; whoever takes less refuses here."""
+
     def send(self, header: Mapping[str, Any], arrays: Sequence[Any] = ()) -> None:
         """Write one frame."""
         bodies = [as_body(array) for array in arrays]
@@ -155,6 +158,7 @@ class Stream:
         shapes = [_checked(each) for each in told] if isinstance(told, list) else None
         if shapes is None or sum(_bytes_of(*each) for each in shapes if each[2] is None) != body_bytes:
             raise ProtocolError("the arrays that a header announces are not those of its body")
+        self.before_arrays(shapes)
         return header, [self._array(*each) for each in shapes]
 
     def _array(self, dtype: str, shape: tuple[int, ...], file: str | None) -> Any:

@@ -16,8 +16,8 @@ from segarena.errors import PluginInvalid, PredictTimeout, SegmenterError
 from segarena.segmenters.workers.explaining import told_of, what_is_missing, why_lost
 from segarena.segmenters.workers.links import WorkerStream
 from segarena.segmenters.workers.reach import Lost, Reach
+from segarena.segmenters.workers.sharing import Shared, can_share
 from segarena.segmenters.workers.starting import reached, token_shown
-from segarena.segmenters.workers.telling import Shared, can_share
 from segarena.work.deadline import standing_still
 from segarena.worker import PROMPTS, PROTOCOL, SAMPLES, ProtocolError
 

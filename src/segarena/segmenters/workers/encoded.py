@@ -8,7 +8,7 @@ from typing import Any
 from segarena.errors import SegmenterError
 from segarena.samples import Sample
 from segarena.segmenters.workers.conversation import Conversation, Tries
-from segarena.segmenters.workers.telling import tell_sample
+from segarena.telling import tell_sample
 from segarena.work.deadline import standing_still
 from segarena.worker import flatten
 
@@ -71,7 +71,7 @@ class Encoded:
             told = {"packed": {name: flatten(each, arrays) for name, each in self.of.items()}}
             answer, _ = self.conversation.ask("unpack", told, arrays)
         else:
-            told = {"sample": tell_sample(self.of, arrays, self.conversation.shared)}
+            told = {"sample": tell_sample(self.of, arrays, self.conversation.shared.body)}
             answer, _ = self.conversation.ask("encode", told, arrays)
         handle, size = answer.get("handle"), answer.get("bytes")
         if not isinstance(handle, int):

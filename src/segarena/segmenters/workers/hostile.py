@@ -13,9 +13,9 @@ from segarena.prompts import Click
 from segarena.segmenters.workers.conversation import Told
 from segarena.segmenters.workers.examples import SHAPES, sample_of
 from segarena.segmenters.workers.starting import reached
-from segarena.segmenters.workers.telling import tell_dialogue
 from segarena.segmenters.workers.trying import Checked, in_two_rounds, kinds_of, tried
 from segarena.segmenters.workers.worker import Worker
+from segarena.telling import tell_dialogue
 from segarena.worker import PROTOCOL
 
 ENDS_WITHIN_S = 10.0

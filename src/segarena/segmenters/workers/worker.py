@@ -16,7 +16,7 @@ from segarena.segmenters.workers.conversation import Conversation, Tries
 from segarena.segmenters.workers.encoded import Encoded
 from segarena.segmenters.workers.memory import peak_resident_bytes
 from segarena.segmenters.workers.reach import Lost, Reach
-from segarena.segmenters.workers.telling import tell_dialogue
+from segarena.telling import tell_dialogue
 from segarena.worker import TOKEN, ProtocolError, prediction_from, restore
 
 

@@ -1,0 +1,102 @@
+"""Masks as they travel: run lengths or packed bits, whichever is shorter; labels as a mask for each object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from segarena.arrays.rle import decode_rle, encode_rle
+from segarena.challenges.wire.frames import Announced
+from segarena.errors import InvalidInput
+from segarena.samples import Labels, Mask, Shape, as_labels
+from segarena.worker import flatten
+
+MOST_OBJECTS = 255
+
+
+def packed_bytes(shape: Shape) -> int:
+    """Return how many bytes one mask of a shape may take: no more than its bits."""
+    return math.prod(shape) // 8 + 1
+
+
+def tell_mask(mask: Any, arrays: list[Any]) -> Any:
+    """Return what a header tells of a mask or labels; the bytes are put into `arrays`.
+
+    Args:
+        mask: bool, any shape; or whole numbers 0 to 255, the labels of several objects.
+        arrays: of the frame.
+
+    Raises:
+        InvalidMask: other values.
+    """
+    given = np.asarray(mask)
+    if given.dtype == np.bool_:
+        return _tell_one(given, arrays)
+    labels = as_labels(given)
+    numbers = np.flatnonzero(np.bincount(labels.ravel(), minlength=256)[1:]) + 1
+    return {"labels": [[int(number), _tell_one(labels == number, arrays)] for number in numbers]}
+
+
+def _tell_one(mask: Mask, arrays: list[Any]) -> dict[str, Any]:
+    lengths = encode_rle(mask)
+    if len(lengths) >= packed_bytes(mask.shape):
+        return {"bits": flatten(mask, arrays)}
+    return {"rle": flatten(np.frombuffer(lengths, np.uint8), arrays)}
+
+
+def read_mask(told: Any, arrays: Sequence[Any], shape: Shape) -> Mask | Labels:
+    """Return what `tell_mask` was given.
+
+    Raises:
+        InvalidInput: it is no mask of this shape, or labels name an object twice or share a pixel.
+    """
+    if not isinstance(told, dict) or len(told) != 1:
+        raise InvalidInput(f"a mask: expected bits, rle or labels, got {str(told)[:80]}")
+    if "labels" not in told:
+        return _read_one(told, arrays, shape)
+    each = told["labels"]
+    if not isinstance(each, list) or len(each) > MOST_OBJECTS:
+        raise InvalidInput(f"labels: expected a list of at most {MOST_OBJECTS} objects, got {str(each)[:80]}")
+    labels = np.zeros(shape, dtype=np.uint8)
+    for pair in each:
+        number, one = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
+        if type(number) is not int or not 1 <= number <= MOST_OBJECTS:
+            raise InvalidInput(f"labels: expected an object 1 to {MOST_OBJECTS} and its mask, got {str(pair)[:80]}")
+        mask = _read_one(one, arrays, shape)
+        if labels[mask].any():
+            raise InvalidInput(f"labels: object {number} shares pixels with another")
+        labels[mask] = number
+    return labels
+
+
+def _read_one(told: Any, arrays: Sequence[Any], shape: Shape) -> Mask:
+    kind, place = next(iter(told.items())) if isinstance(told, dict) and len(told) == 1 else ("", None)
+    index = place.get("array") if isinstance(place, dict) and len(place) == 1 else None
+    if kind not in ("bits", "rle") or type(index) is not int or not 0 <= index < len(arrays):
+        raise InvalidInput(f"a mask: expected bits or rle in one of {len(arrays)} arrays, got {str(told)[:80]}")
+    array = arrays[index]
+    if kind == "bits":
+        if array.dtype != np.bool_ or array.shape != tuple(shape):
+            raise InvalidInput(f"a mask: expected bits of shape {tuple(shape)}, got {array.dtype} {array.shape}")
+        return array
+    if array.dtype != np.uint8 or array.ndim != 1 or array.size > packed_bytes(shape):
+        raise InvalidInput(f"a mask: expected up to {packed_bytes(shape)} bytes of run lengths, got {array.shape}")
+    return decode_rle(array.tobytes(), tuple(shape))
+
+
+def check_announced(announced: Sequence[Announced], shape: Shape, most: int) -> None:
+    """Raise unless so many masks of a shape at most are announced, and nothing else.
+
+    Raises:
+        InvalidInput: too many arrays, or others.
+    """
+    if len(announced) > most:
+        raise InvalidInput(f"expected at most {most} masks, {len(announced)} are announced")
+    for dtype, size, _ in announced:
+        is_bits = dtype == "bits" and size == tuple(shape)
+        is_lengths = dtype == "|u1" and len(size) == 1 and size[0] <= packed_bytes(shape)
+        if not is_bits and not is_lengths:
+            raise InvalidInput(f"expected masks of shape {tuple(shape)}, {dtype} {size} is announced")

@@ -1,0 +1,76 @@
+"""Samples as participants get them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from segarena.borders import without_truth
+from segarena.challenges.wire.frames import converted, read_frame, restored, write_frame
+from segarena.errors import InvalidInput
+from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample, as_image
+from segarena.telling import tell_sample
+
+_Edge = Annotated[float, msgspec.Meta(gt=0, lt=1e6)]
+
+
+def pack_sample(sample: Sample, key: str) -> bytes:
+    """Return a sample as a participant gets it: without truth, under a key in place of its name."""
+    arrays: list[Any] = []
+    told = tell_sample(replace(without_truth(sample), id=key), arrays)
+    return write_frame({"sample": told}, arrays)
+
+
+def unpack_sample(data: bytes) -> Sample:
+    """Return what `pack_sample` was given, without truth.
+
+    Raises:
+        InvalidInput: it is no sample.
+    """
+    header, arrays = read_frame(data, what="sample")
+    return sample_from(header.get("sample"), arrays)
+
+
+def sample_from(told: Any, arrays: Sequence[Any]) -> Sample:
+    """Return the sample that a header tells of.
+
+    Raises:
+        InvalidInput: it tells of none.
+    """
+    fields = restored(told, arrays, "sample")
+    kind, name = fields.get("kind"), converted(fields.get("id"), str, "id")[:200]
+    if not isinstance(kind, str):
+        raise InvalidInput(f"sample: expected a kind, got {type(kind).__name__}")
+    if kind == "image":
+        return ImageSample(id=name, image=as_image(_array(fields.get("image"), 3)))
+    if kind == "volume":
+        return _volume(fields, name)
+    if kind != "video":
+        raise InvalidInput(f"sample: expected an image, a volume or a video, got {kind[:40]!r}")
+    frames = _array(fields.get("frames"), 4)
+    if frames.dtype != np.uint8 or frames.shape[3] != 3:
+        raise InvalidInput(f"sample: expected frames of 8-bit colours, got {frames.dtype} {frames.shape}")
+    return VideoSample(id=name, frames=list(frames), frame_shape=frames.shape[1:3])
+
+
+def _volume(fields: Mapping[str, Any], name: str) -> VolumeSample:
+    affine = fields.get("affine")
+    if affine is not None and _array(affine, 2).shape != (4, 4):
+        raise InvalidInput(f"sample: expected an affine of 4 × 4, got {affine.shape}")
+    return VolumeSample(
+        id=name,
+        voxels=_array(fields.get("voxels"), 3),
+        spacing_mm=converted(fields.get("spacing_mm"), tuple[_Edge, _Edge, _Edge], "spacing_mm"),
+        affine=affine,
+        modality=converted(fields.get("modality", ""), str, "modality")[:200],
+    )
+
+
+def _array(value: Any, axes: int) -> Any:
+    if not isinstance(value, np.ndarray) or value.ndim != axes or 0 in value.shape:
+        raise InvalidInput(f"sample: expected an array with {axes} axes, got {type(value).__name__} {np.shape(value)}")
+    return value

@@ -22,7 +22,9 @@
     │   ├── WorkersInvalid        worker processes cannot start, or cannot be given this work
     │   ├── UnitFailed            what does a unit raised something that is not ours
     │   ├── UnitHung              no answer in time; its process was ended
-    │   └── UnitDied              its process died, and a second one as well
+    │   ├── UnitDied              its process died, and a second one as well
+    │   └── WorkStopped           not one unit's trouble: nothing can go on; what is done is kept
+    │       └── RemoteError       a server is not reached, or refuses
     └── StoreError                a folder or file cannot be written, or what is there cannot be used
         ├── RunConflict           it holds other work, or is in use
         └── RunMissing            there is no run there
@@ -121,6 +123,14 @@ class UnitHung(WorkError):
 
 class UnitDied(WorkError):
     """The process that did a unit died, and a second one as well."""
+
+
+class WorkStopped(WorkError):
+    """Nothing can go on, whichever unit noticed; what is done is kept."""
+
+
+class RemoteError(WorkStopped):
+    """A server is not reached, or refuses."""
 
 
 class StoreError(SegarenaError):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segarena.abilities import abilities_of_segmenter
+from segarena.engine.elsewhere import OpensSessions
 from segarena.engine.holding import Held, HoldSamples, hold_samples
 from segarena.engine.identity import identity_of
 from segarena.engine.plan import Plan, environment, make_plan
@@ -104,7 +105,8 @@ def evaluate(
         on_progress(progress)
         job, rules = HoldSamples(plan=plan, path=folder.path, cast=cast if executor.is_here else None), cast.rules
         # Where everyone chooses targets, those that nobody chose stand in no record.
-        dataset = cast.dataset if all(one.repeats is not None for one in cast.user_abilities.values()) else None
+        abilities = cast.user_abilities.values()
+        dataset = cast.dataset if abilities and all(one.repeats is not None for one in abilities) else None
         del cast  # workers build their own; a large model is not held here beside theirs
         first, known, cause = _FirstSamples(pending), set[str](), None
         with closing(hold_samples(job, rules, folder, pending, executor)) as steps:
@@ -150,7 +152,8 @@ def open_folder(
     identity, data = identity_of(config, dataset, segmenter=segmenter, by=plan.fingerprint)
     config = replace(config, created=_now(), environment=environment(), identity=identity)
     config = replace(config, command=_command(sys.argv), directory=str(home.resolve()))
-    return RunFolder.create(path, config, data=data, overwrite=overwrite)
+    beside = dataset.beside if isinstance(dataset, OpensSessions) else ()
+    return RunFolder.create(path, config, data=data, overwrite=overwrite, beside=beside)
 
 
 def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:

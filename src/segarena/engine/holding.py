@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from segarena.abilities import WorksElsewhere
+from segarena.engine.elsewhere import AnySession, OpensSessions
 from segarena.engine.guard import TimeLimit
 from segarena.engine.lockstep import Cast, run_sample
 from segarena.engine.parts import UNOPENED, Opened, open_part
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
-from segarena.engine.session import Rules, Session
+from segarena.engine.session import Rules
 from segarena.engine.store import RunFolder
 from segarena.errors import UnitHung
 from segarena.records.failures import Cause
@@ -120,8 +121,10 @@ def _hold(cast: Cast, folder: RunFolder, limit: TimeLimit, part: float, index: i
     started = time.perf_counter()
     opened = [UNOPENED]
 
-    def opening(cast: Cast, sample: Sample) -> list[Session]:
+    def opening(cast: Cast, sample: Sample) -> Sequence[AnySession]:
         load_s = time.perf_counter() - started
+        if isinstance(cast.dataset, OpensSessions):
+            return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)
         sessions, found = open_part(cast, sample, part)
         opened.append(replace(found, load_s=load_s))
         return sessions

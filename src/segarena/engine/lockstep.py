@@ -17,12 +17,13 @@ from segarena.abilities import TimesPasses, UserAbilities, abilities_of_segmente
 from segarena.borders import read_only_sample
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.batches import Batches, batches_of
+from segarena.engine.elsewhere import AnySession
 from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.guard import TimeLimit
 from segarena.engine.rows import Rows, encoder_row, failed_sample
 from segarena.engine.seals import unchanged
 from segarena.engine.session import Rules, Session
-from segarena.errors import PredictionInvalid, SegarenaError, SharedChanged
+from segarena.errors import PredictionInvalid, SegarenaError, SharedChanged, WorkStopped
 from segarena.objects import begin
 from segarena.prompts import Prompt
 from segarena.records.rounds import Timing
@@ -68,12 +69,13 @@ def run_sample(
     sample_id: str,
     limit: TimeLimit,
     *,
-    opening: Callable[[Cast, Sample], list[Session]] | None = None,
+    opening: Callable[[Cast, Sample], Sequence[AnySession]] | None = None,
     batches: Batches = "together",
 ) -> Rows:
     """Hold every dialogue about one sample; never raises for what a plug-in or the data does wrong.
 
-    What was said of a sample into which a plug-in wrote cannot be trusted: it is one failure.
+    What was said of a sample into which a plug-in wrote cannot be trusted: it is one failure. `WorkStopped` is no
+    failure of the sample, and raised.
 
     Args:
         cast: who takes part.
@@ -86,6 +88,8 @@ def run_sample(
         with limit.watch(f"loading {sample_id}", times=SLOW_CALLS, who=f"dataset {cast.rules.dataset}"):
             sample = load_sample(cast.dataset, sample_id)
             sessions = (opening or open_sessions)(cast, sample)
+    except WorkStopped:
+        raise
     except Exception as error:
         return _failed(cast, sample_id, _describe("loading", error))
     try:
@@ -98,7 +102,7 @@ def _failed(cast: Cast, sample_id: str, why: str) -> Rows:
     return Rows([failed_sample(cast.rules.benchmark, cast.rules.dataset, sample_id, why)])
 
 
-def _run_loaded(cast: Cast, sample: Sample, sessions: list[Session], limit: TimeLimit, batches: Batches) -> Rows:
+def _run_loaded(cast: Cast, sample: Sample, sessions: Sequence[AnySession], limit: TimeLimit, batches: Batches) -> Rows:
     rows = Rows()
     if not sessions:  # nothing in it is a target: nothing to encode for
         return rows
@@ -162,7 +166,7 @@ def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
     return [encoder_row(sample_id, each) for each in encoding.value.pass_seconds]
 
 
-def _hold_dialogues(answers: _Answers, sessions: list[Session], limit: TimeLimit) -> None:
+def _hold_dialogues(answers: _Answers, sessions: Sequence[AnySession], limit: TimeLimit) -> None:
     active = sessions
     while active:
         _prepare(active, limit)
@@ -173,40 +177,41 @@ def _hold_dialogues(answers: _Answers, sessions: list[Session], limit: TimeLimit
         active = [session for session, _ in asked if not session.is_over]
 
 
-def _as_before(session: Session) -> Prediction:
+def _as_before(session: AnySession) -> Prediction:
     """Return the answer to a round in which nothing was said: the one before."""
     return session.dialogue.previous or Prediction(session.dialogue.previous_mask(session.sample.shape))
 
 
-def _prepare(sessions: Sequence[Session], limit: TimeLimit) -> None:
+def _prepare(sessions: Sequence[AnySession], limit: TimeLimit) -> None:
     """Let what users share work for all of them at once; when that fails, each is asked without it."""
-    shared = {id(thing): thing for session in sessions if (thing := session.abilities.shared) is not None}
+    here = [session for session in sessions if isinstance(session, Session)]
+    shared = {id(thing): thing for session in here if (thing := session.abilities.shared) is not None}
     for thing in shared.values():
         with suppress(Exception), limit.watch("what users share", times=SLOW_CALLS):
-            thing.prepare([session.turn() for session in sessions if session.abilities.shared is thing])
+            thing.prepare([session.turn() for session in here if session.abilities.shared is thing])
 
 
-def _ask(session: Session, limit: TimeLimit) -> Dialogue | None:
+def _ask(session: AnySession, limit: TimeLimit) -> Dialogue | None:
     with _recorded(session, f"user {session.user_name}", limit, f"asking {session.user_name}"):
         return session.next()
     return None
 
 
-def _take(session: Session, limit: TimeLimit, answer: Any, seconds: float) -> None:
+def _take(session: AnySession, limit: TimeLimit, answer: Any, seconds: float) -> None:
     if isinstance(answer, Exception):
         session.fail(_describe("predict", answer))
         return
-    with _recorded(session, "judging", limit, f"judging by {session.rules.judges}"):
+    with _recorded(session, "judging", limit, f"judging by {session.judges}"):
         session.submit(answer, seconds)
 
 
 @contextmanager
-def _recorded(session: Session, where: str, limit: TimeLimit, what: str) -> Generator[None]:
+def _recorded(session: AnySession, where: str, limit: TimeLimit, what: str) -> Generator[None]:
     """Run the block within a time limit; what goes wrong in it is a failure of the session."""
     try:
-        with limit.watch(what, times=SLOW_CALLS, who=f"sample {session.sample.id}, target {session.target.id},"):
+        with limit.watch(what, times=SLOW_CALLS, who=f"{session.name},"):
             yield
-    except SharedChanged:
+    except (SharedChanged, WorkStopped):
         raise
     except Exception as error:
         session.fail(_describe(where, error))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from segarena.engine.elsewhere import AnySession, OpensSessions
 from segarena.engine.evaluate import finish, open_folder
-from segarena.engine.lockstep import load_sample, open_sessions
+from segarena.engine.lockstep import Cast, load_sample, open_sessions
 from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows, failed_sample
-from segarena.engine.session import Session
 from segarena.errors import DatasetError, InvalidInput
 from segarena.roles import Benchmark
 from segarena.specs import Plugin
@@ -23,7 +23,7 @@ def sessions(
     out: str | Path | None = None,
     overwrite: bool = False,
     **options: Any,
-) -> Iterator[Session]:
+) -> Iterator[AnySession]:
     """Yield the sessions of a run one by one; your script answers them with its own model.
 
         for session in segarena.sessions("clicks", name="mine", dataset="demo"):
@@ -48,7 +48,7 @@ def sessions(
         for index in folder.pending():
             rows = Rows()
             try:
-                opened = open_sessions(cast, load_sample(cast.dataset, folder.samples[index]))
+                opened = _opened(cast, folder.samples[index])
             except (DatasetError, InvalidInput) as error:
                 rules = cast.rules
                 rows.records.append(failed_sample(rules.benchmark, rules.dataset, folder.samples[index], str(error)))
@@ -60,3 +60,10 @@ def sessions(
                 rows.extend(session.rows())
             folder.write(index, rows)
         finish(folder)
+
+
+def _opened(cast: Cast, sample_id: str) -> Sequence[AnySession]:
+    sample = load_sample(cast.dataset, sample_id)
+    if isinstance(cast.dataset, OpensSessions):
+        return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)
+    return open_sessions(cast, sample)

@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 from segarena.abilities import KnowsItsSamples, abilities_of_segmenter, prompt_kinds
 from segarena.borders import accept_read_only
+from segarena.engine.elsewhere import OpensSessions
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import Cast
 from segarena.engine.session import Rules
@@ -98,19 +99,19 @@ class Plan:
         """
         accept_read_only()
         rules = self.benchmark
-        metrics = tuple(build("metric", name) for name in rules.metrics)
-        _check_columns(rules, metrics)
-        users: dict[str, User] = {spec.name: build("user", spec) for spec in rules.users}
+        metrics, users = self._judges_and_users()
         called = self._called("segmenter", self.segmenter)
         dataset: Dataset = self._built("dataset", self.dataset)
         _check_samples(dataset, rules)
+        gives = {name: prompt_kinds(user) for name, user in users.items()}
+        gives = dataset.prompt_kinds if isinstance(dataset, OpensSessions) else gives
         try:
             segmenter = _fit(self._built("segmenter", self.segmenter), called, rules)
         except SegarenaError:
             if isinstance(self.segmenter, PluginSpec):  # whose prompts do not fit is not asked for weights first
-                _check_prompt_kinds(users, find("segmenter", self.segmenter.reference), called, rules)
+                _check_prompt_kinds(gives, find("segmenter", self.segmenter.reference), called, rules)
             raise
-        _check_prompt_kinds(users, segmenter, called, rules)
+        _check_prompt_kinds(gives, segmenter, called, rules)
         return Cast(
             dataset=dataset,
             segmenter=segmenter,
@@ -130,6 +131,14 @@ class Plan:
             ),
             repeats=self.repeats,
         )
+
+    def _judges_and_users(self) -> tuple[tuple[Metric, ...], dict[str, User]]:
+        """Return the metrics and users; none where the dataset has its dialogues held elsewhere."""
+        if isinstance(self.dataset, OpensSessions):
+            return (), {}
+        metrics = tuple(build("metric", name) for name in self.benchmark.metrics)
+        _check_columns(self.benchmark, metrics)
+        return metrics, {spec.name: build("user", spec) for spec in self.benchmark.users}
 
     def describe(self, dataset: Dataset) -> RunConfiguration:
         """Return what run.json says of this plan, circumstances apart."""
@@ -342,10 +351,11 @@ def _fit(segmenter: Any, called: str, rules: Benchmark) -> Any:
     )
 
 
-def _check_prompt_kinds(users: dict[str, User], segmenter: Any, called: str, rules: Benchmark) -> None:
+def _check_prompt_kinds(
+    gives: Mapping[str, AbstractSet[str] | None], segmenter: Any, called: str, rules: Benchmark
+) -> None:
     understood = prompt_kinds(segmenter)
-    for name, user in users.items():
-        given = prompt_kinds(user)
+    for name, given in gives.items():
         if understood is not None and given is not None and not given <= understood:
             raise PluginInvalid(
                 f"{called} takes {_in_words(understood)}; user {name} of {rules.name} gives {_in_words(given)}. "

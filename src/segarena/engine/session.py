@@ -12,14 +12,14 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from segarena.abilities import MetricAbilities, UserAbilities, abilities_of_metric, abilities_of_user
-from segarena.arrays.rle import encode_rle
 from segarena.borders import freeze, settled
 from segarena.dialogue import Dialogue, as_prediction
+from segarena.engine.keeping import About, DialogueKey, KeptRounds
 from segarena.engine.measures import measure, measure_parts
 from segarena.engine.rows import Rows
 from segarena.engine.seals import unchanged
@@ -27,8 +27,6 @@ from segarena.engine.seeds import stream
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.objects import Judged, compare
 from segarena.prompts import MaskPrompt, Prompt, check_prompt
-from segarena.records.prompts import prompts_text
-from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Timing, attributes_text
 from segarena.roles import MOST_PROMPTS, Metric, TimeBudget, Turn, User
 from segarena.samples import Sample, Support, Target
 
@@ -71,13 +69,6 @@ class Rules:
         object.__setattr__(self, "judges", ", ".join(type(metric).__name__ for metric in self.metrics))
 
 
-class _DialogueKey(TypedDict):
-    sample: str
-    target: str
-    user: str
-    repeat: int
-
-
 class Session:
     """The rounds of one dialogue between a user and a segmenter, or a participant in its place.
 
@@ -94,7 +85,6 @@ class Session:
 
     Attributes:
         dialogue: all prompts so far and the last answer.
-        answered: rounds that have been answered.
         spent_s: what has been taken off the dialogue's time so far.
         is_over: no further prompts will come.
     """
@@ -120,9 +110,17 @@ class Session:
         self.abilities = abilities_of_user(user) if abilities is None else abilities
         self.dialogue = Dialogue(lift=self.abilities.lift)
         self.is_over = False
-        self.answered = 0
         self.spent_s = 0.0
-        self._rows = Rows()
+        key = DialogueKey(sample=sample.id, target=target.id, user=user_name, repeat=repeat)
+        about = About(
+            benchmark=rules.benchmark,
+            dataset=rules.dataset,
+            key=key,
+            label=target.label,
+            attributes=target.attributes,
+            objects=target.objects,
+        )
+        self._kept = KeptRounds(about, rules.keep_rounds)
         self._comparison = start
         self.user = user
         self._is_asked = False
@@ -131,11 +129,26 @@ class Session:
         self._clock = clock
 
     @property
+    def answered(self) -> int:
+        """Rounds that have been answered."""
+        return self._kept.answered
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self._kept.about.name
+
+    @property
+    def judges(self) -> str:
+        """What errors call those who judge."""
+        return self.rules.judges
+
+    @property
     def key(self) -> dict[str, str | int]:
         """The columns that name this dialogue in the records."""
-        rules, sample, target = self.rules, self.sample.id, self.target.id
-        own: dict[str, str | int] = {"sample": sample, "target": target, "user": self.user_name, "repeat": self.repeat}
-        return {"benchmark": rules.benchmark, "dataset": rules.dataset, **own}
+        sample, target, user, repeat = self.sample.id, self.target.id, self.user_name, self.repeat
+        own: dict[str, str | int] = {"sample": sample, "target": target, "user": user, "repeat": repeat}
+        return {"benchmark": self.rules.benchmark, "dataset": self.rules.dataset, **own}
 
     @property
     def is_late(self) -> bool:
@@ -219,8 +232,8 @@ class Session:
         if not self._is_asked:
             raise ProtocolViolation("there are no prompts to answer; call next() first")
         elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
-        name = f"answer for sample {self.sample.id}, target {self.target.id}"
-        prediction = as_prediction(answer, self.sample.shape, objects=self.target.objects, name=name)
+        name, objects = f"answer for {self.name}", self._kept.about.objects
+        prediction = as_prediction(answer, self.sample.shape, objects=objects, name=name)
         prediction = replace(prediction, mask=settled(prediction.mask))
         self.spent_s += elapsed_s
         if self.is_late:
@@ -233,38 +246,27 @@ class Session:
                 parts = measure_parts(self.rules.measures, comparison)
         self._comparison, self._turn = comparison, None
         self.dialogue = self.dialogue.answer(prediction)
-        self.answered += 1
         self._is_asked = False
+        self._kept.answer(self.dialogue, elapsed_s, values, parts)
         self.is_over = self.answered >= self.rules.rounds or self._has_reached(values)
-        self._record(values)
-        key = self._dialogue_key()
-        self._rows.timings.append(Timing(**key, round=self.answered, predict_s=elapsed_s))
-        for number, frame, found in parts:
-            self._rows.parts.append(PartValues(**key, round=self.answered, object=number, frame=frame, values=found))
-        if self.answered in self.rules.keep_rounds:
-            self._rows.masks.extend(self._mask_rows())
         return values
 
     def fail(self, message: str) -> None:
         """Record that this dialogue went wrong, and end it."""
         if not self._is_asked:  # the prompts themselves could not be had
             self.dialogue = self.dialogue.ask(())
-        self._record({}, failure=" ".join(message.split()))
+        self._kept.failure(self.dialogue, message)
         self._is_asked = False
         self.is_over = True
 
     def rows(self) -> Rows:
         """Return what this dialogue leaves; the mask of the last answered round is always among it."""
-        rows = Rows()
-        rows.extend(self._rows)
-        if self.answered and self.answered not in self.rules.keep_rounds:
-            rows.masks.extend(self._mask_rows())
-        return rows
+        return self._kept.rows(self.dialogue)
 
     def _drop(self, elapsed_s: float) -> None:
         self._is_asked = False
         self.is_over = True
-        self._rows.timings.append(Timing(**self._dialogue_key(), round=self.answered + 1, predict_s=elapsed_s))
+        self._kept.drop(elapsed_s)
 
     @contextmanager
     def _judging(self) -> Generator[None]:
@@ -276,35 +278,5 @@ class Session:
         yield
         self.spent_s += self._clock() - started
 
-    def _dialogue_key(self) -> _DialogueKey:
-        sample, target = self.sample.id, self.target.id
-        return {"sample": sample, "target": target, "user": self.user_name, "repeat": self.repeat}
-
-    def _mask_rows(self) -> list[KeptMask]:
-        """Return the last prediction, object by object."""
-        last = self.dialogue.previous_mask(self.sample.shape)
-        objects = range(1, 1 + (1 if last.dtype == np.bool_ else self.target.objects))
-        key = self._dialogue_key()
-        return [
-            KeptMask(**key, round=self.answered, object=number, rle=encode_rle(last == number), shape=last.shape)
-            for number in objects
-        ]
-
     def _has_reached(self, values: Mapping[str, float]) -> bool:
         return self.rules.stop_at is not None and values[self.rules.stop_at[0]] >= self.rules.stop_at[1]
-
-    def _record(self, values: Mapping[str, float], failure: str | None = None) -> None:
-        self._rows.records.append(
-            RoundRecord(
-                benchmark=self.rules.benchmark,
-                dataset=self.rules.dataset,
-                **self._dialogue_key(),
-                label=self.target.label,
-                attributes=attributes_text(self.target.attributes),
-                round=len(self.dialogue.rounds),
-                effort=self.dialogue.effort,
-                prompts=prompts_text(self.dialogue.rounds[-1]),
-                values=values,
-                failure=failure,
-            )
-        )

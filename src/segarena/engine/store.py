@@ -90,6 +90,7 @@ class RunFolder:
         *,
         data: Fingerprints = (),
         overwrite: bool = False,
+        beside: Collection[str] = (),
     ) -> RunFolder:
         """Start the run `config` in `path`, or continue it if it was started there.
 
@@ -98,6 +99,7 @@ class RunFolder:
             config: what run.json will say, or must agree with.
             data: of each file of the data, kept beside run.json to name those that change.
             overwrite: start anew in a folder that holds any run; files that are none of a run's stay.
+            beside: names of files that may be there before the run begins.
 
         Raises:
             RunConflict: the folder holds another run (the first difference is named) or other files.
@@ -114,7 +116,8 @@ class RunFolder:
                 if not read_fingerprints(folder):  # an earlier version began it, or they were damaged
                     write_fingerprints(folder, data)
             return existing
-        if folder.is_dir() and not all(map(_is_of_a_start, folder.iterdir())):
+        others = [path for path in folder.iterdir() if path.name not in beside] if folder.is_dir() else []
+        if not all(map(_is_of_a_start, others)):
             raise RunConflict(f"{folder} holds other files and no run.json; choose an empty or new folder with --out")
         run = cls(folder, config)
         try:

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any, cast
 
-from segarena.errors import SegarenaError, StoreError, UnitFailed
+from segarena.errors import SegarenaError, StoreError, UnitFailed, WorkStopped
 from segarena.work.deadline import SharedDeadline, share_deadline
 from segarena.work.jobs import Done, Failed, Job, Outcome, as_ours, attempt
 
@@ -30,7 +30,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a worker says last: the job cannot be opened, or nothing can be written."""
+    """What a worker says last: the job cannot be opened, or nothing can go on."""
 
     error: SegarenaError
 
@@ -59,7 +59,7 @@ def _answer(do: Callable[[Any], Any], packed_unit: bytes) -> bytes:
     """Return the packed outcome of a unit, without the unit, which the parent knows."""
     try:
         outcome: Outcome[Any, Any] = attempt(do, pickle.loads(packed_unit))  # noqa: S301 - as above
-    except StoreError as error:
+    except (StoreError, WorkStopped) as error:
         return pickle.dumps(Ended(as_ours(error)))
     if isinstance(outcome, Failed):
         return pickle.dumps(Failed(unit=None, error=outcome.error, seconds=outcome.seconds))

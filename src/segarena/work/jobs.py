@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import segarena.errors
-from segarena.errors import SegarenaError, StoreError, UnitFailed
+from segarena.errors import SegarenaError, StoreError, UnitFailed, WorkStopped
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
@@ -107,18 +107,18 @@ class Executor(Protocol):
                 outside.
 
         Raises:
-            StoreError: raised by the job: what it makes cannot be kept, so nothing can go on.
+            StoreError, WorkStopped: raised by the job: what it makes cannot be kept, or nothing can go on.
             SegarenaError: the job cannot be opened.
         """
         ...
 
 
 def attempt(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
-    """Do one unit; whatever it raises becomes a failure, except a StoreError, which ends the work."""
+    """Do one unit; whatever it raises becomes a failure, except what ends the work."""
     started = time.perf_counter()
     try:
         result = do(unit)
-    except StoreError:
+    except (StoreError, WorkStopped):
         raise
     except (Exception, SystemExit) as error:
         return Failed(unit=unit, error=as_ours(error), seconds=time.perf_counter() - started)

@@ -140,9 +140,15 @@ def open_folder(
     segmenter: Any = None,
     home: Path = Path(),
     overwrite: bool = False,
+    samples: Sequence[str] | None = None,
 ) -> RunFolder:
-    """Start or continue the run folder of `plan`, whose segmenter may be built; see `RunFolder.create`."""
+    """Start or continue the run folder of `plan`, whose segmenter may be built; see `RunFolder.create`.
+
+    With `samples` the run is about these of the dataset, in this order.
+    """
     config = plan.describe(dataset)
+    if samples is not None:
+        config = replace(config, dataset=replace(config.dataset, samples=tuple(samples)))
     path = home / (Path(out) if out is not None else _default_path(config))
     abilities = abilities_of_segmenter(segmenter)
     used = replace(

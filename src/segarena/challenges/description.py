@@ -1,0 +1,216 @@
+"""A challenge as its organiser describes it, and what a participant may see of that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from segarena.errors import InvalidInput
+from segarena.specs import PluginSpec
+
+Slug: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$")]
+_Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+_Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e7)]
+
+Kind: TypeAlias = Literal["practice", "test"]
+"""Whether the truth is open, or hidden: only in a test are prompts a budget."""
+
+Shows: TypeAlias = Literal["prompts", "own", "board"]
+"""What participants see before the phase closes: prompts alone, also the scores of their own runs, also the board."""
+
+Late: TypeAlias = Literal["refuse", "finish"]
+"""What becomes of runs that are not over when the phase closes: they end there, or may still be finished."""
+
+Described = TypeVar("Described", bound=msgspec.Struct)
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a challenge with dates and limits of its own. None sets no limit, or leaves it to the benchmark.
+
+    Attributes:
+        name: in addresses.
+        kind: "practice" with open truth, or "test".
+        opens, closes: with their offset from UTC; None: always.
+        dataset: the pool that runs draw from, in place of the challenge's.
+        samples_per_run: how many of them a run has; None: all.
+        runs_per_day, runs_in_all, runs_at_once: of a team; a day is the last 24 hours.
+        rounds: of a dialogue.
+        seconds_per_object: for all answers of a dialogue, for each object of its target.
+        seconds_per_answer: for one answer, for each object; slower ones take from the bank.
+        bank_s: what a dialogue has for these.
+        seconds_per_run: for all answers of a run.
+        shows: what participants see.
+        decimals: of the scores that they see.
+        ladder: a team's best moves only by a significant difference.
+        late: what becomes of runs that are not over when the phase closes.
+        seed: of what is drawn and of what users choose at random. Secret: who knows it knows the prompts.
+    """
+
+    name: Slug
+    kind: Kind = "test"
+    opens: _Moment | None = None
+    closes: _Moment | None = None
+    dataset: str = ""
+    samples_per_run: _Count | None = None
+    runs_per_day: _Count | None = None
+    runs_in_all: _Count | None = None
+    runs_at_once: _Count = 1
+    rounds: _Count | None = None
+    seconds_per_object: _Seconds | None = None
+    seconds_per_answer: _Seconds | None = None
+    bank_s: Annotated[float, msgspec.Meta(ge=0, le=1e7)] = 0.0
+    seconds_per_run: _Seconds | None = None
+    shows: Shows = "prompts"
+    decimals: Annotated[int, msgspec.Meta(ge=0, le=6)] = 2
+    ladder: bool = False
+    late: Late = "refuse"
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+    def is_open(self, now: datetime) -> bool:
+        """Tell whether runs may begin; at the moment of closing they may not."""
+        return (self.opens is None or now >= self.opens) and not self.is_closed(now)
+
+    def is_closed(self, now: datetime) -> bool:
+        """Tell whether the phase is over."""
+        return self.closes is not None and now >= self.closes
+
+
+class Challenge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A challenge.
+
+    Attributes:
+        slug: in addresses.
+        title, text: for people; the text in plain paragraphs.
+        benchmark: as written for `segarena run`: "clicks", "davis(rounds=8)".
+        dataset: as written for `segarena run -d`: the pool of all phases that name none.
+        phases: at least one.
+        is_public: whether the board is open to everyone; otherwise to participants.
+        frozen: from then on the board stands still, until the last phase is closed.
+    """
+
+    slug: Slug
+    title: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    text: Annotated[str, msgspec.Meta(max_length=100_000)] = ""
+    benchmark: str
+    dataset: str
+    phases: Annotated[tuple[Phase, ...], msgspec.Meta(min_length=1, max_length=50)]
+    is_public: bool = True
+    frozen: _Moment | None = None
+
+    def phase(self, name: str) -> Phase:
+        """Return a phase by its name.
+
+        Raises:
+            InvalidInput: there is none of that name.
+        """
+        found = next((phase for phase in self.phases if phase.name == name), None)
+        if found is None:
+            known = ", ".join(phase.name for phase in self.phases)
+            raise InvalidInput(f"challenge {self.slug} has no phase {name[:64]!r}; it has {known}")
+        return found
+
+    def pool(self, phase: Phase) -> str:
+        """Return the dataset that a phase draws from; prompts about it count for all phases that do."""
+        return phase.dataset or self.dataset
+
+
+def read_challenge(text: str | bytes) -> Challenge:
+    """Return the challenge that JSON describes.
+
+    Raises:
+        InvalidInput: names the field, what was expected there and what came.
+    """
+    challenge = _decoded(text, Challenge)
+    _check(challenge)
+    return challenge
+
+
+def challenge_text(challenge: Challenge) -> str:
+    """Return the JSON that `read_challenge` reads."""
+    return msgspec.json.format(msgspec.json.encode(challenge), indent=2).decode()
+
+
+def _check(challenge: Challenge) -> None:
+    names = Counter(phase.name for phase in challenge.phases)
+    for place, phase in enumerate(challenge.phases):
+        if names[phase.name] > 1:
+            raise InvalidInput(f"phases[{place}].name: expected names that differ, got {phase.name!r} twice")
+        if phase.opens and phase.closes and phase.opens >= phase.closes:
+            raise InvalidInput(f"phases[{place}].closes: expected a moment after opens, got {phase.closes.isoformat()}")
+        if phase.bank_s and phase.seconds_per_answer is None:
+            raise InvalidInput(f"phases[{place}].bank_s: expected seconds_per_answer beside it, got none")
+        _parsed(challenge.pool(phase), f"phases[{place}].dataset")
+    _parsed(challenge.benchmark, "benchmark")
+    _parsed(challenge.dataset, "dataset")
+
+
+def _parsed(text: str, field: str) -> None:
+    try:
+        PluginSpec.of(text)
+    except ValueError as error:
+        raise InvalidInput(f"{field}: {error}") from error
+
+
+class ShownPhase(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase as participants see it: see `Phase`, without its seed and its pool; and the rules in force.
+
+    Attributes:
+        sample_kind: "image", "volume" or "video".
+        prompt_kinds: what its users may give; None where one does not say.
+        adapter: the segmenter, as written, that lets one of images take part; "" for none.
+    """
+
+    name: str
+    kind: Kind
+    opens: datetime | None
+    closes: datetime | None
+    samples_per_run: int | None
+    runs_per_day: int | None
+    runs_in_all: int | None
+    runs_at_once: int
+    rounds: int
+    seconds_per_object: float | None
+    seconds_per_answer: float | None
+    bank_s: float
+    seconds_per_run: float | None
+    shows: Shows
+    decimals: int
+    ladder: bool
+    late: Late
+    sample_kind: str
+    prompt_kinds: list[str] | None
+    adapter: str
+
+
+class ShownChallenge(msgspec.Struct, frozen=True, kw_only=True):
+    """A challenge as participants see it; see `Challenge`. Options of the benchmark that name files are left out."""
+
+    slug: str
+    title: str
+    text: str
+    benchmark: str
+    is_public: bool
+    frozen: datetime | None
+    phases: tuple[ShownPhase, ...]
+
+
+def read_shown(text: str | bytes) -> ShownChallenge:
+    """Return what a server tells of a challenge.
+
+    Raises:
+        InvalidInput: it tells of none; names the field.
+    """
+    return _decoded(text, ShownChallenge)
+
+
+def _decoded(text: str | bytes, kind: type[Described]) -> Described:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        problem, _, where = str(error).partition(" - at `$")
+        field = where.strip("`.") or "challenge"
+        raise InvalidInput(f"{field}: {problem[:1].lower()}{problem[1:]}") from error

@@ -1,9 +1,17 @@
 """Databases for the tests of the server."""
 
-import pytest
+import threading
 
+import httpx2
+import pytest
+from argon2 import PasswordHasher
+
+from segarena.server import passwords
 from segarena.server.database import Database
+from segarena.server.people import invite
 from segarena.server.schema import bring_up_to_date
+from segarena.server.serving import Serving, open_site
+from segarena.server.settings import Settings
 
 
 @pytest.fixture
@@ -19,3 +27,59 @@ def database(empty_database):
     """A database with all tables, and nothing in them."""
     bring_up_to_date(empty_database)
     return empty_database
+
+
+class Served:
+    """A server at work in a thread of this process."""
+
+    def __init__(self, site):
+        self.site = site
+        self.serving = Serving(site)
+        self._clients = []
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self.serving.run, args=(self._note,), daemon=True)
+        self._thread.start()
+        assert self._started.wait(20)
+
+    def _note(self, port):
+        self.address = f"http://127.0.0.1:{port}"
+        self._started.set()
+
+    def client(self, **options):
+        """Return a client that sends nothing by itself."""
+        made = httpx2.Client(base_url=self.address, timeout=30, trust_env=False, **options)
+        self._clients.append(made)
+        return made
+
+    def person(self, name, role="participant"):
+        """Return a client that is signed in as a new person of this role."""
+        with self.site.database.writing() as session:
+            invitation = invite(session, self.site.now(), role)
+        client = self.client()
+        form = {"name": name, "password": f"password of {name}", "invitation": invitation}
+        assert client.post("/register", data=form).status_code == 303
+        return client
+
+    def stop(self):
+        for client in self._clients:
+            client.close()
+        self.serving.stop()
+        self._thread.join(20)
+        self.site.database.close()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def passwords_are_quick():
+    """Let a password cost little: what argon2 takes is its own matter."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
+        yield
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A server on a new data folder, for all tests of a module."""
+    site = open_site(tmp_path_factory.mktemp("served") / "data", Settings(port=0, workers=0))
+    made = Served(site)
+    yield made
+    made.stop()

@@ -57,7 +57,6 @@ class Database:
         """
         with _told(), Session(self.engine, expire_on_commit=False) as session:
             yield session
-            session.rollback()
 
     @contextmanager
     def writing(self) -> Generator[Session]:

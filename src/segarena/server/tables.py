@@ -100,6 +100,8 @@ class PooledSample(Table):
     sample: Mapped[str] = mapped_column(Text)
     sha256: Mapped[str] = mapped_column(String(64))
     bytes: Mapped[int]
+    dialogues: Mapped[str] = mapped_column(Text)
+    """What participants are told of the dialogues about it, as JSON."""
 
 
 class Run(Table):

@@ -103,6 +103,7 @@ def upgrade() -> None:
         sa.Column("sample", sa.Text(), nullable=False),
         sa.Column("sha256", sa.String(length=64), nullable=False),
         sa.Column("bytes", sa.Integer(), nullable=False),
+        sa.Column("dialogues", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(
             ["challenge_id"], ["challenges.id"], name=op.f("fk_samples_challenge_id"), ondelete="CASCADE"
         ),

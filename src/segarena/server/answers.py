@@ -1,0 +1,68 @@
+"""Errors as answers: JSON for programs, a page for people; what is our fault tells its number and nothing else."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, RedirectResponse
+
+from segarena.errors import InvalidInput, SegarenaError
+from segarena.server import refusals
+from segarena.server.database import DatabaseAway
+from segarena.server.pages.rendering import page
+from segarena.server.refusals import Refusal
+from segarena.server.visitors import is_api
+from segarena.server.watching import LOG
+
+_RETRY_S = 5.0
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Have the application answer errors."""
+    for kind in (SegarenaError, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, _answer)
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """Return what is told of an error."""
+    match error:
+        case Refusal():
+            return error
+        case InvalidInput():
+            return refusals.invalid(str(error))
+        case DatabaseAway():
+            return refusals.busy("the database cannot be used at this moment; nothing was changed", _RETRY_S)
+        case HTTPException(status_code=405):
+            return Refusal(405, "method", "this cannot be done here")
+        case HTTPException() | RequestValidationError():
+            return refusals.unknown()
+        case _:
+            return Refusal(500, "fault", "the server has a fault; its log says which, under this request's number")
+
+
+async def _answer(request: Request, error: Exception) -> Response:
+    refusal = refusal_of(error)
+    if refusal.status >= 500:
+        LOG.error("%s", error, exc_info=error, extra={"told": {"request": request.state.number}})
+    if is_api(request):
+        return _as_json(request, refusal)
+    if refusal.kind == "token":
+        return RedirectResponse("/sign-in", 303)
+    return page(request, "refused.html", status=refusal.status, title="Not done", refusal=refusal)
+
+
+def _as_json(request: Request, refusal: Refusal) -> Response:
+    told: dict[str, Any] = {"error": refusal.kind, "message": " ".join(str(refusal).split())}
+    headers: dict[str, str] = {}
+    if refusal.status >= 500:
+        told["request"] = request.state.number
+    if refusal.retry_after_s is not None:
+        told["retry_after_s"] = round(refusal.retry_after_s, 1)
+        headers["retry-after"] = str(math.ceil(refusal.retry_after_s))
+    if refusal.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return JSONResponse(told, refusal.status, headers)

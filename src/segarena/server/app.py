@@ -1,0 +1,31 @@
+"""The application: all routes behind one guard, errors as answers, every request watched."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, FastAPI
+
+from segarena.server.answers import answer_errors
+from segarena.server.pages import accounts, home
+from segarena.server.site import Site
+from segarena.server.visitors import guard
+from segarena.server.watching import Watch
+from segarena.version import __version__
+
+ROUTERS: tuple[APIRouter, ...] = (home.router, accounts.router)
+
+
+def make_app(site: Site) -> Watch:
+    """Return what answers requests to a site."""
+    app = FastAPI(
+        title="segarena",
+        version=__version__,
+        dependencies=[Depends(guard)],
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    app.state.site = site
+    for router in ROUTERS:
+        app.include_router(router)
+    answer_errors(app)
+    return Watch(app, site)

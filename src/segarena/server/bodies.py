@@ -1,0 +1,83 @@
+"""Bodies of requests, counted while they come in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+from fastapi import Request
+
+from segarena.server import refusals
+from segarena.server.visitors import is_same, site_of, visitor_of
+
+MOST_FORM_BYTES = 16 * 1024
+_MOST_FIELDS = 40
+_PATIENCE_S = 300.0
+
+Told = TypeVar("Told")
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Return the body.
+
+    Raises:
+        Refusal: it is longer than `most` bytes, whether it says so or not, or takes minutes to come.
+    """
+    declared = request.headers.get("content-length", "0")
+    if not declared.isdecimal() or int(declared) > most:
+        raise refusals.too_large(most)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            async for part in request.stream():
+                if len(body) + len(part) > most:
+                    raise refusals.too_large(most)
+                body += part
+    except TimeoutError as error:
+        raise refusals.Refusal(
+            408, "slow", f"the body did not come within {_PATIENCE_S:.0f} s; send it again"
+        ) from error
+    return bytes(body)
+
+
+async def read_json(request: Request, kind: type[Told]) -> Told:
+    """Return a small body of JSON, checked.
+
+    Raises:
+        Refusal: it is no JSON, or not of this kind.
+    """
+    body = await read_body(request, MOST_FORM_BYTES)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise refusals.invalid(f"expected JSON: {error}") from error
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form that came from a page of ours.
+
+    Raises:
+        Refusal: another site sent it, it lacks the key of the session, or it is none.
+    """
+    _check_origin(request)
+    body = await read_body(request, MOST_FORM_BYTES)
+    try:
+        fields = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError as error:
+        raise refusals.invalid("expected a form") from error
+    expected = visitor_of(request).form_key
+    if expected and not is_same(fields.get("key", ""), expected):
+        raise refusals.Refusal(403, "form", "this form is of an earlier session; open the page again and repeat it")
+    return fields
+
+
+def _check_origin(request: Request) -> None:
+    """Refuse what a page of another site sends; browsers say where a form is from, and cannot be made not to."""
+    site = site_of(request)
+    told = request.headers.get("sec-fetch-site", "same-origin")
+    origin: Any = request.headers.get("origin")
+    ours = {site.settings.address, f"{request.url.scheme}://{request.headers.get('host', '')}"}
+    if told not in ("same-origin", "none") or (origin is not None and origin not in ours):
+        raise refusals.Refusal(403, "form", "a form of another site; open the page here and repeat it")

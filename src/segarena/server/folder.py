@@ -1,0 +1,74 @@
+"""The data folder of a server: the database, the secret, samples and runs. All that a backup needs is in it.
+
+DATA/
+segarena.sqlite   accounts, challenges, runs and their turns; unless the database is elsewhere
+secret            signs cookies and forms; made at first start, readable by its owner alone
+samples/          what participants fetch, by hash
+runs/             a run folder for each run, as `segarena run` writes them: reports take them
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from segarena.errors import StoreError
+from segarena.files.whole import cannot_write
+from segarena.server.storage import Storage
+
+DATABASE = "segarena.sqlite"
+
+
+class DataFolder:
+    """The places in a data folder.
+
+    Args:
+        path: need not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.database = self.path / DATABASE
+        self.runs = self.path / "runs"
+        self.samples = Storage(self.path / "samples")
+        self._secret = self.path / "secret"
+
+    @property
+    def exists(self) -> bool:
+        """Whether a server or an organiser began it."""
+        return self._secret.is_file()
+
+    def make(self) -> None:
+        """Make the folder and its secret where they are missing; nobody else may read them.
+
+        Raises:
+            StoreError: it cannot be written, or is a folder of something else.
+        """
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self.exists and any(self.path.iterdir()):
+                raise StoreError(f"{self.path} holds other files; name a new or empty folder, or one that was served")
+            with suppress(FileExistsError):
+                handle = os.open(self._secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(handle, "w") as file:
+                    file.write(secrets.token_hex(32))
+                    file.flush()
+                    os.fsync(handle)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+
+    def secret(self) -> bytes:
+        """Return the secret.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        try:
+            secret = bytes.fromhex(self._secret.read_text())
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self._secret}: expected 64 hexadecimal digits; restore it from a backup") from error
+        if len(secret) != 32:
+            raise StoreError(f"{self._secret}: expected 64 hexadecimal digits; restore it from a backup")
+        return secret

@@ -1,0 +1,177 @@
+"""Pages of one's own account: registering, signing in and out, tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from segarena.errors import InvalidInput
+from segarena.server import refusals
+from segarena.server.audit import note
+from segarena.server.bodies import read_form
+from segarena.server.keys import LASTS_S, end_keys, find_key, make_key
+from segarena.server.pages.rendering import page
+from segarena.server.passwords import hash_password
+from segarena.server.people import clean_name, folded, is_waiting, register, sign_in
+from segarena.server.tables import Key, Person
+from segarena.server.visitors import ANYONE, COOKIE, cookie_of, needs, session_key, site_of, visitor_of
+
+router = APIRouter(include_in_schema=False)
+Form = Annotated[dict[str, str], Depends(read_form)]
+_MOST_TOKENS = 20
+
+
+@router.get("/sign-in")
+@needs(ANYONE)
+def show_sign_in(request: Request) -> Response:
+    """Show the form."""
+    return page(request, "sign_in.html", title="Sign in", fault="", name="")
+
+
+@router.post("/sign-in")
+@needs(ANYONE)
+def do_sign_in(request: Request, form: Form) -> Response:
+    """Sign in; slowly, for whoever guesses."""
+    site, visitor, now = site_of(request), visitor_of(request), site_of(request).now()
+    name, password = form.get("name", "")[:40], form.get("password", "")
+    tried = ("name", folded(name)), ("address", visitor.address)
+    if wait_s := site.sign_ins.wait_s(*tried):
+        raise refusals.quota("too many wrong passwords for this name or from this address", wait_s)
+    with site.database.reading() as session:
+        person = sign_in(session, name, password)
+        waits = person is None and is_waiting(session, name, password)
+    if person is not None:
+        site.sign_ins.forget(("name", folded(name)))
+        return _signed_in(request, person)
+    if waits:
+        return page(request, "waiting.html", title="Not confirmed yet")
+    site.sign_ins.count(*tried)
+    with site.database.writing() as session:
+        note(session, now, "sign-in refused", name, address=visitor.address)
+    fault = "name or password are not right"
+    return page(request, "sign_in.html", title="Sign in", status=403, fault=fault, name=name)
+
+
+@router.post("/sign-out")
+@needs("viewer")
+def do_sign_out(request: Request, form: Form) -> Response:
+    """End the session."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        key = find_key(session, "session", session_key(request), site.now())
+        if key is not None:
+            key.ended_at = site.now()
+        note(session, site.now(), "sign-out", person_id=visitor.person_id, address=visitor.address)
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+@router.get("/register")
+@needs(ANYONE)
+def show_register(request: Request, invitation: str = "") -> Response:
+    """Show the form, with what an invitation opens."""
+    return _register_page(request, invitation)
+
+
+@router.post("/register")
+@needs(ANYONE)
+def do_register(request: Request, form: Form) -> Response:
+    """Make an account."""
+    site, address = site_of(request), visitor_of(request).address
+    told = {name: form.get(name, "") for name in ("name", "contact", "invitation")}
+    is_open = site.settings.registration == "open"
+    if wait_s := site.sign_ins.wait_s(("register", address)):
+        raise refusals.quota("too many accounts from this address", wait_s)
+    try:
+        name = clean_name(told["name"])
+        kept = hash_password(form.get("password", ""), name)
+        site.sign_ins.count(("register", address))
+        with site.database.writing() as session:
+            person = register(session, site.now(), **{**told, "name": name}, kept=kept, is_open=is_open)
+            note(session, site.now(), "registered", person.role, person_id=person.id, address=address)
+    except InvalidInput as error:
+        shown = {"name": told["name"], "contact": told["contact"]}
+        return _register_page(request, told["invitation"], fault=str(error), status=422, **shown)
+    return (
+        _signed_in(request, person)
+        if person.state == "confirmed"
+        else page(request, "waiting.html", title="Nearly there")
+    )
+
+
+@router.get("/tokens")
+@needs("participant")
+def show_tokens(request: Request) -> Response:
+    """List one's own tokens."""
+    return _tokens_page(request)
+
+
+@router.post("/tokens")
+@needs("participant")
+def make_token(request: Request, form: Form) -> Response:
+    """Make a token and show it, once."""
+    site, visitor = site_of(request), visitor_of(request)
+    label = " ".join(form.get("label", "").split())[:80]
+    with site.database.writing() as session:
+        if len(_tokens(session, visitor.person_id, site.now())) >= _MOST_TOKENS:
+            raise refusals.quota(f"at most {_MOST_TOKENS} tokens: take one back first", None)
+        text = make_key(session, "token", site.now(), person_id=visitor.person_id, label=label or "a program")
+        note(session, site.now(), "token made", label, person_id=visitor.person_id, address=visitor.address)
+    return _tokens_page(request, fresh=text)
+
+
+@router.post("/tokens/{number:int}/end")
+@needs("participant")
+def end_token(request: Request, number: int, form: Form) -> Response:
+    """Take a token of one's own back."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        if not end_keys(session, visitor.person_id or 0, site.now(), kind="token", number=number):
+            raise refusals.unknown()
+        note(session, site.now(), "token ended", person_id=visitor.person_id, address=visitor.address)
+    return RedirectResponse("/tokens", 303)
+
+
+def _signed_in(request: Request, person: Person) -> Response:
+    site, address = site_of(request), visitor_of(request).address
+    with site.database.writing() as session:
+        key = make_key(session, "session", site.now(), person_id=person.id)
+        note(session, site.now(), "sign-in", person_id=person.id, address=address)
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(
+        COOKIE, cookie_of(site, key), max_age=int(LASTS_S["session"]), secure=site.settings.is_secure,
+        httponly=True, samesite="strict",
+    )  # fmt: skip
+    return answer
+
+
+def _register_page(
+    request: Request, invitation: str, *, fault: str = "", status: int = 200, name: str = "", contact: str = ""
+) -> Response:
+    site = site_of(request)
+    with site.database.reading() as session:
+        key = find_key(session, "invitation", invitation, site.now()) if invitation else None
+    if invitation and key is None:
+        fault = fault or "the invitation does not hold (any more); ask an organiser for another"
+    told = {"invitation": invitation if key else "", "name": name, "contact": contact, "is_invited": key is not None}
+    is_open = site.settings.registration == "open"
+    return page(request, "register.html", title="Register", status=status, fault=fault, is_open=is_open, **told)
+
+
+def _tokens(session: Session, person_id: int | None, now: float) -> list[Key]:
+    valid = select(Key).where(
+        Key.person_id == person_id, Key.kind == "token", Key.ended_at.is_(None), Key.ends_at > now
+    )
+    return list(session.scalars(valid.order_by(Key.id.desc())))
+
+
+def _tokens_page(request: Request, fresh: str = "") -> Response:
+    site = site_of(request)
+    with site.database.reading() as session:
+        tokens = _tokens(session, visitor_of(request).person_id, site.now())
+    return page(request, "tokens.html", title="Tokens", tokens=tokens, fresh=fresh)

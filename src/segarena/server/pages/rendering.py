@@ -1,0 +1,60 @@
+"""Pages from templates that escape what they print, and the few files that they load."""
+
+from __future__ import annotations
+
+import datetime
+from functools import cache
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import HTMLResponse
+
+from segarena.files.hashes import fingerprint
+from segarena.reports.rendering import read_text, templates
+from segarena.server.visitors import Visitor, site_of
+from segarena.version import __version__
+
+_PACKAGE = "segarena.server"
+STATIC = {
+    "page.css": ("segarena.reports", "page.css", "text/css"),
+    "server.css": (_PACKAGE, "static/server.css", "text/css"),
+    "server.js": (_PACKAGE, "static/server.js", "text/javascript"),
+}
+"""The files that pages load: their package, place and type. There are no others."""
+
+
+@cache
+def static_file(name: str) -> tuple[str, str, str]:
+    """Return text, type and fingerprint of a file that pages load; raise KeyError for any other."""
+    package, place, kind = STATIC[name]
+    text = read_text(package, place)
+    return text, kind, fingerprint(text)
+
+
+def page(request: Request, template: str, *, title: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a page."""
+    visitor = getattr(request.state, "visitor", None) or Visitor(address="")
+    made = _environment().get_template(template)
+    site = site_of(request)
+    text = made.render(title=title, visitor=visitor, site=site, version=__version__, **values)
+    return HTMLResponse(text, status)
+
+
+def at_text(seconds: float | None) -> str:
+    """Return a time as people read it, in UTC."""
+    if seconds is None:
+        return ""
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M")
+
+
+@cache
+def _environment() -> Any:
+    made: Any = templates(_PACKAGE).overlay()
+    made.filters["at"] = at_text
+    made.globals["static"] = _address
+    return made
+
+
+def _address(name: str) -> str:
+    """Return where a file is loaded from; another content has another address, so that no cache gives the old one."""
+    return f"/static/{name}?{static_file(name)[2]}"

@@ -1,0 +1,39 @@
+"""Passwords, by argon2id with the parameters of RFC 9106 for servers with little memory: 64 MiB and three passes."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from segarena.errors import InvalidInput
+
+SHORTEST, LONGEST = 10, 200
+_AT_ONCE = threading.BoundedSemaphore(2)  # each takes 64 MiB: many sign-ins at once must not take the memory
+_hasher = PasswordHasher()
+_OF_NOBODY = _hasher.hash(secrets.token_hex(16))
+
+
+def hash_password(password: str, name: str) -> str:
+    """Return what is kept of a password.
+
+    Raises:
+        InvalidInput: it is too short or long, or is the name.
+    """
+    if not SHORTEST <= len(password) <= LONGEST:
+        raise InvalidInput(f"a password must have {SHORTEST} to {LONGEST} characters, got {len(password)}")
+    if password.casefold() == name.casefold():
+        raise InvalidInput("the password must not be the name")
+    with _AT_ONCE:
+        return _hasher.hash(password)
+
+
+def is_password(password: str, kept: str | None) -> bool:
+    """Tell whether a password is the one that is kept; takes as long when nothing is, so that no name is told by it."""
+    with _AT_ONCE:
+        try:
+            return _hasher.verify(kept or _OF_NOBODY, password[: LONGEST + 1]) and kept is not None
+        except (VerificationError, InvalidHashError):
+            return False

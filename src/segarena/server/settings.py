@@ -1,0 +1,132 @@
+"""What an organiser can set: options of `segarena serve`, and a file in TOML with the same names."""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from segarena.errors import InvalidInput
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one evaluation, one request and one person may take.
+
+    Attributes:
+        soft_s: an evaluation that takes longer is told to stop, and fails.
+        hard_s: after this its process is ended.
+        lease_s: a job of which nothing was heard for so long is handed to another process.
+        tries: how often a job is tried, when its process dies or hangs.
+        body_mb: the most that one answer may have.
+        requests_per_minute: of one person, and of one address that shows no token.
+        sign_ins: wrong passwords in a quarter of an hour, for one name and from one address.
+    """
+
+    soft_s: float = 60.0
+    hard_s: float = 75.0
+    lease_s: float = 90.0
+    tries: int = 3
+    body_mb: float = 256.0
+    requests_per_minute: int = 3000
+    sign_ins: int = 10
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Of one serving process.
+
+    Attributes:
+        host: the address that is listened at.
+        port: 0 takes a free one.
+        url: what people open in a browser; needed when the host is not this machine alone.
+        db: `postgresql://...`; "" for the file in the data folder.
+        workers: processes that evaluate; 0 leaves evaluating to other servers of the same database.
+        registration: "open" takes whoever an organiser confirms, "invited" only those with an invitation.
+        behind_proxy: whether a proxy on this machine tells the address of whoever asks.
+        limits: see `Limits`.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    url: str = ""
+    db: str = ""
+    workers: int = 1
+    registration: Literal["open", "invited"] = "open"
+    behind_proxy: bool = False
+    limits: Limits = Limits()
+
+    @property
+    def address(self) -> str:
+        """Where people find the server, without a slash at the end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.url.rstrip("/") or f"http://{host}:{self.port}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What a request may name as its host; whatever else comes was sent here by a trick."""
+        named = urlsplit(self.url).hostname if self.url else None
+        return frozenset({self.host, *LOOPBACK, *((named,) if named else ())})
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether people come by TLS, so that cookies are kept to it."""
+        return self.url.startswith("https://")
+
+    def faults(self) -> list[str]:
+        """Return what is wrong, a line each."""
+        told = [
+            (self.url and not _is_url(self.url), f"url: expected https://host or http://host, got {self.url!r}"),
+            (not 0 <= self.port < 65536, f"port: expected 0 to 65535, got {self.port}"),
+            (self.workers < 0, f"workers: expected 0 or more, got {self.workers}"),
+            (
+                not self.url and not _is_loopback(self.host),
+                f"host {self.host} is reached from elsewhere: say by which address, e.g. --url https://challenge.example.org",
+            ),
+            (
+                not 0 < self.limits.soft_s < self.limits.hard_s < self.limits.lease_s,
+                f"limits: expected 0 < soft_s < hard_s < lease_s, got {self.limits.soft_s:g}, {self.limits.hard_s:g}, "
+                f"{self.limits.lease_s:g}",
+            ),
+            (
+                min(self.limits.tries, self.limits.body_mb, self.limits.requests_per_minute, self.limits.sign_ins) <= 0,
+                "limits: tries, body_mb, requests_per_minute and sign_ins must be above 0",
+            ),
+        ]
+        return [message for is_wrong, message in told if is_wrong]
+
+
+def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
+    """Return the settings of a file, those that were `given` (and are not None) in place of its own.
+
+    Raises:
+        InvalidInput: the file cannot be read, or says something that is no setting; or what is set cannot be.
+    """
+    try:
+        told = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
+        told |= {name: value for name, value in given.items() if value is not None}
+        settings = msgspec.convert(told, Settings)
+    except OSError as error:
+        raise InvalidInput(f"{file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise InvalidInput(f"{file or 'settings'}: {error}") from error
+    if faults := settings.faults():
+        raise InvalidInput("; ".join(faults))
+    return settings
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in LOOPBACK
+
+
+def _is_url(text: str) -> bool:
+    parts = urlsplit(text)
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.path in ("", "/") and not parts.query

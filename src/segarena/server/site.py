@@ -1,0 +1,45 @@
+"""All that one serving process has: settings, data folder, database, who evaluates."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from segarena.server.database import Database
+from segarena.server.folder import DataFolder
+from segarena.server.pace import Pace
+from segarena.server.settings import Settings
+
+_QUARTER_HOUR_S = 900.0
+
+
+@dataclass(slots=True)
+class Site:
+    """One serving process.
+
+    Attributes:
+        settings: what was set.
+        folder: the data folder.
+        database: its tables.
+        secret: signs cookies and forms.
+        requests: how often anyone may ask.
+        sign_ins: how often anyone may mistake a password.
+        is_draining: it is about to end, and takes nothing more.
+    """
+
+    settings: Settings
+    folder: DataFolder
+    database: Database
+    secret: bytes
+    requests: Pace = field(init=False)
+    sign_ins: Pace = field(init=False)
+    is_draining: bool = False
+
+    def __post_init__(self) -> None:
+        """Make what counts."""
+        self.requests = Pace(self.settings.limits.requests_per_minute, 60.0)
+        self.sign_ins = Pace(self.settings.limits.sign_ins, _QUARTER_HOUR_S)
+
+    def now(self) -> float:
+        """Return the time: seconds since 1970."""
+        return time.time()

@@ -1,0 +1,124 @@
+"""Around every request: a host that is ours, headers that bind the browser, a number, a line in the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import sys
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from segarena.server.refusals import API
+from segarena.server.site import Site
+
+LOG = logging.getLogger("segarena.server")
+
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "segarena-api": API,
+}
+
+
+class Watch:
+    """ASGI middleware.
+
+    Args:
+        app: what answers.
+        site: whose requests these are.
+    """
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app = app
+        self._site = site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, state = time.perf_counter(), scope.setdefault("state", {})
+        state["number"] = secrets.token_hex(6)
+        status = 500
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], *self._headers(scope, message["headers"])]
+            await send(message)
+
+        try:
+            if self._is_ours(scope):
+                await self._app(scope, receive, send_with_headers)
+            else:
+                await _refuse(send_with_headers)
+        finally:
+            self._log(scope, status, time.perf_counter() - started)
+
+    def _is_ours(self, scope: Scope) -> bool:
+        """Tell whether the request names a host that is ours: others come from pages that play tricks with names."""
+        named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        try:
+            return len(named) == 1 and urlsplit(f"//{named[0]}").hostname in self._site.settings.hosts
+        except ValueError:
+            return False
+
+    def _headers(self, scope: Scope, given: Any) -> list[tuple[bytes, bytes]]:
+        there = {name.lower() for name, _ in given}
+        told = {**_HEADERS, "segarena-request": scope["state"]["number"]}
+        if self._site.settings.is_secure:
+            told["strict-transport-security"] = "max-age=31536000"
+        if b"cache-control" not in there:
+            told["cache-control"] = "no-store"
+        return [(name.encode(), value.encode()) for name, value in told.items()]
+
+    def _log(self, scope: Scope, status: int, seconds: float) -> None:
+        visitor, route = scope["state"].get("visitor"), scope.get("route")
+        told = {
+            "request": scope["state"]["number"],
+            "method": scope["method"],
+            "route": getattr(route, "path", ""),
+            "path": scope["path"][:200],
+            "status": status,
+            "seconds": round(seconds, 4),
+            "person": visitor.person_id if visitor else None,
+            "address": scope["client"][0] if scope.get("client") else "",
+        }
+        LOG.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"told": told})
+
+
+class JsonLines(logging.Formatter):
+    """Writes each record as one line of JSON, whatever is in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+        told: dict[str, Any] = {"at": at, "level": record.levelname.lower(), "what": record.getMessage()}
+        told |= getattr(record, "told", {})
+        if record.exc_info:
+            told["trace"] = self.formatException(record.exc_info)
+        return json.dumps(told)
+
+
+def log_to_stderr() -> None:
+    """Write the log of the server as lines of JSON."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    LOG.handlers = [handler]
+    LOG.setLevel(logging.INFO)
+    LOG.propagate = False
+
+
+async def _refuse(send: Send) -> None:
+    text = b'{"error": "host", "message": "this host is not served here"}'
+    await send({"type": "http.response.start", "status": 421, "headers": [(b"content-type", b"application/json")]})
+    await send({"type": "http.response.body", "body": text})

@@ -48,7 +48,7 @@ def turn():
     given = [Answer(dialogue=n, prediction=Prediction(mask)) for n, mask in enumerate(answers)]
     given.append(Answer(dialogue=5, prediction=Prediction(box, candidates=(0, 2))))
     given.append(Answer(dialogue=6, failed="predict: out of memory"))
-    return Turn(id=ID, client_s=1.5, answers=given)
+    return Turn(id=ID, client_s=1.5, answers=given, open=[8])
 
 
 OBJECTS = {0: 1, 1: 1, 2: 7, 3: 1, 4: 7, 5: 1, 6: 1}

@@ -16,13 +16,29 @@ from segarena.challenges.wire.turns import pack_turn, read_turn_head, unpack_tur
 from segarena.errors import InvalidInput
 
 READ_TURN = partial(unpack_turn, shape=SHAPE, objects=OBJECTS)
+READ_SAMPLE = partial(unpack_sample, key="k")
 MESSAGES = {
     "turn": (pack_turn(turn()), READ_TURN),
     "head": (pack_turn(turn()), read_turn_head),
     "reply": (pack_reply(reply()), lambda data: unpack_reply(data, SHAPE)),
-    "image": (pack_sample(samples()[0], "k"), unpack_sample),
-    "volume": (pack_sample(samples()[2], "k"), unpack_sample),
-    "video": (pack_sample(samples()[3], "k"), unpack_sample),
+    "image": (
+        pack_sample(
+            samples()[0],
+        ),
+        READ_SAMPLE,
+    ),
+    "volume": (
+        pack_sample(
+            samples()[2],
+        ),
+        READ_SAMPLE,
+    ),
+    "video": (
+        pack_sample(
+            samples()[3],
+        ),
+        READ_SAMPLE,
+    ),
 }
 MOST_BYTES = 8 * 2**20
 

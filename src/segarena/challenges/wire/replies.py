@@ -51,7 +51,7 @@ class Reply:
     """What comes back about a turn.
 
     Attributes:
-        dialogues: those that were answered; in turn 0 all.
+        dialogues: those that were answered or opened.
         charged_s: what the turn was charged, all dialogues together.
     """
 

@@ -18,21 +18,24 @@ from segarena.telling import tell_sample
 _Edge = Annotated[float, msgspec.Meta(gt=0, lt=1e6)]
 
 
-def pack_sample(sample: Sample, key: str) -> bytes:
-    """Return a sample as a participant gets it: without truth, under a key in place of its name."""
+def pack_sample(sample: Sample) -> bytes:
+    """Return a sample as participants get it: without truth and without its name.
+
+    The same sample gives the same bytes for each run, so that it travels once and is known by its hash.
+    """
     arrays: list[Any] = []
-    told = tell_sample(replace(without_truth(sample), id=key), arrays)
+    told = tell_sample(replace(without_truth(sample), id=""), arrays)
     return write_frame({"sample": told}, arrays)
 
 
-def unpack_sample(data: bytes) -> Sample:
-    """Return what `pack_sample` was given, without truth.
+def unpack_sample(data: bytes, key: str) -> Sample:
+    """Return what `pack_sample` was given, without truth, under a key in place of its name.
 
     Raises:
         InvalidInput: it is no sample.
     """
     header, arrays = read_frame(data, what="sample")
-    return sample_from(header.get("sample"), arrays)
+    return replace(sample_from(header.get("sample"), arrays), id=key)
 
 
 def sample_from(told: Any, arrays: Sequence[Any]) -> Sample:

@@ -43,13 +43,16 @@ class Turn:
     Attributes:
         id: made by the participant, a UUID; the same turn sent again has the same.
         client_s: what answering took by the participant's clock; advice.
-        answers: one to each dialogue that goes on; none in turn 0.
+        answers: to dialogues whose prompts wait for one, some or all; none in turn 0.
+        open: dialogues whose first prompts are asked for. One that is not opened yet is charged nothing: whoever holds
+            one after the other opens each when it is its turn, an engine all in turn 0.
         failed: why nothing can be said about this sample at all; ends all its dialogues.
     """
 
     id: str
     client_s: float = 0.0
     answers: Sequence[Answer] = ()
+    open: Sequence[int] = ()
     failed: str = ""
 
 
@@ -59,6 +62,7 @@ class TurnHead(msgspec.Struct, frozen=True, kw_only=True):
     id: _Id
     client_s: _Seconds = 0.0
     answers: list[dict[str, Any]] = []
+    open: list[int] = []
     failed: str = ""
 
 
@@ -80,6 +84,7 @@ def pack_turn(turn: Turn) -> bytes:
         "id": turn.id,
         "client_s": turn.client_s,
         "answers": [_tell_answer(answer, arrays) for answer in turn.answers],
+        "open": list(turn.open),
         "failed": turn.failed,
     }
     return write_frame(told, arrays)
@@ -123,8 +128,8 @@ def unpack_turn(data: bytes, *, shape: Shape, objects: Mapping[int, int]) -> Tur
     Args:
         data: not trusted.
         shape: of the sample.
-        objects: the dialogues that wait for an answer, each with how many objects it is about. Each is answered
-            once, and no other.
+        objects: the dialogues that wait for an answer, each with how many objects it is about. Some or all of them
+            are answered, each once, and no other.
 
     Raises:
         InvalidInput: it is no turn, or answers something else.
@@ -141,9 +146,10 @@ def unpack_turn(data: bytes, *, shape: Shape, objects: Mapping[int, int]) -> Tur
         return Turn(id=head.id, client_s=head.client_s, failed=one_line(head.failed) or "no answer")
     told = converted(head.answers, list[_ToldAnswer], "answers")
     numbers = [each.dialogue for each in told]
-    if sorted(numbers) != sorted(objects):
-        raise InvalidInput(f"turn: expected an answer to each of dialogues {_some(objects)}, got {_some(numbers)}")
-    return Turn(id=head.id, client_s=head.client_s, answers=[_answer(each, arrays, shape) for each in told])
+    if len({*numbers}) < len(numbers) or not {*numbers} <= {*objects}:
+        raise InvalidInput(f"turn: expected one answer to some of dialogues {_some(objects)}, got {_some(numbers)}")
+    answers = [_answer(each, arrays, shape) for each in told]
+    return Turn(id=head.id, client_s=head.client_s, answers=answers, open=head.open)
 
 
 def _answer(told: _ToldAnswer, arrays: Sequence[Any], shape: Shape) -> Answer:

@@ -14,7 +14,7 @@ from segarena.files.whole import write_whole
 T = TypeVar("T")
 
 SUFFIX = ".embedding"
-"""Ends the name of every file of ours; nothing else in the folder is counted or deleted."""
+"""Ends the name of every file of ours, unless another ending is given; nothing else is counted or deleted."""
 
 
 class BlobFolder:
@@ -23,13 +23,15 @@ class BlobFolder:
     Args:
         path: the folder; made if it is not there.
         limit_bytes: what all files together may take. A blob larger than that is not kept.
+        suffix: of the files' names; folders for different things may be one.
 
     Raises:
         StoreError: the folder cannot be made.
     """
 
-    def __init__(self, path: Path, limit_bytes: int) -> None:
+    def __init__(self, path: Path, limit_bytes: int, *, suffix: str = SUFFIX) -> None:
         self._path = path
+        self._suffix = suffix
         self._limit_bytes = limit_bytes
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -56,12 +58,12 @@ class BlobFolder:
             write_whole(self._file(key), data)
 
     def _file(self, key: str) -> Path:
-        return self._path / f"{key}{SUFFIX}"
+        return self._path / f"{key}{self._suffix}"
 
     def _make_room(self, needed_bytes: int) -> None:
         """Delete what was used longest ago, and what dead processes left half written."""
         found: list[tuple[int, str, int]] = []
-        for pattern in (f"*{SUFFIX}", f".*{SUFFIX}.*.part"):
+        for pattern in (f"*{self._suffix}", f".*{self._suffix}.*.part"):
             for file in self._path.glob(pattern):
                 with suppress(OSError):  # another process has just deleted it
                     facts = file.stat()

@@ -19,9 +19,14 @@ _SETTLED_NS = 2_000_000_000
 _TABLE = "CREATE TABLE IF NOT EXISTS hashes (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)"
 
 
+def cache_folder() -> Path:
+    """Return the user's cache folder of segarena. It may be deleted at any time."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "segarena"
+
+
 def cache_file() -> Path:
-    """Return where hashes are remembered: in the user's cache folder. It may be deleted at any time."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "segarena" / "hashes.sqlite"
+    """Return where hashes are remembered."""
+    return cache_folder() / "hashes.sqlite"
 
 
 def hashes_of_files(files: Sequence[Path]) -> list[str]:

@@ -3,11 +3,12 @@
     python benches/davis_metrics.py [--repeats 5]
 
 The plain way works on labels of 64 bits and full frames: for every object and frame the contours of both masks, each
-dilated by a disk. Both ways take turns in one process, on one thread, in the time that it had on a core. "First" is the
-first prediction about a video, which finds the contours of its target; "later" is any other.
+dilated by a disk. Both ways take turns in one process, on one thread; the least of their times counts, on a core
+and on the clock. "First" is the first prediction about a video, which finds the contours of its target; "later" is any
+other.
 
-Bars: later predictions at most 1/10 of the plain way, the difference exactly 0, and less than 4 bytes for each pixel of
-the stack at the peak, the target's half included.
+Bars, for objects of usual size and for large ones: later predictions at most 1/10 of the plain way on a core, the
+difference exactly 0, and less than 4 bytes for each pixel of the stack at the peak, the target's half included.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ import argparse
 import time
 import tracemalloc
 from collections.abc import Callable
-from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -83,11 +83,23 @@ def plain(prediction: Any, target: Any) -> tuple[Any, Any]:
     return jaccard, contours
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds on a core that `work` took, and what it returned."""
-    start = time.process_time()
+class Spent(NamedTuple):
+    """Seconds on a core, and on the clock."""
+
+    core_s: float
+    clock_s: float
+
+
+def timed(work: Callable[[], Any]) -> tuple[Spent, Any]:
+    """Return the time that `work` took, and what it returned."""
+    core, clock = time.process_time(), time.perf_counter()
     value = work()
-    return time.process_time() - start, value
+    return Spent(time.process_time() - core, time.perf_counter() - clock), value
+
+
+def least(times: list[Spent]) -> Spent:
+    """Return the least of both times."""
+    return Spent(*map(min, zip(*times, strict=True)))
 
 
 def peak_bytes(prediction: Any, target: Any) -> float:
@@ -104,21 +116,23 @@ def measure(name: str, radius_px: tuple[float, float], repeats: int) -> tuple[fl
     target = video(radius_px)
     prediction = np.roll(target, (7, 11), axis=(1, 2))
     prediction[:, :, 300:340] = 0
-    reference, metric, times = ObjectsReference(target, OBJECTS), JaccardContourMetric(), []
-    first_s, ours = timed(lambda: metric.of(ObjectsComparison(prediction, reference)))
+    metric, times = JaccardContourMetric(), {"plain": [], "first": [], "later": []}
     for _ in range(repeats):
-        plain_s, theirs = timed(lambda: plain(prediction, target))
-        ours_s, ours = timed(lambda: metric.of(ObjectsComparison(prediction, reference)))
-        times.append((plain_s, ours_s, ours_s / plain_s))
+        reference = ObjectsReference(target, OBJECTS)
+        spent, theirs = timed(lambda: plain(prediction, target))
+        times["plain"].append(spent)
+        for way in ("first", "later", "later"):
+            spent, ours = timed(lambda about=reference: metric.of(ObjectsComparison(prediction, about)))
+            times[way].append(spent)
     same = np.array_equal(ours.jaccard, theirs[0]) and np.array_equal(ours.contour, theirs[1])
-    plain_s, ours_s, ratio = (median(column) for column in zip(*times, strict=True))
     size = peak_bytes(prediction, target)
-    print(
-        f"{name} ({100 * np.count_nonzero(target) / target.size:.0f} % of the pixels): plain {plain_s:.2f} s, "
-        f"first {first_s:.3f} s (1/{plain_s / first_s:.1f}), later {ours_s:.3f} s (1/{1 / ratio:.1f}); "
-        f"the same values: {same}; {size:.2f} bytes per pixel"
-    )
-    return ratio, same, size
+    print(f"{name}, {100 * np.count_nonzero(target) / target.size:.0f} % of the pixels:")
+    took = {way: least(spent) for way, spent in times.items()}
+    for way, (core_s, clock_s) in took.items():
+        shares = f"1/{took['plain'].core_s / core_s:.1f}, 1/{took['plain'].clock_s / clock_s:.1f}"
+        print(f"  {way:6}{core_s:8.3f} s on a core, {clock_s:.3f} s on the clock   {shares}")
+    print(f"  the same values: {same}; {size:.2f} bytes per pixel")
+    return took["later"].core_s / took["plain"].core_s, same, size
 
 
 def main() -> int:
@@ -130,6 +144,7 @@ def main() -> int:
     usual, large = measure("usual objects", (60, 110), repeats), measure("large objects", (150, 230), repeats)
     verdicts = {
         f"usual objects at most 1/{1 / RATIO_BAR:.0f} of the plain way": usual[0] <= RATIO_BAR,
+        f"large objects at most 1/{1 / RATIO_BAR:.0f} of the plain way": large[0] <= RATIO_BAR,
         "difference exactly 0": usual[1] and large[1],
         f"less than {BYTES_BAR:g} bytes per pixel": max(usual[2], large[2]) < BYTES_BAR,
     }

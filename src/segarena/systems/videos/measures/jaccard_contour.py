@@ -5,7 +5,6 @@ Source: Perazzi et al., DAVIS, CVPR 2016; as the DAVIS Interactive Challenge and
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,18 +13,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import (
-    Window,
-    bounding_window,
-    grow_window,
-    intersect_windows,
-    is_empty,
-    join_windows,
-    window_shape,
-    within_window,
-)
-from segarena.arrays.contours import contour_radius_px, count_near, near
-from segarena.arrays.label_edges import label_edges
+from segarena.arrays.contours import Outlined, contour_radius_px, outlined, shared
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
 from segarena.objects import Judged, ObjectsComparison, ObjectsReference
@@ -57,7 +45,7 @@ def jaccard_contour(
 
     J is intersection over union. F is the harmonic mean of the share of predicted contour pixels near the target's
     contour and the share of target contour pixels near the predicted one. See `segarena.arrays.label_edges` for
-    what a contour is, and `segarena.arrays.contours` for what is near.
+    what a contour is.
 
     An object absent from both masks of a frame: J = F = 1. Contours: one empty, F = 0; both empty, F = 1, even where
     one mask fills the frame and the other is empty.
@@ -133,108 +121,35 @@ class JaccardContourMetric:
         prediction, target, ignore, objects = _stacks(comparison)
         ignore = None if self.void == "background" else ignore
         radius_px = contour_radius_px(target.shape[1:], self.bound_share)
-        truths: dict[tuple[int, int], _Truth] = comparison.reference.remember(
-            ("truths", ignore is None, radius_px), dict[tuple[int, int], _Truth]
+        truths: dict[tuple[int, int], Outlined] = comparison.reference.remember(
+            ("truths", ignore is None, radius_px), dict[tuple[int, int], Outlined]
         )
         values = JaccardContour(np.empty((objects, len(target))), np.empty((objects, len(target))))
         for frame, number in np.ndindex(len(target), objects):
             void = None if ignore is None else ignore[frame]
             if (number, frame) not in truths:
-                truths[number, frame] = _truth(_piece(target[frame], number + 1, void), radius_px, target.shape[1:])
-            piece = _piece(prediction[frame], number + 1, void)
-            values.jaccard[number, frame], values.contour[number, frame] = _pair(
-                piece, truths[number, frame], radius_px
-            )
+                truths[number, frame] = outlined(_piece(target[frame], number + 1, void), radius_px)
+            found = outlined(_piece(prediction[frame], number + 1, void), radius_px)
+            values.jaccard[number, frame], values.contour[number, frame] = _pair(found, truths[number, frame])
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    """A mask that is False outside a window, a bit per pixel of it."""
-
-    window: Window
-    bits: NDArray[np.uint8]
-
-    @classmethod
-    def of(cls, window: Window, crop: Mask) -> _Packed:
-        return cls(window, np.packbits(crop))
-
-    def on(self, window: Window) -> Mask:
-        """Return the mask on another window."""
-        shape = window_shape(self.window)
-        crop = np.unpackbits(self.bits, count=math.prod(shape)).view(np.bool_).reshape(shape)
-        frame = np.zeros(window_shape(window), dtype=np.bool_)
-        both = intersect_windows(self.window, window)
-        if not is_empty(both):
-            frame[within_window(both, window)] = crop[within_window(both, self.window)]
-        return frame
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """One object in one frame, on a window with a margin of one pixel where the frame goes on."""
-
-    window: Window
-    mask: Mask
-
-    @property
-    def area(self) -> int:
-        return int(np.count_nonzero(self.mask))
-
-
-@dataclass(frozen=True, slots=True)
-class _Truth:
-    """What is kept of one object of the target in one frame: found once, read after every round."""
-
-    mask: _Packed
-    area: int
-    contour: _Packed
-    contour_area: int
-    near: _Packed
-
-
-def _piece(labels: Labels, number: int, void: Mask | None) -> _Piece:
+def _piece(labels: Labels, number: int, void: Mask | None) -> Mask:
+    """Return one object in one frame."""
     mask = labels == number
-    if void is not None:
-        mask &= ~void
-    window = bounding_window(mask)
-    window = window if is_empty(window) else grow_window(window, 1, mask.shape)
-    return _Piece(window, mask[window])
+    return mask if void is None else np.greater(mask, void)
 
 
-def _truth(piece: _Piece, radius_px: int, shape: tuple[int, ...]) -> _Truth:
-    edge = label_edges(piece.mask)
-    wide = piece.window if is_empty(piece.window) else grow_window(piece.window, radius_px, shape)
-    return _Truth(
-        mask=_Packed.of(piece.window, piece.mask),
-        area=piece.area,
-        contour=_Packed.of(piece.window, edge),
-        contour_area=int(np.count_nonzero(edge)),
-        near=_Packed.of(wide, near(_Packed.of(piece.window, edge).on(wide), radius_px)),
-    )
-
-
-def _pair(prediction: _Piece, target: _Truth, radius_px: int) -> tuple[float, float]:
+def _pair(prediction: Outlined, target: Outlined) -> tuple[float, float]:
     """Return J and F of one object in one frame."""
     if not (prediction.area or target.area):
         return 1.0, 1.0
-    intersection = int(np.count_nonzero(target.mask.on(prediction.window) & prediction.mask))
-    union = prediction.area + target.area - intersection
-    return intersection / union, _f_measure(prediction, target, radius_px)
-
-
-def _f_measure(prediction: _Piece, target: _Truth, radius_px: int) -> float:
-    edge = label_edges(prediction.mask)
-    predicted = int(np.count_nonzero(edge))
-    if not (predicted and target.contour_area):
-        return float(predicted == target.contour_area)
-    hits = int(np.count_nonzero(edge & target.near.on(prediction.window)))
-    window = join_windows(prediction.window, target.contour.window)
-    drawn = np.zeros(window_shape(window), dtype=np.bool_)
-    drawn[within_window(prediction.window, window)] = edge
-    precision = hits / predicted
-    recall = count_near(target.contour.on(window), drawn, radius_px) / target.contour_area
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    both = shared(prediction, target)
+    jaccard = both.area / (prediction.area + target.area - both.area)
+    if not (prediction.length and target.length):
+        return jaccard, float(prediction.length == target.length)
+    precision, recall = both.first / prediction.length, both.second / target.length
+    return jaccard, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def _stacks(comparison: Judged) -> tuple[Labels, Labels, Mask | None, int]:

@@ -27,7 +27,7 @@ class Processes:
         self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
     ) -> Generator[Outcome[Unit, Result]]:
         """Yield what came of each unit, as they finish; see `segarena.work.jobs.Executor`."""
-        packed_job = _pack(job)
+        packed_job = pack_job(job)
         crew = Crew(packed_job, self._workers, limit_s, imports_main=b"__main__" in packed_job)
         try:
             yield from crew.do(units)
@@ -35,7 +35,12 @@ class Processes:
             crew.end()
 
 
-def _pack(job: Job[Any, Any]) -> bytes:
+def pack_job(job: Job[Any, Any]) -> bytes:
+    """Return a job as it travels to processes.
+
+    Raises:
+        WorkersInvalid: it holds something that cannot.
+    """
     try:
         return pickle.dumps(job)
     except Exception as error:

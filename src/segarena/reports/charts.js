@@ -1,6 +1,9 @@
 // Values of charts: under the pointer, and with the arrow keys once a chart has the focus.
 
-for (const chart of document.querySelectorAll("svg.chart")) {
+for (const chart of document.querySelectorAll("svg.chart")) setUpChart(chart);
+
+// Also for charts that are drawn later.
+function setUpChart(chart) {
   const told = [...chart.querySelectorAll("title")];
   const panel = chart.closest(".panel");
   if (told.length && panel) readable(chart, panel, told);
@@ -21,8 +24,10 @@ function save(chart, kind) {
   const from = [chart, ...chart.querySelectorAll("*")];
   [copy, ...copy.querySelectorAll("*")].forEach((element, index) => {
     const style = getComputedStyle(from[index]);
-    const names = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "font"];
-    element.setAttribute("style", names.map((name) => `${name}:${style.getPropertyValue(name).replaceAll('"', "'")}`).join(";"));
+    const paint = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity"];
+    const letters = ["font-family", "font-size", "font-weight"];
+    // Not as a style attribute, which a strict policy refuses.
+    for (const name of [...paint, ...letters]) element.setAttribute(name, style.getPropertyValue(name).replaceAll('"', "'"));
   });
   // The heading of the page goes along, above the chart.
   const heading = chart.closest(".panel").querySelector("h3")?.textContent;
@@ -30,14 +35,17 @@ function save(chart, kind) {
   if (heading) {
     const text = document.createElementNS(copy.namespaceURI, "text");
     const ink = getComputedStyle(document.body);
-    Object.entries({ x: 4, y: -9, fill: ink.color, style: "font: 600 12px sans-serif" }).forEach(([name, value]) => text.setAttribute(name, value));
+    Object.entries({ x: 4, y: -9, fill: ink.color, "font-family": "sans-serif", "font-size": "12px", "font-weight": 600 }).forEach(([name, value]) => text.setAttribute(name, value));
     text.textContent = heading;
     copy.prepend(text);
   }
   copy.setAttribute("viewBox", `0 ${-above} ${width} ${height + above}`);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height + above);
-  copy.style.background = getComputedStyle(document.body).backgroundColor;
+  const ground = document.createElementNS(copy.namespaceURI, "rect");
+  const fill = getComputedStyle(document.body).backgroundColor;
+  Object.entries({ y: -above, width, height: height + above, fill }).forEach(([name, value]) => ground.setAttribute(name, value));
+  copy.prepend(ground);
   const address = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
   const name = chart.getAttribute("aria-label").replace(/[^\w]+/g, "-").slice(0, 60);
   const keep = (href) => Object.assign(document.createElement("a"), { href, download: `${name}.${kind}` }).click();

@@ -38,21 +38,31 @@ def group_figures(runs: Sequence[Run]) -> list[Figure]:
     for run in runs:
         attributes.update({(d.sample, d.target): d.attributes for d in run.finished()})
     made: list[Figure | None] = []
+    for name, (groups, sizes) in groupings(attributes).items():
+        made += [_by_group(runs, name, groups), _by_size(runs, name, sizes) if sizes else None]
+    return [one for one in made if one is not None]
+
+
+def groupings(
+    attributes: Mapping[TargetKey, Mapping[str, Any]],
+) -> dict[str, tuple[Mapping[TargetKey, str], Mapping[TargetKey, float]]]:
+    """Return for each attribute that groups the targets the group of each, and its size where that is a number."""
+    found: dict[str, tuple[Mapping[TargetKey, str], Mapping[TargetKey, float]]] = {}
     for name in sorted(set(chain.from_iterable(attributes.values()))):
         values = {key: given[name] for key, given in attributes.items() if name in given}
         if all(isinstance(value, str) for value in values.values()):
             if 2 <= len(set(values.values())) <= MOST_GROUPS:
-                made.append(_by_group(runs, name, values))
+                found[name] = (values, {})
         elif any(word in name for word in SIZE_WORDS) and len(set(values.values())) > 3:
             sizes = {k: float(v) for k, v in values.items() if isinstance(v, (int, float)) and math.isfinite(v)}
-            made += [_by_group(runs, name, _thirds(sizes)), _by_size(runs, name, sizes)]
-    return [one for one in made if one is not None]
+            found[name] = (_thirds(sizes), sizes)
+    return found
 
 
 def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -> Figure | None:
     statistic, rows = area_statistic(runs[0]), list[Whisker]()
     lines = _lines(runs, statistic)
-    for group in _group_order(groups):
+    for group in group_order(groups):
         for label, colour, values in lines:
             inside = {key: value for key, value in values.items() if groups.get(key) == group}
             if inside:
@@ -125,7 +135,7 @@ def _short(size: float) -> str:
     return f"{size:.0f}" if size >= 100 else f"{size:.3g}"
 
 
-def _group_order(groups: Mapping[TargetKey, str]) -> list[str]:
+def group_order(groups: Mapping[TargetKey, str]) -> list[str]:
     """Return the groups from small to large where their names say so, by name otherwise."""
     place = {name: index for index, name in enumerate(SIZES)}
     return sorted(set(groups.values()), key=lambda group: (place.get(group.split(" ")[0].lower(), len(SIZES)), group))

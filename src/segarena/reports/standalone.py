@@ -55,8 +55,7 @@ def standalone(chart: str, heading: str = "") -> str:
     text = element("text", heading, x=4, y=15 - above, css="name heading") if heading else ""
     ground = f"<style>{_style()}</style>\n<rect y='{-above}' width='100%' height='100%' fill='#fff'/>{text}"
     placed = re.sub(r'viewBox="[^"]*"', f'viewBox="{box}"', chart.replace("<svg ", head, 1), count=1)
-    whole = re.sub(r">", lambda _: f">\n{ground}", placed, count=1)
-    return re.sub(r' style="[^"]*"', "", whole, count=1)
+    return re.sub(r">", lambda _: f">\n{ground}", placed, count=1)
 
 
 def png_of(svg: str) -> bytes:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segarena.arrays.chunks import chunks
 from segarena.errors import InvalidInput
-from segarena.statistics.bootstrap import check_bootstrap, percentile_interval, units_drawn
+from segarena.statistics.bootstrap import check_bootstrap, percentile_interval, tails, times_drawn, units_drawn
 
 _AT_ONCE = 1 << 21  # signs held at once: 2 MB, and 16 MB where they are multiplied
 MANY = 50_000
@@ -105,6 +105,42 @@ def bootstrap_mean(
     sums, sizes, mean = _clustered(values, clusters)
     low, high = _interval(sums, sizes, repeats, level, np.random.default_rng(seed))
     return Interval(mean, low, high, int(sizes.sum()))
+
+
+def bootstrap_means(values: ArrayLike, clusters: Sequence[Any] | NDArray[Any] | None = None) -> list[Interval]:
+    """Return `bootstrap_mean` of each row of values, (rows, n); NaN are left out. Rows that have the same draw once.
+
+    >>> bootstrap_means([[0.5, 0.9], [0.5, math.nan]])
+    [Interval(mean=0.7, low=0.5, high=0.9, n=2), Interval(mean=0.5, low=nan, high=nan, n=1)]
+
+    Raises:
+        InvalidInput: as `bootstrap_mean`.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    names = np.arange(given.shape[1]) if clusters is None else np.asarray(clusters)
+    found: list[Interval] = [Interval(math.nan, math.nan, math.nan, 0)] * len(given)
+    for is_there in np.unique(np.isfinite(given), axis=0) if len(given) else ():
+        alike = np.flatnonzero((np.isfinite(given) == is_there).all(axis=1))
+        for place, interval in zip(alike, _means_alike(given[alike][:, is_there], names[is_there]), strict=True):
+            found[place] = interval
+    return found
+
+
+def _means_alike(values: NDArray[np.float64], clusters: NDArray[Any]) -> Iterator[Interval]:
+    """Yield the interval of each row, all of them without NaN."""
+    count = len(set(clusters.tolist()))
+    if not 2 <= count <= MANY:
+        yield from (bootstrap_mean(row, clusters) for row in values)
+        return
+    belongs = np.unique(clusters, return_inverse=True)[1]
+    order = np.argsort(belongs, kind="stable")
+    sums = np.add.reduceat(values[:, order], np.flatnonzero(np.diff(belongs[order], prepend=-1)), axis=1)
+    sizes = np.bincount(belongs).astype(np.float64)
+    times = times_drawn(count, 2000, np.random.default_rng(0))
+    means = np.concatenate([part @ sums.T / (part @ sizes)[:, None] for part in times])
+    ends = np.quantile(means, tails(0.95), axis=0)
+    for row, low, high in zip(values, *ends.tolist(), strict=True):
+        yield Interval(float(row.mean()), low, high, len(row))
 
 
 def paired_difference(

@@ -57,6 +57,13 @@ class SeesTruth(Protocol):
 
 
 @runtime_checkable
+class IgnoresImage(Protocol):
+    """Of a segmenter: True for a control that looks at no image; boards draw it as the line that others must beat."""
+
+    ignores_image: bool
+
+
+@runtime_checkable
 class PacksEncodings(Protocol):
     """Of a segmenter whose encodings can be kept by `--cache`, without loss.
 

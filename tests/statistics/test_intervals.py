@@ -283,3 +283,15 @@ def test_very_many_clusters_have_the_interval_that_draws_tend_to(monkeypatch):
     flips = paired_difference(values, others, clusters)
     assert pair.p_value == pytest.approx(flips.p_value, abs=0.1)
     assert pair.high - pair.low == pytest.approx(flips.high - flips.low, rel=0.1)
+
+
+def test_rows_have_the_intervals_that_each_has_alone(rng):
+    values = rng.normal(size=(5, 40))
+    values[3, :4] = np.nan  # and with them the whole first cluster
+    values[4] = np.nan
+    clusters = np.arange(40) // 4
+    for row, found in zip(values, intervals.bootstrap_means(values, clusters), strict=True):
+        is_there = np.isfinite(row)
+        alone = bootstrap_mean(row[is_there], clusters[is_there])
+        assert found.n == alone.n
+        assert (found.mean, found.low, found.high) == pytest.approx((alone.mean, alone.low, alone.high), nan_ok=True)

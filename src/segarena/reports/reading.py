@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain, compress, groupby
@@ -327,22 +327,26 @@ def _named(group: Sequence[RunFolder]) -> str:
 
 def _clash(first: RunFolder, other: RunFolder) -> str:
     """Return in what the rules of two runs differ; empty when they are the same."""
-    rules = [_rules(folder.config) for folder in (first, other)]
+    rules = [rules_of(folder.config) for folder in (first, other)]
     if first.config.dataset.fingerprint != other.config.dataset.fingerprint:
         # Where people clicked belongs to the data, not to the rules.
         for one in rules:
             one["options"] = {name: value for name, value in one["options"].items() if name != "clicks"}
+    return other_rule(rules[0], rules[1], str(first.path), str(other.path))
+
+
+def other_rule(one: Mapping[str, Any], two: Mapping[str, Any], first: str, second: str) -> str:
+    """Return in what the rules of two runs differ, which are called `first` and `second`; empty when in nothing."""
     for name in ("name", "protocol", "rounds", "stop_at", "options", "summary"):
-        has, wants = rules[0][name], rules[1][name]
+        has, wants = one.get(name), two.get(name)
         if has != wants:
-            return (
-                f"benchmark {name} is {json.dumps(has)[:80]} in {first.path}, {json.dumps(wants)[:80]} in {other.path}"
-            )
+            return f"benchmark {name} is {json.dumps(has)[:80]} in {first}, {json.dumps(wants)[:80]} in {second}"
     return ""
 
 
-def _rules(config: RunConfiguration) -> dict[str, Any]:
-    plain = plain_configuration(config)
+def rules_of(config: RunConfiguration) -> dict[str, Any]:
+    """Return the rules of a benchmark, as JSON has them, and the rounds."""
+    plain = plain_configuration(replace(config, dataset=replace(config.dataset, samples=())))
     return {**plain["benchmark"], "rounds": plain["rounds"]}
 
 

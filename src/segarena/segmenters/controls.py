@@ -167,6 +167,7 @@ class DegradedTruth:
 class Nothing:
     """A control that answers everything with an empty mask: what a metric says of that is its floor."""
 
+    ignores_image = True
     prompt_kinds = VOLUME_KINDS | {"support"}
     sample_kinds = frozenset({"image", "volume", "video"})
 

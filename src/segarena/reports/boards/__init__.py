@@ -1,0 +1,1 @@
+"""Boards: many runs of one benchmark, ranked."""

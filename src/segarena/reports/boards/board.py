@@ -1,0 +1,320 @@
+"""A board as data: whose runs stand on it, what they came to, and which differences are more than chance. No HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.errors import InvalidInput, RunConflict
+from segarena.reports.boards.extracts import Extract
+from segarena.reports.groups import group_order, groupings
+from segarena.reports.naming import data_names, run_labels, short_name, told_apart
+from segarena.reports.reading import other_rule
+from segarena.reports.tables import TargetKey, image_clusters
+from segarena.roles import Statistic
+from segarena.statistics.intervals import Interval, bootstrap_means
+from segarena.statistics.pairs import all_pairs, places
+
+Choice = Literal["all", "best", "last", "chosen"]
+"""Which runs of a participant stand on the board."""
+
+CHOICES: tuple[Choice, ...] = ("all", "best", "last", "chosen")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A run as somebody put it on a board.
+
+    Attributes:
+        extract: what is known of it.
+        participant: whose it is; empty for one that is nobody's, such as a control: that one always stands.
+        name: what it is called; empty for what tells its segmenter apart from the others.
+        at: when it was finished, ISO 8601, without a zone UTC; empty for what its run.json says.
+        is_chosen: whether the participant wants to be judged by it.
+    """
+
+    extract: Extract
+    participant: str = ""
+    name: str = ""
+    at: str = ""
+    is_chosen: bool = False
+
+    @property
+    def time(self) -> datetime:
+        """When it was finished; the beginning of time where nobody says.
+
+        Raises:
+            InvalidInput: `at` is no time.
+        """
+        return time_of(self.at or self.extract.finished or self.extract.created)
+
+
+class Panel(NamedTuple):
+    """What entries came to in one statistic, on some data with one user, on all targets or those of a group.
+
+    Attributes:
+        entries: their numbers on the board; those without a value are left out.
+        means: over targets, with intervals.
+        ahead: bool (entries, entries), where the row is better than the column with all pairs tested together.
+    """
+
+    entries: tuple[int, ...]
+    means: tuple[Interval, ...]
+    ahead: NDArray[np.bool_]
+
+
+class Key(NamedTuple):
+    """Which panel: data and user by name, "" or "attribute: group", and the name of the statistic."""
+
+    data: str
+    user: str
+    group: str
+    statistic: str
+
+
+class Place(NamedTuple):
+    """A row: the number of the entry, its mean, its place by the mean, and the places that the tests leave open."""
+
+    entry: int
+    mean: Interval
+    place: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Board:
+    """Runs of one benchmark, ranked.
+
+    Attributes:
+        title: above it.
+        entries: in the order of time; what is frozen is not among them.
+        names: what each is called, all different.
+        participants: whose each is.
+        data: what the data of each is called.
+        measure: what it is sorted by at first.
+        panels: by key; groups have that of `measure` alone.
+        frozen: ISO 8601, after which runs are not shown; empty for all.
+    """
+
+    title: str
+    entries: tuple[Entry, ...]
+    names: tuple[str, ...]
+    participants: tuple[str, ...]
+    data: tuple[str, ...]
+    measure: Statistic
+    panels: Mapping[Key, Panel]
+    frozen: str = ""
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """Those of the benchmark's summary that all entries have."""
+        return _shared_statistics([entry.extract for entry in self.entries])
+
+    @property
+    def first_key(self) -> Key:
+        """The panel that is shown first: of the measure, on the first data, with the user who gets furthest."""
+        every = [key for key in self.panels if key.statistic == self.measure.name and not key.group]
+        sign = 1 if self.measure.higher_is_better else -1
+
+        def best(key: Key) -> float:
+            return max((sign * mean.mean for mean in self.panels[key].means), default=-math.inf)
+
+        return max((key for key in every if key.data == every[0].data), key=best)
+
+    def rows(self, key: Key, choice: Choice = "all") -> list[Place]:
+        """Return the rows of a panel with the runs of a choice, the best first."""
+        panel = self.panels[key]
+        higher = next(s for s in self.statistics if s.name == key.statistic).higher_is_better
+        return ranked(panel, self.shown(key, choice), higher_is_better=higher)
+
+    def shown(self, key: Key, choice: Choice) -> list[int]:
+        """Return the entries of a panel that a choice shows; of "best" those that are so in the board's measure."""
+        judged = self.panels[key._replace(group="", statistic=self.measure.name)]
+        of_panel = self.panels[key].entries
+        means = {entry: mean.mean for entry, mean in zip(judged.entries, judged.means, strict=True)}
+        sign = 1 if self.measure.higher_is_better else -1
+        return [entry for entry in self._chosen(of_panel, choice, means, sign) if entry in of_panel]
+
+    def _chosen(self, entries: Sequence[int], choice: Choice, means: Mapping[int, float], sign: int) -> Iterator[int]:
+        for group in self._by_participant(entries):
+            wished = [entry for entry in group if self.entries[entry].is_chosen]
+            match choice:
+                case "all":
+                    yield from group
+                case "best":  # of equal ones the first
+                    yield max(group, key=lambda entry: sign * means.get(entry, -sign * math.inf))
+                case "last":
+                    yield group[-1]
+                case "chosen":
+                    yield (wished or group)[-1]
+
+    def _by_participant(self, entries: Sequence[int]) -> list[list[int]]:
+        """Return the entries of each participant by time; those of nobody by themselves."""
+        groups: dict[str | int, list[int]] = {}
+        for entry in sorted(entries):
+            groups.setdefault(self.participants[entry] or entry, []).append(entry)
+        return list(groups.values())
+
+
+def board_of(
+    entries: Sequence[Entry],
+    *,
+    title: str = "",
+    measure: str | None = None,
+    freeze: str = "",
+) -> Board:
+    """Return the board of some entries.
+
+    Args:
+        entries: at least one, all of runs by the same rules.
+        title: above it; by default what was judged on what.
+        measure: name of the statistic that it is sorted by at first; by default what the benchmark says.
+        freeze: ISO 8601: runs finished later are not on the board, and nothing on it depends on them.
+
+    Raises:
+        InvalidInput: no entry is left, no such statistic, or a time that is none.
+        RunConflict: runs of different rules.
+    """
+    stop = time_of(freeze) if freeze else None
+    kept = sorted((e for e in entries if stop is None or e.time <= stop), key=lambda entry: entry.time)
+    if not kept:
+        late = f", got {len(entries)} finished later than {freeze}" if entries else ""
+        raise InvalidInput(f"board: expected at least one run{late}")
+    _refuse_other_rules(kept)
+    extracts = [entry.extract for entry in kept]
+    segmenters = told_apart([extract.segmenter for extract in extracts])
+    data = data_names([extract.dataset for extract in extracts])
+    labels = run_labels([e.name or name for e, name in zip(kept, segmenters, strict=True)], data)
+    decides = _measure_of(extracts, measure)
+    rules = extracts[0].rules
+    return Board(
+        title=title or f"{rules['name']} on {', '.join(dict.fromkeys(data))}",
+        entries=tuple(kept),
+        names=tuple(labels),
+        participants=tuple(map(_participant, kept)),
+        data=tuple(data),
+        measure=decides,
+        panels=dict(_panels(extracts, data, decides)),
+        frozen=stop.isoformat(timespec="minutes") if stop else "",
+    )
+
+
+def ranked(panel: Panel, shown: Sequence[int], *, higher_is_better: bool) -> list[Place]:
+    """Return the rows of a panel that are shown, the best first; equal means have equal places, the earlier run first.
+
+    The places that the tests leave open are those among the rows shown. They hold whichever rows these are, and whoever
+    chose them after looking: all pairs of all entries were tested together.
+    """
+    inside = [place for place, entry in enumerate(panel.entries) if entry in set(shown)]
+    sign = 1 if higher_is_better else -1
+    inside.sort(key=lambda place: -sign * panel.means[place].mean)
+    firsts, lasts = places(panel.ahead[np.ix_(inside, inside)])
+    means = [panel.means[place] for place in inside]
+    return [
+        Place(
+            entry=panel.entries[place],
+            mean=mean,
+            place=1 + sum(sign * other.mean > sign * mean.mean for other in means),
+            first=int(first),
+            last=int(last),
+        )
+        for place, mean, first, last in zip(inside, means, firsts, lasts, strict=True)
+    ]
+
+
+def time_of(text: str) -> datetime:
+    """Return a time; one without a zone is UTC, no text the beginning of time.
+
+    Raises:
+        InvalidInput: the text is no time.
+    """
+    try:
+        found = datetime.fromisoformat(text) if text else datetime.min.replace(tzinfo=UTC)
+    except ValueError as error:
+        raise InvalidInput(
+            f"time: expected one like 2026-11-22 or 2026-11-22T18:00+01:00, got {text[:40]!r}"
+        ) from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _participant(entry: Entry) -> str:
+    """Return whose a run is: where nobody says, its segmenter's; a control is nobody's."""
+    used = entry.extract.segmenter
+    is_control = used.sees_truth or entry.extract.ignores_image
+    return entry.participant or ("" if is_control else short_name(used.name))
+
+
+def _refuse_other_rules(entries: Sequence[Entry]) -> None:
+    first = entries[0].extract
+    for other in (entry.extract for entry in entries[1:]):
+        if why := other_rule(first.rules, other.rules, *(short_name(e.segmenter.name) for e in (first, other))):
+            raise RunConflict(f"these runs followed different rules and cannot share a board: {why}")
+
+
+def _shared_statistics(extracts: Sequence[Extract]) -> tuple[Statistic, ...]:
+    return tuple(one for one in extracts[0].summary if all(one in extract.summary for extract in extracts[1:]))
+
+
+def _measure_of(extracts: Sequence[Extract], name: str | None) -> Statistic:
+    known = {statistic.name: statistic for statistic in _shared_statistics(extracts)}
+    wanted = extracts[0].decides if name is None else name
+    if wanted not in known:
+        raise InvalidInput(f"measure: expected one of {', '.join(known) or 'none that all runs have'}, got {wanted!r}")
+    return known[wanted]
+
+
+def _panels(extracts: Sequence[Extract], data: Sequence[str], measure: Statistic) -> Iterator[tuple[Key, Panel]]:
+    for name in dict.fromkeys(data):
+        own = [number for number, other in enumerate(data) if other == name]
+        for user in dict.fromkeys(user for number in own for user in extracts[number].users):
+            table = _Table(extracts, [number for number in own if user in extracts[number].users], user)
+            for statistic in _shared_statistics(extracts):
+                for group, where in table.groups.items():
+                    if not group or statistic == measure:
+                        yield Key(name, user, group, statistic.name), table.panel(statistic, where)
+
+
+class _Table:
+    """The values of some entries with one user, a column for each target that anyone has."""
+
+    def __init__(self, extracts: Sequence[Extract], entries: Sequence[int], user: str) -> None:
+        self._extracts, self._entries, self._user = extracts, entries, user
+        attributes: dict[TargetKey, Mapping[str, str | float]] = {}
+        self._keys: list[list[TargetKey]] = []
+        for number in entries:
+            targets = extracts[number].targets
+            self._keys.append(list(zip(targets.sample, targets.target, strict=True)))
+            for key, told in zip(self._keys[-1], targets.attributes, strict=True):
+                attributes.setdefault(key, told)
+        self._columns = {key: column for column, key in enumerate(attributes)}
+        self._clusters = image_clusters(list(attributes))
+        self.groups = {"": np.arange(len(attributes))}
+        for name, (groups, _) in groupings(attributes).items():
+            for group in group_order(groups):
+                inside = [column for key, column in self._columns.items() if groups.get(key) == group]
+                self.groups[f"{name.replace('_', ' ')}: {group}"] = np.array(inside)
+
+    def panel(self, statistic: Statistic, where: NDArray[np.int64]) -> Panel:
+        values = self._values(statistic)[:, where]
+        is_known = np.atleast_1d(np.isfinite(values).any(axis=1))
+        values, clusters = values[is_known], self._clusters[where]
+        pairs = all_pairs(values, clusters)
+        return Panel(
+            entries=tuple(number for number, known in zip(self._entries, is_known.tolist(), strict=True) if known),
+            means=tuple(bootstrap_means(values, clusters)),
+            ahead=pairs.ahead(higher_is_better=statistic.higher_is_better),
+        )
+
+    def _values(self, statistic: Statistic) -> NDArray[np.float64]:
+        values = np.full((len(self._entries), len(self._columns)), np.nan)
+        for row, (number, keys) in enumerate(zip(self._entries, self._keys, strict=True)):
+            column = self._extracts[number].values[self._user][statistic.name]
+            values[row, [self._columns[key] for key in keys]] = np.array(column, dtype=np.float64)
+        return values

@@ -53,7 +53,7 @@ def our_draws(click_map, error, uniforms):
     if not found.weights.total > 0:
         raise SystemExit("the map is empty")
     drawn = [found.weights.draw(k / GROUPS, (k + 1) / GROUPS, uniform) for k, uniform in enumerate(uniforms)]
-    return [np.unravel_index(found.pixels[index], error.shape) for index in drawn]
+    return [found.position(index) for index in drawn]
 
 
 def full_sort_draws(click_map, error, uniforms):

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from segarena.arrays.boxes import Window, bounding_window, join_windows
+from segarena.arrays.depths import Depths, depths, thin_depths
 from segarena.borders import freeze, read_only
 from segarena.errors import InvalidMask
 from segarena.samples import Mask, Target, as_mask
@@ -199,6 +200,18 @@ class Comparison(Memory):
     def surplus(self) -> Mask:
         """False positives, on `window` only."""
         return read_only(np.greater(self.prediction[self.window], self.target[self.window]))
+
+    def error(self, *, is_missing: bool) -> Mask:
+        """Return `missing` or `surplus`."""
+        return self.missing if is_missing else self.surplus
+
+    def depths(self, *, is_missing: bool) -> Depths:
+        """Return how deep each pixel of one kind of error lies in it, on `window`."""
+        return self.thin_depths(is_missing=is_missing) or depths(self.error(is_missing=is_missing))
+
+    def thin_depths(self, *, is_missing: bool) -> Depths | None:
+        """Return the same where that is quick; None where the error is thick."""
+        return self.remember(("thin depths", is_missing), lambda: thin_depths(self.error(is_missing=is_missing)))
 
 
 def _judged(mask: Mask, ignore: Mask | None) -> Mask:

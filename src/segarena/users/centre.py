@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from operator import add, sub
 from typing import Literal
 
 from segarena.arrays.boxes import window_start
-from segarena.arrays.distance import deepest_pixel
+from segarena.arrays.distance import DeepestPixel, deepest_pixel
 from segarena.comparison import Comparison
 from segarena.prompts import Click
 from segarena.registry import user
@@ -64,15 +65,27 @@ def deepest_error(comparison: Comparison, clicked: Sequence[tuple[int, ...]] = (
 
 def _deepest_error(comparison: Comparison, clicked: Sequence[tuple[int, ...]]) -> Click | None:
     start = window_start(comparison.window)
-    forbidden = [tuple(i - offset for i, offset in zip(position, start, strict=True)) for position in clicked]
+    forbidden = {tuple(map(sub, position, start)) for position in clicked}
     # The larger error first: its depth often shows at a glance that the other one is not as deep.
     surplus_first = comparison.surplus_area > comparison.missing_area
-    masks = (comparison.surplus, comparison.missing) if surplus_first else (comparison.missing, comparison.surplus)
-    first = deepest_pixel(masks[0], forbidden=forbidden)
+    first = _deepest(comparison, not surplus_first, forbidden)
     to_win = 1 if first is None else first.squared_distance + surplus_first
-    second = deepest_pixel(masks[1], forbidden=forbidden, at_least=to_win)
+    second = _deepest(comparison, surplus_first, forbidden, to_win)
     deepest = first if second is None else second
     if deepest is None:
         return None
-    position = tuple(i + offset for i, offset in zip(deepest.position, start, strict=True))
-    return Click(position, is_positive=surplus_first != (deepest is first))
+    return Click(tuple(map(add, deepest.position, start)), is_positive=surplus_first != (deepest is first))
+
+
+def _deepest(
+    comparison: Comparison, is_missing: bool, forbidden: Collection[tuple[int, ...]], at_least: int = 1
+) -> DeepestPixel | None:
+    """Return the deepest pixel of one kind of error, on the comparison's window."""
+    thin = comparison.thin_depths(is_missing=is_missing)
+    if thin is None:
+        error = comparison.error(is_missing=is_missing)
+        return deepest_pixel(error, forbidden=forbidden, at_least=at_least)
+    place = thin.deepest(forbidden)
+    if place is None or thin.squared[place] < at_least:
+        return None
+    return DeepestPixel(thin.position(place), int(thin.squared[place]))

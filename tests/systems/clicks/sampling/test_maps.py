@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
@@ -14,7 +15,8 @@ from segarena.prompts import Click
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target, VolumeSample
 from segarena.systems.clicks.models.by_name import ImageMap
-from segarena.systems.clicks.sampling.maps import BATCH, SharedMap
+from segarena.systems.clicks.models.reference import ByDepth
+from segarena.systems.clicks.sampling.maps import BATCH, DepthMap, SharedMap, weights_at
 from segarena.systems.clicks.users.click_maps import MapClicker
 
 
@@ -140,3 +142,47 @@ def test_image_maps_refuse_volumes():
     sample = VolumeSample(id="v", voxels=np.zeros((2, 3, 3)), spacing_mm=(1, 1, 1))
     with pytest.raises(InvalidInput, match="click models look at images, this is a VolumeSample"):
         ImageMap(Counted())(sample, None, None)
+
+
+def ragged_turn(seed, prediction_shift=3):
+    """A turn on a prediction that is wrong along its outline, at specks, or all over."""
+    rng = np.random.default_rng(seed)
+    fields = [gaussian_filter(rng.random((60, 80)), 4) for _ in range(2)]
+    target, other = (field > np.quantile(field, rng.uniform(0.2, 0.8)) for field in fields)
+    predictions = [np.roll(target, prediction_shift, 1), target ^ (rng.random(target.shape) > 0.99), other]
+    sample = ImageSample(id="a", image=np.zeros((*target.shape, 3), np.uint8), targets=(Target(id="0", mask=target),))
+    compared = Comparison(predictions[seed % 3], Reference(target))
+    return replace(turn_on(sample, sample.targets[0]), comparison=compared)
+
+
+@pytest.mark.parametrize("click_map", [DepthMap(), ImageMap(ByDepth())], ids=["depth", "click model depth"])
+@pytest.mark.parametrize("is_positive", [True, False])
+def test_maps_made_of_depths_are_those_of_the_frame_to_the_last_bit(click_map, is_positive):
+    for seed in range(12):
+        turn = ragged_turn(seed)
+        shown = turn.of_one
+        error = np.greater(*((shown.target, shown.prediction) if is_positive else (shown.prediction, shown.target)))
+        whole = weights_at(error, click_map(turn.sample, shown.target, error))
+        quick = SharedMap(click_map).of(turn, is_positive)
+        places = range(0, len(whole.pixels), 7)
+        assert [quick.position(k) for k in places] == [whole.position(k) for k in places]
+        assert quick.weights.values.dtype == whole.weights.values.dtype
+        assert quick.weights.values.tobytes() == whole.weights.values.tobytes()
+
+
+def test_a_map_of_the_frame_is_read_where_the_error_is():
+    turn, values = ragged_turn(1), np.random.default_rng(3).random((60, 80))
+    error = turn.of_one.target & ~turn.of_one.prediction
+    found = SharedMap(lambda sample, target, given: values if (given == error).all() else None).of(turn, True)
+    assert found.weights.values.tolist() == values[error].tolist()
+    assert [found.position(k) for k in range(len(found.pixels))] == [tuple(each) for each in np.argwhere(error)]
+
+
+def test_weights_on_clicked_pixels_are_taken_away_wherever_else_was_clicked():
+    error = np.zeros((5, 6), dtype=bool)
+    error[1:4, [0, 5]] = True
+    found = replace(weights_at(error[1:5, 0:6], np.ones((4, 6))), window=(slice(1, 5), slice(0, 6)))
+    left = found.without([(1, 5), (3, 0), (0, 5), (4, 4), (2, 3)]).values
+    assert left.tolist() == [1, 0, 1, 1, 0, 1]
+    assert found.without([(0, 0)]) is found.weights
+    assert found.weights.values.all()

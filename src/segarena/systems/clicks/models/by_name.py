@@ -20,7 +20,7 @@ from segarena.samples import ImageSample, Mask, Sample
 from segarena.specs import PluginSpec
 from segarena.systems.clicks.models.maps import ImageClickMap
 from segarena.systems.clicks.models.reference import ByDepth, BySaliency, Saliency, contrast, uniform
-from segarena.systems.clicks.sampling.maps import Border, SharedMap
+from segarena.systems.clicks.sampling.maps import Border, SharedMap, WeightsOfDepths
 
 CONTRAST = "contrast"
 KIND = "click-model"
@@ -38,6 +38,7 @@ class ImageMap:
 
     def __init__(self, model: ImageClickMap) -> None:
         self._model = model
+        self.of_depths: WeightsOfDepths | None = getattr(model, "of_depths", None)
 
     def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
         """Return the model's map; raises `InvalidInput` when the sample is not an image."""

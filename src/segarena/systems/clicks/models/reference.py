@@ -18,7 +18,7 @@ from segarena.arrays.distance import squared_distance_in_window
 from segarena.arrays.saliency import mean_contrast
 from segarena.errors import InvalidMask
 from segarena.samples import Mask, as_image
-from segarena.systems.clicks.sampling.maps import Border
+from segarena.systems.clicks.sampling.maps import Border, WeightsOfDepths
 
 Background = Literal["image", "grey"]
 
@@ -53,6 +53,7 @@ class ByDepth:
 
     def __init__(self, *, border: Border = "background") -> None:
         self._frame_is_edge = border == "background"
+        self.of_depths: WeightsOfDepths | None = _by_depth if self._frame_is_edge else None
 
     def __call__(self, image: NDArray[np.uint8], target: Mask, error: NDArray[Any]) -> NDArray[np.float32]:
         """Return distances divided by the largest; an error pixel counts from 1 / 255 on."""
@@ -63,9 +64,14 @@ class ByDepth:
         depth = np.zeros(values.shape, dtype=np.float32)
         window, squared = squared_distance_in_window(values, frame_is_edge=self._frame_is_edge)
         if not is_empty(window):
-            near = squared.astype(np.float32)
-            np.sqrt(near / max(near.max(), np.float32(1)), out=depth[window])
+            depth[window] = _by_depth(squared)
         return depth
+
+
+def _by_depth(squared: NDArray[Any]) -> NDArray[np.float32]:
+    """Return depths divided by the largest."""
+    values = squared.astype(np.float32)
+    return np.sqrt(values / max(values.max(initial=0), np.float32(1)))
 
 
 class BySaliency:

@@ -5,13 +5,15 @@ Maps that look at photographs, the clickability network among them, are `segaren
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.boxes import Window, from_window
+from segarena.arrays.depths import position_in
 from segarena.arrays.distance import squared_distance
 from segarena.comparison import Comparison
 from segarena.errors import InvalidInput
@@ -46,6 +48,13 @@ def uniform_map(sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
     return error
 
 
+WeightsOfDepths: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+"""From the squared depths of an error's pixels to their weights: what a click map does that looks at nothing else.
+
+A map that has it as its attribute `of_depths` is not asked for a map of the frame: depths are known where clicks are.
+"""
+
+
 class DepthMap:
     """Likelihood in proportion to the Euclidean distance to the nearest pixel that is no error of that kind.
 
@@ -56,11 +65,16 @@ class DepthMap:
     """
 
     def __init__(self, *, border: Border = "background") -> None:
-        self._border = border
+        self._frame_is_edge = border == "background"
+        self.of_depths: WeightsOfDepths | None = _depths_px if self._frame_is_edge else None
 
     def __call__(self, sample: Sample, target: Mask, error: Mask) -> NDArray[Any]:
         """Return distances in pixels, 0 outside the error."""
-        return np.sqrt(squared_distance(error, frame_is_edge=self._border == "background"))
+        return np.sqrt(squared_distance(error, frame_is_edge=self._frame_is_edge))
+
+
+def _depths_px(squared: NDArray[Any]) -> NDArray[np.float64]:
+    return np.sqrt(squared, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,12 +82,37 @@ class ErrorWeights:
     """A click map where the error is.
 
     Attributes:
-        pixels: flat indices of the error's pixels, ascending.
+        window: of the frame, which holds the error.
+        pixels: flat indices of the error's pixels in the window, ascending.
         weights: one per pixel.
     """
 
+    window: Window
     pixels: NDArray[np.int64]
     weights: Weights
+
+    def position(self, place: int) -> tuple[int, ...]:
+        """Return where in the frame the pixel at a place in `pixels` lies."""
+        return position_in(self.window, int(self.pixels[place]))
+
+    def without(self, positions: Sequence[tuple[int, ...]]) -> Weights:
+        """Return the weights, with nothing left on the pixels at `positions` of the frame."""
+        taken = [place for position in positions if (place := self._place(position)) is not None]
+        if not taken:
+            return self.weights
+        values = self.weights.values.copy()
+        values[taken] = 0
+        return Weights(values)
+
+    def _place(self, position: tuple[int, ...]) -> int | None:
+        """Return the place in `pixels` of the pixel at `position`; None when it is not among them."""
+        pixel = 0
+        for side, coordinate in zip(self.window, position, strict=True):
+            if not side.start <= coordinate < side.stop:
+                return None
+            pixel = pixel * (side.stop - side.start) + coordinate - side.start
+        place = int(self.pixels.searchsorted(pixel))
+        return place if place < len(self.pixels) and self.pixels[place] == pixel else None
 
 
 class SharedMap:
@@ -81,11 +120,12 @@ class SharedMap:
 
     Args:
         click_map: the map. If it has a method `many(samples, targets, errors)` that returns one map for each, the
-            maps of a round are asked for in batches.
+            maps of a round are asked for in batches; see also `WeightsOfDepths`.
     """
 
     def __init__(self, click_map: ClickMap) -> None:
         self._map = click_map
+        self._of_depths: WeightsOfDepths | None = getattr(click_map, "of_depths", None)
 
     def of(self, turn: Turn, is_positive: bool) -> ErrorWeights:
         """Return the weights of what is missing (`is_positive`) or of what is too much.
@@ -95,22 +135,29 @@ class SharedMap:
         """
         slot = self._slot(turn.of_one, is_positive)
         if not slot:
-            error = _full_frame(turn.of_one, is_positive)
-            values = self._map(turn.sample, turn.of_one.target, error)
-            slot.append(weights_at(error, values))
+            slot.append(self._make(turn, is_positive))
         return slot[0]
+
+    def _make(self, turn: Turn, is_positive: bool) -> ErrorWeights:
+        comparison = turn.of_one
+        if self._of_depths is not None:
+            window, pixels, squared = comparison.depths(is_missing=is_positive)
+            return ErrorWeights(from_window(window, comparison.window), pixels, _weights(self._of_depths(squared)))
+        error = _full_frame(comparison, is_positive)
+        return _weights_of(comparison, is_positive, self._map(turn.sample, comparison.target, error))
 
     def prepare(self, turns: Sequence[Turn]) -> None:
         """Make the maps that the next clicks of `turns` need, in batches; see `segarena.roles.User`."""
         many = getattr(self._map, "many", None)
-        if many is None:
+        if many is None or self._of_depths is not None:
             return
         needed = self._needed(turns)
         for batch in (needed[start : start + BATCH] for start in range(0, len(needed), BATCH)):
             errors = [_full_frame(turn.of_one, is_positive) for turn, is_positive in batch]
             maps = many([turn.sample for turn, _ in batch], [turn.of_one.target for turn, _ in batch], errors)
-            for (turn, is_positive), error, values in zip(batch, errors, maps, strict=True):
-                self._slot(turn.of_one, is_positive).append(weights_at(error, values))
+            for (turn, is_positive), values in zip(batch, maps, strict=True):
+                made = _weights_of(turn.of_one, is_positive, values)
+                self._slot(turn.of_one, is_positive).append(made)
 
     def _needed(self, turns: Sequence[Turn]) -> list[tuple[Turn, bool]]:
         """Return a turn and a sign for each map that is not there yet."""
@@ -128,8 +175,15 @@ class SharedMap:
 
 def _full_frame(comparison: Comparison, is_positive: bool) -> Mask:
     error = np.zeros(comparison.reference.shape, dtype=np.bool_)
-    error[comparison.window] = comparison.missing if is_positive else comparison.surplus
+    error[comparison.window] = comparison.error(is_missing=is_positive)
     return error
+
+
+def _weights_of(comparison: Comparison, is_positive: bool, values: NDArray[Any]) -> ErrorWeights:
+    """Return the weights of a map of the frame where one kind of error is; raises as `weights_at`."""
+    _check_shape(values, comparison.reference.shape)
+    window = comparison.window
+    return replace(weights_at(comparison.error(is_missing=is_positive), values[window]), window=window)
 
 
 def weights_at(error: Mask, values: NDArray[Any]) -> ErrorWeights:
@@ -138,12 +192,19 @@ def weights_at(error: Mask, values: NDArray[Any]) -> ErrorWeights:
     Raises:
         InvalidInput: the map has another shape than the error, or values below 0.
     """
-    if values.shape != error.shape:
-        raise InvalidInput(f"click map: expected shape {error.shape}, got {values.shape}")
+    _check_shape(values, error.shape)
     pixels = np.flatnonzero(error)
-    weights = values.ravel()[pixels]
-    if weights.dtype != np.float32:
-        weights = weights.astype(np.float64, copy=False)
-    if (weights < 0).any():
-        raise InvalidInput(f"click map: expected weights of 0 or more, got {weights.min()}")
-    return ErrorWeights(pixels, Weights(weights))
+    return ErrorWeights(tuple(slice(0, n) for n in error.shape), pixels, _weights(values.ravel()[pixels]))
+
+
+def _check_shape(values: NDArray[Any], shape: tuple[int, ...]) -> None:
+    if values.shape != shape:
+        raise InvalidInput(f"click map: expected shape {shape}, got {values.shape}")
+
+
+def _weights(values: NDArray[Any]) -> Weights:
+    if values.dtype != np.float32:
+        values = values.astype(np.float64, copy=False)
+    if (values < 0).any():
+        raise InvalidInput(f"click map: expected weights of 0 or more, got {values.min()}")
+    return Weights(values)

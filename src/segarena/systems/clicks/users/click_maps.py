@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena.registry import user
 from segarena.roles import Turn
 from segarena.systems.clicks.models.by_name import shared_map
 from segarena.systems.clicks.sampling.draws import Weights
-from segarena.systems.clicks.sampling.maps import Border, ClickMap, DepthMap, ErrorWeights, SharedMap, uniform_map
+from segarena.systems.clicks.sampling.maps import Border, ClickMap, DepthMap, SharedMap, uniform_map
 from segarena.users.centre import CentreClicker, WhenSolved
 
 Groups = Literal["exact", "published"]
@@ -71,23 +69,11 @@ class MapClicker:
         if click is None:
             return None
         error = self.shared.of(turn, click.is_positive)
-        weights = _without_clicked(error, turn)
+        weights = error.without([click.position for click in turn.dialogue.clicks])
         if not weights.total > 0:
             return (click,)
-        pixel = error.pixels[self._draw(weights, self._low, self._high, turn.rng.random())]
-        return (Click(tuple(map(int, np.unravel_index(pixel, turn.sample.shape))), is_positive=click.is_positive),)
-
-
-def _without_clicked(error: ErrorWeights, turn: Turn) -> Weights:
-    """Return the weights, with nothing left on pixels clicked before."""
-    clicked = np.array([np.ravel_multi_index(click.position, turn.sample.shape) for click in turn.dialogue.clicks])
-    places = np.searchsorted(error.pixels, clicked)  # may lie past the end, hence mode="clip" below
-    taken = places[error.pixels.take(places, mode="clip") == clicked] if len(error.pixels) else places[:0]
-    if not len(taken):
-        return error.weights
-    values = error.weights.values.copy()
-    values[taken] = 0
-    return Weights(values)
+        place = self._draw(weights, self._low, self._high, turn.rng.random())
+        return (Click(error.position(place), is_positive=click.is_positive),)
 
 
 @user("uniform")

@@ -1,0 +1,134 @@
+"""How deep each pixel of a mask lies in it, for those pixels alone.
+
+What is wrong with a prediction is mostly thin: an outline, a few specks. Its few pixels are found and looked at a few
+times in a tenth of the time of a distance transform, which visits every pixel of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.boxes import Window, bounding_window
+from segarena.samples import Mask
+
+# Measured: 14 ns for each look at a pixel; a transform takes 8 to 10 ns for every pixel of its window.
+_LOOK_NS, _TRANSFORM_NS = 14, 8
+# A mask is not thin when it has more than one pixel to so many of its window.
+_THIN = 4
+# Up to this side sums of two squares of distances within the mask fit into 32 bits.
+_MAX_SIDE = 1 << 15
+
+
+class Depths(NamedTuple):
+    """The pixels of a mask, in raster order, and how deep each lies in it.
+
+    Attributes:
+        window: the smallest that holds the mask.
+        pixels: flat indices in the window, ascending.
+        squared: of each pixel, the squared distance to the nearest one outside the mask; whole numbers.
+    """
+
+    window: Window
+    pixels: NDArray[np.int64]
+    squared: NDArray[Any]
+
+    def position(self, place: int) -> tuple[int, ...]:
+        """Return where in the array the pixel at a place in `pixels` lies."""
+        return position_in(self.window, int(self.pixels[place]))
+
+    def deepest(self, forbidden: Collection[tuple[int, ...]] = ()) -> int | None:
+        """Return the place in `pixels` of the first of the deepest outside `forbidden`; None where there is none."""
+        squared = self.squared
+        while len(squared) and squared[place := int(squared.argmax())]:
+            if self.position(place) not in forbidden:
+                return place
+            squared = squared.copy() if squared is self.squared else squared
+            squared[place] = 0
+        return None
+
+
+def position_in(window: Window, pixel: int) -> tuple[int, ...]:
+    """Return where in the whole array the pixel with a flat index in the crop to `window` lies.
+
+    >>> position_in((slice(2, 4), slice(5, 8)), 4)
+    (3, 6)
+    """
+    position: list[int] = []
+    for side in reversed(window):
+        pixel, within = divmod(pixel, side.stop - side.start)
+        position.append(side.start + within)
+    return tuple(reversed(position))
+
+
+def depths(mask: Mask) -> Depths:
+    """Return how deep each pixel lies: `squared_distance` where `mask` is True, the frame's border being an edge.
+
+    >>> depths(np.array([[0, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]], bool)).squared.tolist()
+    [1, 1, 1, 1, 2, 4, 1, 1, 1, 1]
+
+    Args:
+        mask: bool, any number of axes.
+    """
+    from segarena.arrays.distance import squared_distance  # here, so that the nouns can be imported without OpenCV
+
+    found = thin_depths(mask)
+    if found is not None:
+        return found
+    window = bounding_window(mask)
+    crop = mask[window]
+    pixels = np.flatnonzero(crop)
+    return Depths(window, pixels, squared_distance(crop).ravel()[pixels])
+
+
+def thin_depths(mask: Mask) -> Depths | None:
+    """Return the same, or None where `mask` is no image, or not so thin that this is quick.
+
+    The way to the nearest edge within a row follows from the row's runs. The nearest edge of all lies in that row or in
+    one of those above and below, which are looked at in turn for as long as anything in them could be nearer.
+    """
+    if mask.ndim != 2 or max(mask.shape) > _MAX_SIDE:
+        return None
+    window = bounding_window(mask)
+    crop = mask[window]
+    pixels = np.flatnonzero(crop)
+    if len(pixels) * _THIN > crop.size:
+        return None
+    width = crop.shape[1]
+    squared = np.square(_to_end_of_run(pixels, crop.shape))
+    beyond = np.zeros(crop.size + 2 * width, dtype=np.int32)  # a row more above and below, with nothing in it
+    places = pixels + width
+    beyond[places] = squared
+    step, left = 1, np.flatnonzero(squared > 1)
+    while len(left):
+        here, nearest = places.take(left), squared.take(left)
+        beside = np.minimum(beyond.take(here - step * width), beyond.take(here + step * width))
+        np.minimum(nearest, beside + step**2, out=nearest)
+        squared[left] = nearest
+        left = left[nearest > (step + 1) ** 2]
+        if _takes_long(crop.size, len(pixels), len(left), step):
+            return None
+        step += 1
+    return Depths(window, pixels, squared)
+
+
+def _to_end_of_run(pixels: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """Return for each pixel how many steps it is along its row to the nearest one that is not among `pixels`."""
+    height, width = shape
+    is_first = np.ones(len(pixels), dtype=np.bool_)
+    np.greater(pixels[1:] - pixels[:-1], 1, out=is_first[1:])
+    row_starts = np.searchsorted(pixels, np.arange(1, height) * width)
+    is_first[row_starts[row_starts < len(pixels)]] = True
+    firsts = np.flatnonzero(is_first)
+    lengths = np.diff(firsts, append=len(pixels))
+    before = np.arange(len(pixels)) - np.repeat(firsts, lengths)
+    return np.minimum(before + 1, np.repeat(lengths, lengths) - before).astype(np.int32)
+
+
+def _takes_long(size: int, pixels: int, left: int, steps: int) -> bool:
+    """Tell whether a transform takes less time than what is left, if as many pixels go with each step as so far."""
+    gone_each = (pixels - left) / steps
+    return _LOOK_NS * left**2 > 2 * gone_each * _TRANSFORM_NS * size

@@ -133,6 +133,8 @@ def element_of(disk: NDArray[Any]) -> Element:
     (ElementRow(row=-1, span=(0, 0)), ElementRow(row=0, span=(-1, 1)))
     """
     top, side = (size // 2 for size in disk.shape)
-    columns = [np.flatnonzero(row) - side for row in disk]
-    rows = [ElementRow(row - top, (int(on[0]), int(on[-1]))) for row, on in enumerate(columns) if len(on)]
+    on = disk != 0
+    firsts, lasts = on.argmax(axis=1) - side, disk.shape[1] - 1 - on[:, ::-1].argmax(axis=1) - side
+    spans = zip(on.any(axis=1).tolist(), firsts.tolist(), lasts.tolist(), strict=True)
+    rows = [ElementRow(row - top, (first, last)) for row, (is_on, first, last) in enumerate(spans) if is_on]
     return tuple(sorted(rows, key=lambda row: row.span[1] - row.span[0]))

@@ -71,7 +71,7 @@ def test_a_loop_is_opened_at_the_last_of_its_longest_steps():
 @given(skeletons)
 def test_the_trees_are_as_short_as_those_of_another_library(skeleton):
     count = int(skeleton.sum())
-    edges = _edges(skeleton, count)
+    edges = _edges(np.argwhere(skeleton))
     neighbours, roots = _forest(edges, count)
     places = np.argwhere(skeleton)
     length = sum(np.linalg.norm(places[a] - places[b]) for a in range(count) for b in neighbours[a] if a < b)
@@ -85,7 +85,7 @@ def test_the_trees_are_as_short_as_those_of_another_library(skeleton):
 @given(skeletons)
 def test_no_path_in_its_tree_is_longer(skeleton):
     count = int(skeleton.sum())
-    neighbours, roots = _forest(_edges(skeleton, count), count)
+    neighbours, roots = _forest(_edges(np.argwhere(skeleton)), count)
     longest = [
         max(steps for node in range(count) if roots[node] == root for steps in steps_from(neighbours, node).values())
         for root in dict.fromkeys(roots)
@@ -113,7 +113,7 @@ def first_farthest(neighbours, start):
 def test_paths_are_found_by_two_searches_in_raster_order():
     for seed in range(60):
         skeleton = np.random.default_rng(seed).random((12, 12)) < 0.3
-        neighbours, roots = _forest(_edges(skeleton, int(skeleton.sum())), int(skeleton.sum()))
+        neighbours, roots = _forest(_edges(np.argwhere(skeleton)), int(skeleton.sum()))
         places = np.argwhere(skeleton).tolist()
         firsts = [roots.index(root) for root in dict.fromkeys(roots)]
         expected = [first_farthest(neighbours, first_farthest(neighbours, first)[-1]) for first in firsts]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.balls import disk
+from segarena.arrays.bits import dilated, element_of, pack, unpack, words_for
 from segarena.arrays.boxes import bounding_window, from_window, grow_window, is_empty
 from segarena.arrays.components import Component
 from segarena.samples import Mask
@@ -40,11 +40,12 @@ def opened(mask: Mask, element: NDArray[np.uint8]) -> Mask:
     Pixels beyond the frame do not count; a pixel is False where the disk holds nothing else. Both look at the same
     offsets, not mirrored ones, so that a disk whose middle is not its middle element moves the result.
     """
-    pixels = np.ascontiguousarray(mask).view(np.uint8)
-    eroded = np.asarray(cv2.erode(pixels, element), dtype=np.uint8)
+    rows, margin = element_of(element), words_for(len(element))
+    frame = pack(np.ones_like(mask), margin)
+    eroded = frame & ~dilated(frame ^ pack(mask, margin), rows)
     if not element[len(element) // 2, len(element) // 2]:
-        eroded &= np.asarray(cv2.dilate(np.ones_like(pixels), element), dtype=np.uint8)
-    return cv2.dilate(eroded, element).view(np.bool_) if eroded.any() else np.zeros_like(mask)
+        eroded &= dilated(frame, rows)
+    return unpack(dilated(eroded, rows), mask.shape[1], margin) if eroded.any() else np.zeros_like(mask)
 
 
 def open_error(error: Mask, settings: RobotSettings) -> Component | None:

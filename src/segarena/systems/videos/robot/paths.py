@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from segarena.samples import Mask
 
-# The neighbours that come after a pixel in raster order, along the axes before across: the shorter edges first.
+# The neighbours that come after a pixel, in raster order; along the axes before across: the shorter edges first.
 _ALONG = ((0, 1), (1, 0))
 _ACROSS = ((1, -1), (1, 1))
 
@@ -41,8 +40,8 @@ def longest_paths(skeleton: Mask, min_nodes: int, loops: Loops = "raster") -> li
     Returns:
         (N, 2) arrays as (row, column), parts in the order of their first pixels in raster order.
     """
-    pixels = np.argwhere(skeleton)
-    edges = _edges(skeleton, len(pixels))
+    pixels = np.stack(np.divmod(np.flatnonzero(skeleton), max(1, skeleton.shape[1])), axis=1)
+    edges = _edges(pixels)
     neighbours, part_of = _forest(edges, len(pixels)) if loops == "raster" else _without_loops(edges, pixels)
     # In raster order, so that a part is at the place of its first pixel.
     parts: dict[int, list[int]] = {}
@@ -53,27 +52,21 @@ def longest_paths(skeleton: Mask, min_nodes: int, loops: Loops = "raster") -> li
     return [pixels[_farthest(neighbours, start)] for start in starts]
 
 
-def _edges(skeleton: Mask, nodes: int) -> list[tuple[int, int]]:
+def _edges(pixels: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Return all pairs of neighbours by their numbers in raster order: shorter steps first, then in raster order."""
-    number = np.full((skeleton.shape[0] + 1, skeleton.shape[1] + 2), -1, dtype=np.int64)
-    number[:-1, 1:-1][skeleton] = np.arange(nodes)
+    if not len(pixels):
+        return []
+    rows, columns = (pixels - pixels.min(axis=0)).T
+    width = int(columns.max()) + 3
+    number = np.full((int(rows.max()) + 2) * width, -1, dtype=np.int32)
+    places = rows * width + columns + 1
+    number[places] = np.arange(len(pixels))
     edges: list[tuple[int, int]] = []
     for steps in (_ALONG, _ACROSS):
-        starts, stops = _neighbours(number, steps)
-        edges.extend(zip(starts.tolist(), stops.tolist(), strict=True))
+        stops = number[places[:, None] + [row * width + column for row, column in steps]]
+        starts, step = np.nonzero(stops >= 0)
+        edges.extend(zip(starts.tolist(), stops[starts, step].tolist(), strict=True))
     return edges
-
-
-def _neighbours(
-    number: NDArray[np.int64], steps: Sequence[tuple[int, int]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    flat, width = number.ravel(), number.shape[1]
-    nodes = np.flatnonzero(flat >= 0)
-    pairs = [np.stack([flat[nodes], flat[nodes + row * width + column]]) for row, column in steps]
-    starts, stops = np.concatenate(pairs, axis=1)
-    starts, stops = starts[stops >= 0], stops[stops >= 0]
-    order = np.lexsort((stops, starts))
-    return starts[order], stops[order]
 
 
 def _forest(edges: list[tuple[int, int]], nodes: int) -> tuple[Neighbours, list[int]]:

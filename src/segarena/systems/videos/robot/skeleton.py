@@ -14,12 +14,13 @@ nothing changes. The result is that of the loop, always.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.distance import squared_distance
+from segarena.arrays.distance import squared_distance_in_window
 from segarena.samples import Mask
 from segarena.systems.videos.robot.settings import Ties
 
@@ -41,54 +42,67 @@ def medial_axis(mask: Mask, ties: Ties = "raster") -> Mask:
     from 0.19 on; "permutation" gives what the former gave.
     """
     there = np.pad(mask, 1)
-    order = _order(there, ties)
-    later = _later(order)
-    stays = there & _needed()[later]
-    _correct(stays.ravel(), later.ravel(), order.ravel(), there.shape[1])
+    later = _later(_order(there, ties))
+    stays = there & cv2.LUT(later, _needed()).view(np.bool_)
+    _correct(stays.ravel(), later.ravel(), there.shape[1])
     return stays[1:-1, 1:-1]
 
 
-def _later(order: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return which neighbours of each pixel come after it, a bit for each of `_AROUND`, the first lowest."""
-    inner = order[1:-1, 1:-1]
+def _later(order: NDArray[np.integer[Any]]) -> NDArray[np.uint8]:
+    """Return which neighbours of each pixel come after it, a bit for each of `_AROUND`, the first lowest.
+
+    Of equals the first in raster order comes first. What is said of pixels that are not there (0) means nothing.
+    """
     later = np.zeros(order.shape, dtype=np.uint8)
-    for bit, (row, column) in enumerate(_AROUND):
-        neighbour = order[1 + row : len(order) - 1 + row, 1 + column : order.shape[1] - 1 + column]
-        later[1:-1, 1:-1] |= np.greater(neighbour, inner).view(np.uint8) << np.uint8(bit)
+    flat, found, width = order.ravel(), later.ravel(), order.shape[1]
+    for bit, (row, column) in enumerate(_AROUND[4:], start=4):
+        step = row * width + column
+        follows = np.greater_equal(flat[step:], flat[:-step]).view(np.uint8)
+        found[:-step] |= follows << np.uint8(bit)
+        # Seen from the other pixel of the pair, which has this one on the opposite side.
+        found[step:] |= (follows ^ 1) << np.uint8(7 - bit)
     return later
 
 
-def _correct(stays: Mask, later: NDArray[np.uint8], order: NDArray[np.int64], width: int) -> None:
-    """Make `stays` fit the rule everywhere; all arrays flat, rows of `width` pixels with a border that is not there."""
+def _correct(stays: Mask, later: NDArray[np.uint8], width: int) -> None:
+    """Make `stays` fit the rule everywhere; both flat, rows of `width` pixels with a border that is not there."""
     steps = np.array([row * width + column for row, column in _AROUND])
     changed = np.flatnonzero(stays)
     while len(changed):
-        after = (changed[:, None] + steps).ravel()
-        after = np.unique(after[order[after] > np.repeat(order[changed], len(steps))])
+        is_later = np.unpackbits(later[changed, None], axis=1, bitorder="little").view(np.bool_)
+        after = np.unique((changed[:, None] + steps)[is_later])
         stayed = np.packbits(stays[after[:, None] + steps], axis=1, bitorder="little").ravel()
         # Of later neighbours all that are there count, whatever becomes of them.
-        told = _needed()[later[after] | stayed]
+        told = _needed()[later[after] | stayed].view(np.bool_)
         is_new = told != stays[after]
         stays[after] = told
         changed = after[is_new]
 
 
-def _order(there: Mask, ties: Ties) -> NDArray[np.int64]:
-    """Return when each pixel of `there` is looked at, as distinct numbers from 1; 0 for the other pixels."""
+def _order(there: Mask, ties: Ties) -> NDArray[np.integer[Any]]:
+    """Return when each pixel of `there` is looked at, from 1; 0 for the other pixels.
+
+    Of equal numbers the first in raster order is looked at first.
+    """
     neighbours = cv2.boxFilter(there.view(np.uint8), -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT)
-    corners = 9 - neighbours[there].astype(np.int64)
-    count = len(corners)
-    # RandomState's streams are frozen: NumPy promises the same permutation in all versions.
-    rank = np.random.RandomState(0).permutation(count) if ties == "permutation" else np.arange(count)
-    order = np.zeros(there.shape, dtype=np.int64)
-    order[there] = (squared_distance(there)[there] * 9 + corners) * count + rank + 1
+    window, squared = squared_distance_in_window(there)
+    highest = int(squared.max(initial=0)) * 9 + 9
+    order = np.zeros(there.shape, dtype=np.int32 if highest < 2**31 else np.int64)
+    order[window] = squared
+    order *= 9
+    order += (9 - neighbours) * there
+    if ties == "permutation":
+        # RandomState's streams are frozen: NumPy promises the same permutation in all versions.
+        count = np.count_nonzero(there)
+        order = order.astype(np.int64) * count
+        order[there] += np.random.RandomState(0).permutation(count)
     return order
 
 
 @cache
-def _needed() -> Mask:
+def _needed() -> NDArray[np.uint8]:
     """Return whether a pixel stays, by its neighbours: a bit for each of `_AROUND`, the first lowest."""
-    needed = np.zeros(256, dtype=np.bool_)
+    needed = np.zeros(256, dtype=np.uint8)
     for code in range(256):
         needed[code] = _is_needed([at for bit, at in enumerate(_AROUND) if code >> bit & 1])
     return needed

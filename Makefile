@@ -64,7 +64,7 @@ $(STAMP): pyproject.toml
 # torch is pinned here and only here: a range would fetch gigabytes of GPU libraries on a machine without one.
 $(VENV)/.developed: $(STAMP)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet -e '.[dev,models,radiology,server]' tests/plugin_package
+	$(BIN)/python -m pip install --quiet -e '.[dev,models,ray,radiology,server]' tests/plugin_package
 	@touch $@
 
 $(VENV)/.documented: $(VENV)/.developed

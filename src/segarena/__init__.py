@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from segarena.reports import write_report
     from segarena.roles import Benchmark, Dataset, Metric, Segmenter, Statistic, Turn, User
     from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
+    from segarena.work.cluster.executor import Ray
 
 
 _HOMES = {
@@ -38,6 +39,7 @@ _HOMES = {
     "reports": ("write_report",),
     "roles": ("Benchmark", "Dataset", "Metric", "Segmenter", "Statistic", "Turn", "User"),
     "samples": ("ImageSample", "Support", "Target", "VideoSample", "VolumeSample"),
+    "work.cluster.executor": ("Ray",),
 }
 """The public names by the module that has them."""
 
@@ -55,6 +57,7 @@ __all__ = [
     "MaskPrompt",
     "Metric",
     "Prediction",
+    "Ray",
     "RunFolder",
     "Scribble",
     "SegarenaError",

@@ -92,7 +92,7 @@ def test_the_file_of_options_of_a_run_serves_for_its_plan(segarena, tmp_path):
     [
         (["plan"], "which segmenter? give --segmenter NAME"),
         (["plan", "-s", "sample-disc", "-d", "dmeo"], "no dataset is called 'dmeo'; did you mean 'demo'"),
-        ([*QUICK, "--samples", "0"], "timed samples at least 1, got 1 and 0"),
+        ([*QUICK, "--samples", "0"], "timed samples must be at least 1, got 0"),
         ([*QUICK, "-s", "mine.py:Mine"], "there is no file mine.py"),
     ],
 )

@@ -18,6 +18,8 @@ from segarena.engine.plan import make_plan
 from segarena.engine.store import RunFolder
 from segarena.engine.trial import COUNTING_S, Trial, count_targets, read_trial
 from segarena.errors import InvalidInput, SegarenaError
+from segarena.work.cluster.executor import Ray
+from segarena.work.executors import executor_of
 
 # One second of encoding, then per round 0.2 s in the model of 0.3 s in all; 2 targets x 10 rounds.
 TRIAL = Trial(
@@ -70,7 +72,8 @@ def test_the_range_is_of_samples_like_the_quickest_and_the_slowest_with_equal_ta
     ("workers", "cores", "samples", "abreast"), [(0, 8, 9, 1), (4, 8, 9, 4), (16, 8, 9, 8), (6, 8, 3, 3)]
 )
 def test_workers_divide_the_time_as_far_as_there_are_cores_and_samples(workers, cores, samples, abreast):
-    assert _abreast(workers, samples, cores) == abreast
+    assert _abreast(executor_of(workers), samples, cores) == abreast
+    assert _abreast(Ray(max(1, workers)), samples, cores) == max(1, min(workers, samples))  # other machines have others
     cost = extrapolate([TRIAL], samples=samples, targets=2.0, **{**MACHINE, "abreast": abreast})
     assert cost.hours == pytest.approx(7 * samples / abreast / 3600)
 
@@ -88,6 +91,13 @@ def test_workers_on_one_gpu_share_out_only_what_is_not_the_model():
         extrapolate([TRIAL], samples=100, targets=2.0, **{**gpu, "abreast": abreast}).gpu_hours for abreast in (1, 8)
     ]
     assert hours == [pytest.approx(700 / 3600), pytest.approx(500 / 3600)]
+
+
+def test_workers_with_gpus_of_their_own_do_not_wait_for_each_other():
+    gpu = {**MACHINE, "device": "cuda", "abreast": 8, "gpus": 4.0}
+    cost = extrapolate([TRIAL], samples=100, targets=2.0, **gpu)
+    assert cost.hours == pytest.approx(125 / 3600)  # 500 s in the model on four, longer than 700 s of all by eight
+    assert cost.gpu_hours == pytest.approx(500 / 3600)
 
 
 def test_samples_without_targets_or_with_failures_only_cost_what_they_took():
@@ -241,7 +251,10 @@ def test_failures_are_counted_and_only_failures_are_an_error(cost_of, plugin):
         cost_of(plugin("EncodesNothing"))
 
 
-@pytest.mark.parametrize("options", [{"workers": -1}, {"timed": 0}])
-def test_impossible_numbers_are_refused(cost_of, options):
-    with pytest.raises(InvalidInput, match="workers must be 0 or more and timed samples at least 1"):
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"workers": -1}, "workers must be 0 or more"), ({"timed": 0}, "timed samples must be at least 1")],
+)
+def test_impossible_numbers_are_refused(cost_of, options, why):
+    with pytest.raises(InvalidInput, match=why):
         cost_of(**options)

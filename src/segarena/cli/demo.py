@@ -8,14 +8,16 @@ from typing import Annotated
 import typer
 
 from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Workers, takes_workers
 
 SEGMENTERS = ("graph", "grabcut")
 
 
+@takes_workers
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for runs and report.")] = Path("runs/demo"),
     rounds: Annotated[int, typer.Option(help="Clicks per target.")] = 20,
-    workers: Annotated[int, typer.Option("--workers", "-w", help="Processes to use.")] = 2,
+    workers: Workers = 2,
 ) -> None:
     """Evaluate two segmenters by clicks on ten photographs, and write a report. Needs no download."""
     from segarena.reports import write_report

@@ -22,6 +22,7 @@ from segarena.errors import InvalidInput
 from segarena.options import Option, choices, close_to, from_text, options_of
 from segarena.specs import PluginSpec
 from segarena.terminal.exits import one_line_errors
+from segarena.terminal.workers import ADDRESS, EXECUTOR, GPUS, workers_of
 
 DEFAULT = "clicks"
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -54,7 +55,12 @@ class Asked:
         list[str] | None, typer.Option("--metric", "-m", help="A further metric; repeat for several.")
     ] = None
     rounds: Annotated[int | None, typer.Option(help="The most rounds of a dialogue.")] = None
-    workers: Annotated[int | None, typer.Option("--workers", "-w", help="Processes to use. [default: 1]")] = None
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes; 0 works in this one. [default: 1]")
+    ] = None
+    executor: Annotated[str | None, EXECUTOR] = None
+    address: Annotated[str | None, ADDRESS] = None
+    gpus_per_worker: Annotated[float | None, GPUS] = None
     limit: Annotated[int | None, typer.Option(help="Only the first N samples.")] = None
     repeats: Annotated[int | None, typer.Option(help="Dialogues of each user about each target.")] = None
     seed: Annotated[int | None, typer.Option(help="Of all random choices. [default: 0]")] = None
@@ -178,6 +184,9 @@ def _for_library(asked: Asked, texts: Mapping[str, Sequence[str]]) -> dict[str, 
     options.update({name: value for name, value in given.items() if value is not None})
     if "segmenter" not in options:
         raise InvalidInput("which segmenter? give --segmenter NAME; 'segarena list segmenters' shows what there is")
+    names = ("workers", "executor", "address", "gpus_per_worker")
+    who: dict[str, Any] = {name: options.pop(name) for name in names if name in options}
+    options["workers"] = workers_of(**who)
     own = {option.name: option for option in _options_of(str(options["benchmark"]))}
     return {**options, **{name: from_text(own[name], said) for name, said in texts.items()}}
 

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Workers, takes_workers
 
 if TYPE_CHECKING:
     from segarena.published.tables import Found, PublishedTable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from segarena.reproduction.places import Places
 
 
+@takes_workers
 def reproduce(
     table: Annotated[str, typer.Argument(help="A table: a name from `segarena list tables`, or a file of your own.")],
     models: Annotated[
@@ -42,7 +44,7 @@ def reproduce(
         Path | None, typer.Option("--out", "-o", help="Folder of the runs and the comparison. [default: runs/TABLE]")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N samples of each dataset.")] = None,
-    workers: Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")] = 0,
+    workers: Workers = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Stand-ins for models and data: does the way to every measure work?")
     ] = False,
@@ -100,7 +102,7 @@ class _Request:
     places: Places
     out: Path
     limit: int | None
-    workers: int
+    workers: Workers
     is_dry: bool
 
     def measure(self) -> bool:

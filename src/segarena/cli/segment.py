@@ -10,6 +10,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Workers, takes_workers
 
 if TYPE_CHECKING:
     from segarena.engine.segmenting import Segmented
@@ -33,6 +34,7 @@ class TakesPairs(TyperCommand):
         return super().parse_args(ctx, joined)
 
 
+@takes_workers
 def segment(
     support: Annotated[
         list[str],
@@ -52,7 +54,7 @@ def segment(
             help="NAME or NAME(option=value, ...) that answers supports: `segarena list segmenters`.",
         ),
     ] = "superpixel-prototypes",
-    workers: Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")] = 0,
+    workers: Workers = 0,
 ) -> None:
     """Segment your own images by example: one image with a mask in, a mask for each image out.
 

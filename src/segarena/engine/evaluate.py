@@ -29,6 +29,7 @@ from segarena.records.failures import Cause, by_cause
 from segarena.roles import Benchmark, Dataset, Segmenter
 from segarena.specs import Plugin
 from segarena.work.executors import executor_of
+from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, Progress, say_nothing
 from segarena.work.signals import stoppable
 
@@ -51,7 +52,7 @@ def evaluate(
     metrics: Sequence[Plugin] | None = None,
     rounds: int | None = None,
     out: str | Path | None = None,
-    workers: int = 0,
+    workers: Workers = 0,
     retry_failed: bool = False,
     retry_damaged: bool = False,
     overwrite: bool = False,
@@ -70,7 +71,8 @@ def evaluate(
         metrics: further metrics.
         rounds: instead of the benchmark's.
         out: folder of the run; by default `runs/<benchmark>-<segmenter>-<dataset>`.
-        workers: processes; 0 works in this one. Objects travel to processes by pickling.
+        workers: processes, or an executor such as `segarena.Ray`; 0 works in this one. Objects travel to processes by
+            pickling.
         retry_failed: do samples again in which something failed.
         retry_damaged: do samples again whose files are damaged or whose values contradict one another.
         overwrite: start anew where `out` holds a run, whatever it was; nothing but that run is deleted.
@@ -127,7 +129,7 @@ def evaluate(
         if verify:
             del job  # and with it the plug-ins that worked here
             os.chdir(home)
-            verified = ask_some_again(plan, folder, verify, executor_of(max(1, workers)))
+            verified = ask_some_again(plan, folder, verify, executor_of(1) if executor.is_here else executor)
             folder.write_config(replace(folder.config, verified=verified))
     return folder
 

@@ -29,7 +29,9 @@ from segarena.errors import InvalidInput, SegarenaError
 from segarena.notebook import table_html
 from segarena.roles import Benchmark, Segmenter
 from segarena.specs import Plugin
+from segarena.work.cluster.executor import Ray
 from segarena.work.executors import executor_of
+from segarena.work.jobs import Executor, Workers
 from segarena.work.signals import stoppable
 
 _PARTS = 3
@@ -56,7 +58,7 @@ class Forecast:
         hours_low: if a target took everywhere what it took in the quickest timed sample.
         hours_high: in the slowest.
         hours_at_most: like `hours`, if every dialogue goes on to the last round.
-        gpu_hours: a GPU held for all that time; None without one.
+        gpu_hours: GPUs held for all that time; None without one.
         process_bytes: peak memory of one process, its model included; each worker needs that.
         records_bytes: disk for records and timings.
         masks_bytes: disk for kept masks.
@@ -91,7 +93,7 @@ def forecast(
     benchmark: Plugin | Benchmark = "clicks",
     *,
     segmenter: Plugin | Segmenter,
-    workers: int = 1,
+    workers: Workers = 1,
     timed: int = 3,
     share: float = 0.1,
     on_sample: Callable[[int, int], None] | None = None,
@@ -102,7 +104,7 @@ def forecast(
     Args:
         benchmark: as in `segarena.evaluate`.
         segmenter: likewise.
-        workers: processes that the run will have.
+        workers: processes that the run will have, or an executor.
         timed: how many samples are timed at most, spread evenly over the dataset. One more is run before them, and
             counts only where it remains the only one: it pays for what is loaded on the way.
         share: of the forecast time that the trial may take, beside its start: a sample is held in part where three
@@ -114,8 +116,9 @@ def forecast(
         SegarenaError: like `segarena.evaluate` before it starts; or none of the samples could be used, or a worker
             process (the trial runs in one, with one thread, as a run's workers do) could not start.
     """
-    if workers < 0 or timed < 1:
-        raise InvalidInput(f"workers must be 0 or more and timed samples at least 1, got {workers} and {timed}")
+    executor = executor_of(workers)
+    if timed < 1:
+        raise InvalidInput(f"timed samples must be at least 1, got {timed}")
     options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
     started = time.perf_counter()
     plan = make_plan(benchmark, segmenter=segmenter, **options)
@@ -123,7 +126,7 @@ def forecast(
     with tempfile.TemporaryDirectory(prefix="segarena-plan-") as there:
         folder = open_folder(plan, cast.dataset, Path(there) / "trial", segmenter=cast.segmenter)
         tried = spread(len(folder.samples), timed + 1)
-        abreast = _abreast(workers, len(folder.samples))
+        abreast = _abreast(executor, len(folder.samples))
         trials: list[Trial] = []
         process_bytes, startup_s, spent_s, all_s = 0, 0.0, 0.0, 0.0
         part = min(1.0, share * len(folder.samples) / abreast / _PARTS)
@@ -149,8 +152,9 @@ def forecast(
         samples=len(folder.samples),
         targets=count_targets(cast.dataset, folder.samples, within_s=min(COUNTING_S, share * all_s - spent_s)),
         failures=len(failures),
-        workers=workers,
+        workers=executor.workers,
         abreast=abreast,
+        gpus=_gpus(executor),
         startup_s=startup_s,
         device=device_of(cast.segmenter),
         process_bytes=process_bytes,
@@ -166,6 +170,7 @@ def extrapolate(
     failures: int = 0,
     workers: int,
     abreast: int,
+    gpus: float = 1.0,
     startup_s: float = 0.0,
     device: str,
     process_bytes: int,
@@ -180,6 +185,7 @@ def extrapolate(
         failures: among the tried ones.
         workers: of the run.
         abreast: how many samples are worked on at once.
+        gpus: how many GPUs they have, if the device is one.
         startup_s: before the first sample.
         device: of the segmenter.
         process_bytes: peak of the process that was timed.
@@ -187,7 +193,7 @@ def extrapolate(
     """
 
     def hours(some: Sequence[Trial]) -> float:
-        return (startup_s + _wall_s(some, targets, abreast, has_gpu=device == "cuda") * samples) / 3600
+        return (startup_s + _wall_s(some, targets, abreast, gpus if device == "cuda" else None) * samples) / 3600
 
     def total(amounts: Iterable[float], factor: float = _factor(trials, targets)) -> int:
         return round(sum(amounts) * factor * samples / len(trials))
@@ -209,16 +215,22 @@ def extrapolate(
         hours_low=min(each),
         hours_high=max(each),
         hours_at_most=hours([trial.at_most() for trial in trials]),
-        gpu_hours=hours(trials) if device == "cuda" else None,
+        gpu_hours=hours(trials) * gpus if device == "cuda" else None,
         process_bytes=process_bytes,
         records_bytes=total(trial.records_bytes for trial in trials),
         masks_bytes=total(trial.masks_bytes for trial in trials),
     )
 
 
-def _abreast(workers: int, samples: int, cores: int = os.cpu_count() or 1) -> int:
-    """Return how many samples are worked on at once; more workers than cores are no quicker."""
-    return max(1, min(workers, cores, samples))
+def _abreast(executor: Executor, samples: int, cores: int = os.cpu_count() or 1) -> int:
+    """Return how many samples are worked on at once; more workers on this machine than cores are no quicker."""
+    at_work = executor.workers if isinstance(executor, Ray) else min(executor.workers, cores)
+    return max(1, min(at_work, samples))
+
+
+def _gpus(executor: Executor) -> float:
+    """Return how many GPUs the workers have, if any: one on this machine."""
+    return max(1.0, executor.workers * executor.gpus_per_worker) if isinstance(executor, Ray) else 1.0
 
 
 def _factor(trials: Sequence[Trial], targets: float) -> float:
@@ -227,8 +239,8 @@ def _factor(trials: Sequence[Trial], targets: float) -> float:
     return targets * len(trials) / had if had else 1.0
 
 
-def _wall_s(trials: Sequence[Trial], targets: float, abreast: int, *, has_gpu: bool) -> float:
-    """Return wall seconds of the run per sample; workers that share one GPU wait for it in turn."""
+def _wall_s(trials: Sequence[Trial], targets: float, abreast: int, gpus: float | None) -> float:
+    """Return wall seconds of the run per sample; workers that share a GPU wait for it in turn."""
     scaled = [trial.times(_factor(trials, targets)) for trial in trials]
-    alone_s = sum(trial.model_s for trial in scaled) if has_gpu else 0.0
+    alone_s = sum(trial.model_s for trial in scaled) / gpus if gpus else 0.0
     return max(sum(trial.seconds for trial in scaled) / abreast, alone_s) / len(trials)

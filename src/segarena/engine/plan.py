@@ -36,7 +36,7 @@ from segarena.records.tables import COLUMNS
 from segarena.registry import build, check_role, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
 from segarena.specs import Plugin, PluginSpec
-from segarena.version import __version__
+from segarena.version import COMPUTING, __version__
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
 """After these rounds (and the last) masks are kept unless the plan says otherwise."""
@@ -295,8 +295,8 @@ def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
 def environment() -> dict[str, str]:
     """Return the versions that could matter to someone who repeats a run."""
     versions: dict[str, str] = {}
-    for package in ("numpy", "scipy", "opencv-python-headless", "scikit-image", "polars", "torch", "transformers"):
-        with suppress(PackageNotFoundError):  # the last two come with an extra
+    for package in COMPUTING:
+        with suppress(PackageNotFoundError):
             versions[package] = version(package)
     return {"python": platform.python_version(), "machine": platform.machine(), **versions}
 

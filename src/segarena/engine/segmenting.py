@@ -23,7 +23,7 @@ from segarena.registry import build, describe
 from segarena.samples import ImageSample, Support
 from segarena.version import __version__
 from segarena.work.executors import executor_of
-from segarena.work.jobs import Building
+from segarena.work.jobs import Building, Workers
 from segarena.work.ledger import Ledger, refuse_other
 from segarena.work.progress import OnProgress, say_nothing
 from segarena.work.resuming import work_through
@@ -56,7 +56,7 @@ def segment_folder(
     queries: Path,
     out: Path,
     *,
-    workers: int = 0,
+    workers: Workers = 0,
     on_progress: OnProgress = say_nothing,
 ) -> Segmented:
     """Write a mask for each image under `queries`: grey PNG, 0 and 255, under `out` by the image's own path.
@@ -69,7 +69,7 @@ def segment_folder(
         supports: images with the mask of the object in each: one value beside 0.
         queries: an image, or a folder of images, nested ones too.
         out: a folder; made if need be.
-        workers: processes; 0 works in this one.
+        workers: processes, or an executor such as `segarena.Ray`; 0 works in this one.
         on_progress: told when it starts and after each image.
 
     Raises:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, say_nothing
 
 Words: TypeAlias = Mapping[str, str]
@@ -190,7 +191,7 @@ class Asked:
         models: names of those asked for.
         out: folder in which work is kept, so that it resumes.
         limit: only so many samples of each; None for all.
-        workers: processes; 0 works in this one.
+        workers: processes, or an executor; 0 works in this one.
         on_progress: told how far it is.
     """
 
@@ -199,7 +200,7 @@ class Asked:
     models: tuple[str, ...]
     out: Path
     limit: int | None = None
-    workers: int = 0
+    workers: Workers = 0
     on_progress: OnProgress = say_nothing
 
 

@@ -18,6 +18,7 @@ from segarena.reports.measured import find_measured, sheets_of
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
 from segarena.reproduction.needs import Job
+from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, say_nothing
 
 Key = tuple[str, str, str, str]
@@ -46,7 +47,7 @@ def run_job(
     out: Path,
     *,
     limit: int | None = None,
-    workers: int = 0,
+    workers: Workers = 0,
     on_progress: OnProgress = say_nothing,
 ) -> Path:
     """Run a job, or go on with it; return its folder.

@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from segarena.work.executors import executor_of
+from segarena.work.jobs import Workers
 from segarena.work.progress import Progress
 
 _LINE_EVERY_S = 15.0
@@ -28,16 +30,16 @@ class ProgressBar:
         console: where it is shown.
         unit: what is counted, in the plural.
         rate: of `Progress.counts`, what is given per second; the units without it.
-        workers: processes at work.
+        workers: who is at work.
     """
 
     def __init__(
-        self, title: str, console: Console, *, unit: str = "samples", rate: str = "", workers: int = 1
+        self, title: str, console: Console, *, unit: str = "samples", rate: str = "", workers: Workers = 1
     ) -> None:
         self._title = title
         self._unit = unit
         self._rate = rate
-        self._workers = max(1, workers)
+        self._workers = max(1, executor_of(workers).workers)
         self._console = console
         self._bar = Bar(
             TextColumn("{task.description}"),

@@ -66,8 +66,13 @@ def _answer(do: Callable[[Any], Any], packed_unit: bytes) -> bytes:
     try:
         return pickle.dumps(Done(unit=None, result=outcome.result, seconds=outcome.seconds))
     except Exception as error:  # pickling runs the code of whatever the result holds
-        failure = UnitFailed(f"the result, {type(outcome.result).__name__}, cannot be sent on: {error}")
+        failure = cannot_be_sent(outcome.result, error)
         return pickle.dumps(Failed(unit=None, error=failure, seconds=outcome.seconds))
+
+
+def cannot_be_sent(result: Any, error: Exception) -> UnitFailed:
+    """Return the error of a unit that was done, and of which nobody will know what came of it."""
+    return UnitFailed(f"the result, {type(result).__name__}, cannot be sent on: {error}")
 
 
 def _leave_signals_to_parent() -> None:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable
-from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any
 
 from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
 from segarena.work.child import Ended, Message, Opened
-from segarena.work.jobs import Done, Failed, Outcome
+from segarena.work.jobs import Failed, Outcome, of_unit
 from segarena.work.parent import Worker
 from segarena.work.waiting import Waiting
 
@@ -67,7 +66,7 @@ class Crew:
                             continue
                 worker.task = None
                 if task is not None:
-                    yield _of_unit(task[1], message)
+                    yield of_unit(task[1], message)
 
     def end(self) -> None:
         """Kill all processes."""
@@ -132,9 +131,3 @@ class Crew:
                 f"a worker process could not start ({worker.how_it_ended}); its error stands above. "
                 "A script that gives objects to workers must start them under 'if __name__ == \"__main__\":'"
             )
-
-
-def _of_unit(unit: Any, outcome: Done[Any, Any] | Failed[Any]) -> Outcome[Any, Any]:
-    if isinstance(outcome, Failed):
-        return replace(outcome, unit=unit)
-    return Done(unit=unit, result=outcome.result, seconds=outcome.seconds)

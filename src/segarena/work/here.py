@@ -10,6 +10,7 @@ from segarena.work.jobs import Job, Outcome, Result, Unit, attempt
 class Here:
     """Works in this process. Nobody watches from outside, so a time limit is the job's own to keep."""
 
+    workers = 0
     is_here = True
 
     def map(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import segarena.errors
@@ -90,6 +90,11 @@ class Executor(Protocol):
     """Does the units of a job, somewhere."""
 
     @property
+    def workers(self) -> int:
+        """How many processes work at most; 0 when this one does."""
+        ...
+
+    @property
     def is_here(self) -> bool:
         """Whether jobs are opened in this process, where what is already built need not be built again."""
         ...
@@ -113,6 +118,10 @@ class Executor(Protocol):
         ...
 
 
+Workers: TypeAlias = int | Executor
+"""Who does long work: so many processes of this machine, none for 0; or an executor, such as `segarena.Ray`."""
+
+
 def attempt(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
     """Do one unit; whatever it raises becomes a failure, except what ends the work."""
     started = time.perf_counter()
@@ -123,6 +132,11 @@ def attempt(do: Callable[[Unit], Result], unit: Unit) -> Outcome[Unit, Result]:
     except (Exception, SystemExit) as error:
         return Failed(unit=unit, error=as_ours(error), seconds=time.perf_counter() - started)
     return Done(unit=unit, result=result, seconds=time.perf_counter() - started)
+
+
+def of_unit(unit: Any, outcome: Done[Any, Any] | Failed[Any]) -> Outcome[Any, Any]:
+    """Return an outcome that came from elsewhere without its unit, with it."""
+    return replace(outcome, unit=unit)
 
 
 def as_ours(error: BaseException) -> SegarenaError:

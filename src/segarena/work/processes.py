@@ -21,14 +21,14 @@ class Processes:
     is_here = False
 
     def __init__(self, workers: int) -> None:
-        self._workers = workers
+        self.workers = workers
 
     def map(
         self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
     ) -> Generator[Outcome[Unit, Result]]:
         """Yield what came of each unit, as they finish; see `segarena.work.jobs.Executor`."""
         packed_job = pack_job(job)
-        crew = Crew(packed_job, self._workers, limit_s, imports_main=b"__main__" in packed_job)
+        crew = Crew(packed_job, self.workers, limit_s, imports_main=b"__main__" in packed_job)
         try:
             yield from crew.do(units)
         finally:

@@ -13,6 +13,7 @@ from segarena.systems.oneshot.building.cache import Measure, run_stage, stage_jo
 from segarena.systems.oneshot.pairs.sources import ImageSource, Item
 from segarena.systems.oneshot.saliency import SaliencyMap, saliency_from
 from segarena.work.executors import executor_of
+from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, say_nothing
 
 
@@ -54,7 +55,7 @@ def measure_training(
     images: Collection[str] | None = None,
     threshold: float = 0.5,
     is_soft: bool = False,
-    workers: int = 0,
+    workers: Workers = 0,
     on_progress: OnProgress = say_nothing,
 ) -> pl.DataFrame:
     """Return the share of each training image of a fold: images that hold a class that the fold does not test.

@@ -41,7 +41,7 @@ from segarena.systems.oneshot.pairs.sources import ImageSource, Item
 from segarena.systems.oneshot.pairs.table import pairs_table, write_pairs
 from segarena.version import __version__
 from segarena.work.executors import executor_of
-from segarena.work.jobs import Executor
+from segarena.work.jobs import Executor, Workers
 from segarena.work.progress import OnProgress, say_nothing
 
 
@@ -55,7 +55,7 @@ class Built:
 
 
 def build_tiers(
-    source: ImageSource, out: Path, plan: BuildPlan, *, workers: int = 0, on_progress: OnProgress = say_nothing
+    source: ImageSource, out: Path, plan: BuildPlan, *, workers: Workers = 0, on_progress: OnProgress = say_nothing
 ) -> Built:
     """Build tiers of a source of images and masks; the same source, plan and version give the same bytes.
 

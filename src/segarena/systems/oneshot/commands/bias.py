@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from segarena.files.whole import write_whole
-from segarena.systems.oneshot.commands.build import ImagesHelp, SaliencyOption, WorkersOption, open_source
+from segarena.systems.oneshot.commands.build import ImagesHelp, SaliencyOption, open_source
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Workers, takes_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -142,6 +143,7 @@ def cnb(
                 _write_names(out / f"leave_out_fold{fold}.txt", names)
 
 
+@takes_workers
 def sgtss(
     images: Annotated[str, typer.Argument(help=ImagesHelp)],
     folds: FoldsOption = "pascal",
@@ -149,7 +151,7 @@ def sgtss(
     soft: Annotated[bool, typer.Option("--soft", help="Weigh by the map instead of cutting it at 0.5.")] = False,
     train: TrainOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables and lists.")] = Path("sgtss"),
-    workers: WorkersOption = 0,
+    workers: Workers = 0,
 ) -> None:
     """Select training images by saliency (SGTSS): those of which the salient part is mostly of training classes.
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.workers import Workers, takes_workers
 
 if TYPE_CHECKING:
     from segarena.specs import PluginSpec
@@ -23,12 +24,12 @@ ImagesHelp = "Folder with images/ and masks/CLASS/, or a one-shot dataset: pasca
 SaliencyOption = Annotated[
     str, typer.Option(help="boundary-contrast, spectral-residual, a folder of maps, or file.py:function.")
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")]
 
 DATASET = "dataset.txt"
 _SHOWN = 5
 
 
+@takes_workers
 def build(
     images: Annotated[str, typer.Argument(help=ImagesHelp)],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to fill; what is done there is kept.")] = Path(
@@ -59,7 +60,7 @@ def build(
     drop: Annotated[Path | None, typer.Option(help="Classes that it drops: an edited drop.txt.")] = None,
     name: Annotated[str | None, typer.Option(help="Of the data set. [default: of the folder]")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
-    workers: WorkersOption = 0,
+    workers: Workers = 0,
 ) -> None:
     """Build tiers from images and masks: measure, split, pair. Needs no weights and no download.
 
@@ -112,13 +113,14 @@ def build(
         raise typer.Exit(FAILURES)
 
 
+@takes_workers
 def judge(
     tiers: Annotated[Path, typer.Argument(help="What `segarena toss build` filled.")],
     segmenter: Annotated[
         list[str], typer.Option("--segmenter", "-s", help="As for `segarena run`; repeat to compare.")
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="For runs and report. [default: TIERS/runs]")] = None,
-    workers: Annotated[int, typer.Option("--workers", "-w", help="Processes to use.")] = 1,
+    workers: Workers = 1,
 ) -> None:
     """Judge segmenters on built tiers, and write one report.
 

@@ -11,6 +11,7 @@ import typer
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exits import one_line_errors
+from segarena.terminal.workers import Workers, takes_workers
 
 if TYPE_CHECKING:
     from segarena.terminal.progress import ProgressBar
@@ -25,16 +26,16 @@ SplitOption = Annotated[list[str] | None, typer.Option("--split", help="Only thi
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results, page and pictures; one line per finished image.")
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", "-w", min=0, help="Processes; 0 works in this one.")]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first N images.")]
 
 
+@takes_workers
 def statistics(
     path: HumansArgument,
     split: SplitOption = None,
     estimator: Annotated[str, typer.Option(help="Of simplicity: centres (as in the paper) or cracks.")] = "centres",
     out: OutOption = None,
-    workers: WorkersOption = 0,
+    workers: Workers = 0,
     limit: LimitOption = None,
 ) -> None:
     """Say how many regions there are, of what shapes, how much is hidden and how deep it goes.
@@ -64,6 +65,7 @@ def statistics(
             typer.echo(f"page: {write_statistics_page(out, summary, estimator=estimator)}")
 
 
+@takes_workers
 def agreement(
     path: HumansArgument,
     split: SplitOption = None,
@@ -71,7 +73,7 @@ def agreement(
     only: Annotated[str, typer.Option(help="regions or edges; edges take most of the time.")] = "both",
     overlays: Annotated[int, typer.Option(min=0, help="Pictures of agreement on single images in the page.")] = 6,
     out: OutOption = None,
-    workers: WorkersOption = 0,
+    workers: Workers = 0,
     limit: LimitOption = None,
 ) -> None:
     """Say how far the annotators of the same images agree: regions, edges, depth order, names.
@@ -102,6 +104,7 @@ def agreement(
             typer.echo(f"page: {write_agreement_page(out, summary, images, found, overlays=overlays)}")
 
 
+@takes_workers
 def edges(
     detections: Annotated[
         Path, typer.Argument(metavar="MAPS", help="Folder with ID.png, .npy, .npz or .mat: soft maps or segmentations.")
@@ -119,7 +122,7 @@ def edges(
     ] = "first",
     partial: Annotated[bool, typer.Option("--partial", help="Leave out images that MAPS has no file for.")] = False,
     out: OutOption = None,
-    workers: WorkersOption = 0,
+    workers: Workers = 0,
     limit: LimitOption = None,
 ) -> None:
     """Judge edges or segmentations against those that people drew: ODS, OIS, AP, R50.
@@ -203,7 +206,7 @@ def quality(
         show_sheet(recall_sheet(results))
 
 
-def _bar(workers: int) -> ProgressBar:
+def _bar(workers: Workers) -> ProgressBar:
     from rich.console import Console
 
     from segarena.terminal.progress import ProgressBar

@@ -16,7 +16,7 @@ from segarena.systems.scenes.measures.sources import HumanImage
 from segarena.systems.scenes.measures.statistics import measure_annotation
 from segarena.systems.scenes.model.shapes import Estimator
 from segarena.work.executors import executor_of
-from segarena.work.jobs import Calling
+from segarena.work.jobs import Calling, Workers
 from segarena.work.ledger import Ledger, upgrade_ledger
 from segarena.work.progress import OnProgress, say_nothing
 from segarena.work.resuming import work_through
@@ -61,7 +61,7 @@ class Survey:
         folder: Path | None = None,
         *,
         data: str = "",
-        workers: int = 0,
+        workers: Workers = 0,
         on_progress: OnProgress = say_nothing,
     ) -> dict[str, Record]:
         """Return the result of every image of `find_images` by split/id, see `work_on_images`.
@@ -89,7 +89,7 @@ def work_on_images(
     request: Record,
     folder: Path | None,
     *,
-    workers: int = 0,
+    workers: Workers = 0,
     on_progress: OnProgress = say_nothing,
 ) -> dict[str, Record]:
     """Return the result of every item, in their order; with a folder, those done before are not done again.
@@ -99,7 +99,7 @@ def work_on_images(
         work: a function of a module, so that it can be sent to a process.
         request: what is asked for, in plain values.
         folder: where `images.jsonl` is kept; None keeps nothing.
-        workers: processes; 0 works in this one.
+        workers: processes, or an executor; 0 works in this one.
         on_progress: called when it starts and after every image.
 
     Raises:

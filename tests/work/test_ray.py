@@ -1,0 +1,196 @@
+"""The executor of many machines does what that of one does, on a cluster of this machine."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from segarena.errors import InvalidInput, MissingExtra, StoreError, UnitDied, UnitHung, WorkersInvalid
+from segarena.work.cluster import foreman, joining, site
+from segarena.work.cluster.executor import Ray
+from segarena.work.executors import executor_of
+from segarena.work.jobs import Done
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster for two workers, to which each executor of this module joins."""
+    with joining.joined("", 2) as ray:
+        yield ray
+
+
+def do(job, units, workers=2, **options):
+    """Return results, and errors, by unit."""
+    with closing(Ray(workers).map(job, units, **options)) as outcomes:
+        return {one.unit: one.result if isinstance(one, Done) else one.error for one in outcomes}
+
+
+def test_every_unit_is_done_once_wherever_it_is(cluster, act):
+    assert do(act(), range(500)) == {unit: unit for unit in range(500)}
+
+
+def test_what_goes_wrong_is_said_in_the_words_of_one_machine(cluster, act):
+    units = ["raises", "refuses", "awkward", "sys.exit", "exits", "killed", "lambda", "read once", "threads", 5]
+    with closing(executor_of(2).map(act(), units)) as outcomes:
+        local = {one.unit: one.result if isinstance(one, Done) else str(one.error) for one in outcomes}
+    found = do(act(), units)
+    assert {unit: str(one) if isinstance(one, Exception) else one for unit, one in found.items()} == local
+
+
+def test_a_unit_that_hangs_is_ended_one_that_dies_is_tried_again_and_the_others_go_on(cluster, act, tmp_path):
+    found = do(act(str(tmp_path / "flag")), ["sets a deadline and hangs", "killed once", 1, 2, 3])
+    assert isinstance(found.pop("sets a deadline and hangs"), UnitHung)
+    assert found == {"killed once": None, 1: 1, 2: 2, 3: 3}
+
+
+def test_a_full_disk_on_one_node_ends_all_and_the_node_is_named(cluster, act):
+    with pytest.raises(StoreError, match=rf"the disk is full \(on node {socket.gethostname()}\)"):
+        do(act(), ["disk full", "sleeps"])
+
+
+def test_a_job_that_cannot_be_opened_ends_the_work(cluster, act):
+    with pytest.raises(WorkersInvalid, match=r"could not start \(exit code 7\).*\(on node"):
+        do(act(how_opened="exits"), [1])
+
+
+def test_what_a_script_defines_travels_with_the_job(cluster):
+    class Doubling:
+        def open(self):
+            return lambda unit: 2 * unit
+
+    assert do(Doubling(), [1, 2]) == {1: 2, 2: 4}
+
+
+def test_what_cannot_travel_is_said_before_anything_is_done(cluster, act):
+    job = act()
+    job.lock = threading.Lock()
+    with pytest.raises(WorkersInvalid, match="cannot be sent to workers"):
+        do(job, [1])
+
+
+def test_a_foreman_that_is_killed_loses_no_unit(cluster, act, tmp_path):
+    """Whoever kills with SIGKILL what Ray runs: the unit goes to another one."""
+    marks = act(str(tmp_path / "flag"))
+    done = []
+    with closing(Ray(2).map(marks, range(400))) as outcomes:
+        for one in outcomes:
+            done.append(one.result)
+            if len(done) in (1, 100):
+                os.kill(foremen()[0], signal.SIGKILL)
+    assert sorted(done) == list(range(400))
+
+
+def foremen():
+    """Return the processes of foremen, as Ray names them."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            name = place.read_bytes()
+        except OSError:
+            continue
+        if b"ray::Foreman" in name:
+            found.append(int(place.parent.name))
+    return found
+
+
+def test_a_unit_that_is_lost_with_its_worker_again_and_again_fails_alone(cluster, act, monkeypatch):
+    monkeypatch.setattr(site, "_MOST_LOSSES", 1)
+    found = do(KillsForeman(act()), ["kills its foreman", 1, 2], workers=1)
+    assert isinstance(found.pop("kills its foreman"), UnitDied)
+    assert found == {1: 1, 2: 2}
+
+
+class KillsForeman:
+    def __init__(self, job):
+        self.job = job
+
+    def open(self):
+        do_one = self.job.open()
+
+        def act_or_kill(unit):
+            if unit == "kills its foreman":
+                os.kill(os.getppid(), signal.SIGKILL)
+                time.sleep(100)
+            return do_one(unit)
+
+        return act_or_kill
+
+
+def test_small_units_are_handed_over_together_and_large_ones_alone():
+    pace = site.Pace()
+    assert pace.batch == 1
+    pace.learn([Done(unit=None, result=None, seconds=0.001)] * 3)
+    assert pace.batch == 200  # at least 0.1 s
+    pace.learn([Done(unit=None, result=None, seconds=7.0)])
+    assert pace.batch == 1
+    pace.mean_s = 0.0
+    assert pace.batch == site._LARGEST_BATCH
+
+
+def test_a_node_with_other_versions_says_which(monkeypatch):
+    expected = {**foreman.versions(("numpy", "segarena")), "segarena": "0.0.1", "torch-of-another-day": "1"}
+    told = foreman.Foreman().begin(b"", None, ".", [], expected)
+    assert told.startswith(f"node {socket.gethostname()} has segarena ")
+    assert "where the driver has 0.0.1, no torch-of-another-day" in told
+
+
+def test_a_worker_for_which_no_node_has_room_is_refused(cluster, act, monkeypatch):
+    monkeypatch.setattr(site, "_PATIENCE_S", 0.0)
+    with pytest.raises(WorkersInvalid, match=r"no node of the cluster has 1 CPU and 4 GPU for a worker: .* 2 CPU"):
+        list(Ray(1, gpus_per_worker=4).map(act(), [1]))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"workers": 0}, "must be 1 or more"),
+        ({"workers": 1, "address": "ray://somewhere:10001"}, "expected host:port or auto"),
+        ({"workers": 1, "address": "somewhere"}, "expected host:port or auto"),
+        ({"workers": 1, "gpus_per_worker": 1.5}, "expected 0 to 1, or a whole number"),
+        ({"workers": 1, "gpus_per_worker": -1}, "expected 0 to 1, or a whole number"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(options, why):
+    with pytest.raises(InvalidInput, match=why):
+        Ray(**options)
+
+
+def test_without_ray_the_command_that_installs_it_is_said(monkeypatch):
+    monkeypatch.setattr("segarena.work.cluster.executor.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'segarena\[ray\]'"):
+        Ray(1)
+
+
+def test_an_address_where_nobody_answers_is_refused_in_seconds(monkeypatch):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(WorkersInvalid, match=rf"no cluster of Ray answers at {address} \(Connection refused\)"):
+            list(Ray(1, address).map(None, []))
+
+
+def test_an_address_where_nothing_is_said_is_refused_in_seconds(monkeypatch):
+    monkeypatch.setattr(joining, "_ANSWER_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(WorkersInvalid, match=rf"no cluster of Ray answers at {address} \(no answer\)"):
+            list(Ray(1, address).map(None, []))
+
+
+def test_an_address_where_somebody_else_answers_is_refused():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def answer():
+            with other.accept()[0] as connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(WorkersInvalid, match="is no cluster of Ray"):
+            list(Ray(1, f"127.0.0.1:{other.getsockname()[1]}").map(None, []))

@@ -23,6 +23,7 @@
     │   ├── UnitFailed            what does a unit raised something that is not ours
     │   ├── UnitHung              no answer in time; its process was ended
     │   ├── UnitDied              its process died, and a second one as well
+    │   ├── EarlierNeeded         what it goes on from is not at hand; from its beginning it can be done again
     │   └── WorkStopped           not one unit's trouble: nothing can go on; what is done is kept
     │       └── RemoteError       a server is not reached, or refuses
     └── StoreError                a folder or file cannot be written, or what is there cannot be used
@@ -123,6 +124,10 @@ class UnitHung(WorkError):
 
 class UnitDied(WorkError):
     """The process that did a unit died, and a second one as well."""
+
+
+class EarlierNeeded(WorkError):
+    """What a unit goes on from is not at hand; from its beginning it can be done again."""
 
 
 class WorkStopped(WorkError):

@@ -89,7 +89,7 @@ def test_a_participant_sees_the_rules_and_no_secret():
         ("practice", 7, "image"),
         ("final", 7, "image"),
     ]
-    assert found.phases[0].prompt_kinds == ["click"]
+    assert [(user.name, user.prompt_kinds) for user in found.users] == [("centre", ["click"])]
     assert found.phases[0].seconds_per_object is None
 
 

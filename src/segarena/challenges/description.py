@@ -160,7 +160,6 @@ class ShownPhase(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         sample_kind: "image", "volume" or "video".
-        prompt_kinds: what its users may give; None where one does not say.
         adapter: the segmenter, as written, that lets one of images take part; "" for none.
     """
 
@@ -182,8 +181,14 @@ class ShownPhase(msgspec.Struct, frozen=True, kw_only=True):
     ladder: bool
     late: Late
     sample_kind: str
-    prompt_kinds: list[str] | None
     adapter: str
+
+
+class ShownUser(msgspec.Struct, frozen=True, kw_only=True):
+    """A user: what records of participants call them, and the kinds of prompts they give; None: they do not say."""
+
+    name: str
+    prompt_kinds: list[str] | None = None
 
 
 class ShownChallenge(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,6 +200,7 @@ class ShownChallenge(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     is_public: bool
     frozen: datetime | None
+    users: tuple[ShownUser, ...]
     phases: tuple[ShownPhase, ...]
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from segarena.abilities import prompt_kinds
-from segarena.challenges.description import Challenge, Phase, ShownChallenge, ShownPhase
+from segarena.challenges.description import Challenge, Phase, ShownChallenge, ShownPhase, ShownUser
 from segarena.engine.evaluate import open_folder
 from segarena.engine.plan import Plan, make_plan
 from segarena.engine.store import RunFolder
 from segarena.options import options_of
 from segarena.registry import find
-from segarena.roles import Benchmark, TimeBudget
+from segarena.roles import Benchmark, Dataset, TimeBudget
 from segarena.specs import PluginSpec
 
 
@@ -43,7 +43,7 @@ def plan_of(challenge: Challenge, phase: Phase, name: str = "participant") -> Pl
     return replace(plan, benchmark=replace(plan.benchmark, budget=budget))
 
 
-def open_run(path: Path, plan: Plan, samples: Sequence[str]) -> RunFolder:
+def open_run(path: Path, plan: Plan, dataset: Dataset, samples: Sequence[str]) -> RunFolder:
     """Start or continue the folder of a run about samples of the plan's dataset, in this order.
 
     What is written into it is written as by any other run: by place, while `RunFolder.lock` is held.
@@ -51,7 +51,7 @@ def open_run(path: Path, plan: Plan, samples: Sequence[str]) -> RunFolder:
     Raises:
         DatasetError, PluginError, StoreError: as for any run.
     """
-    return open_folder(plan, plan.cast().dataset, path, samples=samples)
+    return open_folder(plan, dataset, path, samples=samples)
 
 
 def shown(challenge: Challenge) -> ShownChallenge:
@@ -60,6 +60,7 @@ def shown(challenge: Challenge) -> ShownChallenge:
     Raises:
         PluginError, InvalidInput: as `plan_of`.
     """
+    rules = plan_of(challenge, challenge.phases[0]).benchmark
     return ShownChallenge(
         slug=challenge.slug,
         title=challenge.title,
@@ -67,13 +68,12 @@ def shown(challenge: Challenge) -> ShownChallenge:
         benchmark=str(_without_files(PluginSpec.of(challenge.benchmark))),
         is_public=challenge.is_public,
         frozen=challenge.frozen,
+        users=tuple(ShownUser(name=shown_name(user), prompt_kinds=_kinds(user)) for user in rules.users),
         phases=tuple(_shown_phase(phase, plan_of(challenge, phase).benchmark) for phase in challenge.phases),
     )
 
 
 def _shown_phase(phase: Phase, rules: Benchmark) -> ShownPhase:
-    kinds = [prompt_kinds(find("user", user.reference)) for user in rules.users]
-    given = None if None in kinds else sorted(frozenset[str]().union(*(kind or () for kind in kinds)))
     return ShownPhase(
         name=phase.name,
         kind=phase.kind,
@@ -93,9 +93,18 @@ def _shown_phase(phase: Phase, rules: Benchmark) -> ShownPhase:
         ladder=phase.ladder,
         late=phase.late,
         sample_kind=rules.sample_kind,
-        prompt_kinds=given,
         adapter="" if rules.adapter is None else str(_without_files(rules.adapter)),
     )
+
+
+def shown_name(user: PluginSpec) -> str:
+    """Return what participants are told of a user's name: the one that the benchmark gives it, or no file in it."""
+    return user.own_name or str(_without_files(user))
+
+
+def _kinds(user: PluginSpec) -> list[str] | None:
+    given = prompt_kinds(find("user", user.reference))
+    return None if given is None else sorted(given)
 
 
 def _without_files(spec: PluginSpec) -> PluginSpec:

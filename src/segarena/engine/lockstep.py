@@ -169,20 +169,20 @@ def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
 def _hold_dialogues(answers: _Answers, sessions: Sequence[AnySession], limit: TimeLimit) -> None:
     active = sessions
     while active:
-        _prepare(active, limit)
-        asked = [(session, dialogue) for session in active if (dialogue := _ask(session, limit)) is not None]
+        prepare(active, limit)
+        asked = [(session, dialogue) for session in active if (dialogue := ask(session, limit)) is not None]
         given = iter(answers.to([dialogue for _, dialogue in asked if dialogue.rounds[-1]]))
         for session, dialogue in asked:
-            _take(session, limit, *(next(given) if dialogue.rounds[-1] else (_as_before(session), 0.0)))
+            take(session, limit, *(next(given) if dialogue.rounds[-1] else (as_before(session), 0.0)))
         active = [session for session, _ in asked if not session.is_over]
 
 
-def _as_before(session: AnySession) -> Prediction:
+def as_before(session: AnySession) -> Prediction:
     """Return the answer to a round in which nothing was said: the one before."""
     return session.dialogue.previous or Prediction(session.dialogue.previous_mask(session.sample.shape))
 
 
-def _prepare(sessions: Sequence[AnySession], limit: TimeLimit) -> None:
+def prepare(sessions: Sequence[AnySession], limit: TimeLimit) -> None:
     """Let what users share work for all of them at once; when that fails, each is asked without it."""
     here = [session for session in sessions if isinstance(session, Session)]
     shared = {id(thing): thing for session in here if (thing := session.abilities.shared) is not None}
@@ -191,13 +191,15 @@ def _prepare(sessions: Sequence[AnySession], limit: TimeLimit) -> None:
             thing.prepare([session.turn() for session in here if session.abilities.shared is thing])
 
 
-def _ask(session: AnySession, limit: TimeLimit) -> Dialogue | None:
+def ask(session: AnySession, limit: TimeLimit) -> Dialogue | None:
+    """Return the dialogue with the next prompts, None at the end; what goes wrong is the session's failure."""
     with _recorded(session, f"user {session.user_name}", limit, f"asking {session.user_name}"):
         return session.next()
     return None
 
 
-def _take(session: AnySession, limit: TimeLimit, answer: Any, seconds: float) -> None:
+def take(session: AnySession, limit: TimeLimit, answer: Any, seconds: float) -> None:
+    """Let a session judge an answer, or record the exception that came in its place."""
     if isinstance(answer, Exception):
         session.fail(_describe("predict", answer))
         return

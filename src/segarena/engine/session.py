@@ -87,6 +87,8 @@ class Session:
         dialogue: all prompts so far and the last answer.
         spent_s: what has been taken off the dialogue's time so far.
         is_over: no further prompts will come.
+        failure: what went wrong; "" when nothing did.
+        last_values: what was measured of the last answer.
     """
 
     def __init__(
@@ -110,6 +112,8 @@ class Session:
         self.abilities = abilities_of_user(user) if abilities is None else abilities
         self.dialogue = Dialogue(lift=self.abilities.lift)
         self.is_over = False
+        self.failure = ""
+        self.last_values: Mapping[str, float] = {}
         self.spent_s = 0.0
         key = DialogueKey(sample=sample.id, target=target.id, user=user_name, repeat=repeat)
         about = About(
@@ -237,7 +241,7 @@ class Session:
         prediction = replace(prediction, mask=settled(prediction.mask))
         self.spent_s += elapsed_s
         if self.is_late:
-            self._drop(elapsed_s)
+            self.drop(elapsed_s)
             return {}
         with self._judging():
             comparison = compare(prediction.mask, self._comparison)
@@ -248,25 +252,28 @@ class Session:
         self.dialogue = self.dialogue.answer(prediction)
         self._is_asked = False
         self._kept.answer(self.dialogue, elapsed_s, values, parts)
+        self.last_values = values
         self.is_over = self.answered >= self.rules.rounds or self._has_reached(values)
         return values
+
+    def drop(self, elapsed_s: float) -> None:
+        """Let an answer be too late, which ends the dialogue: nothing is judged, only its seconds are recorded."""
+        self._is_asked = False
+        self.is_over = True
+        self._kept.drop(elapsed_s)
 
     def fail(self, message: str) -> None:
         """Record that this dialogue went wrong, and end it."""
         if not self._is_asked:  # the prompts themselves could not be had
             self.dialogue = self.dialogue.ask(())
         self._kept.failure(self.dialogue, message)
+        self.failure = message
         self._is_asked = False
         self.is_over = True
 
     def rows(self) -> Rows:
         """Return what this dialogue leaves; the mask of the last answered round is always among it."""
         return self._kept.rows(self.dialogue)
-
-    def _drop(self, elapsed_s: float) -> None:
-        self._is_asked = False
-        self.is_over = True
-        self._kept.drop(elapsed_s)
 
     @contextmanager
     def _judging(self) -> Generator[None]:

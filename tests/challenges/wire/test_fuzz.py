@@ -160,7 +160,7 @@ def test_a_header_that_lies(name):
 def test_run_lengths_that_add_up_to_too_much():
     for lengths in (b"\x80\x80\x80\x80\x80\x80\x80\x80\x7f", b"\xff" * 9 + b"\x01", b"\xff" * 12, b"\0" * 200):
         answers = [{"dialogue": n, "failed": "x"} for n in range(1, 7)]
-        answers.append({"dialogue": 0, "mask": {"rle": {"array": 0}}})
+        answers.append({"dialogue": 0, "mask": {"shape": BITS, "rle": {"array": 0}}})
         assert not taken(READ_TURN, of_arrays(("|u1", [len(lengths)]), answers=answers, body=lengths))
 
 

@@ -154,8 +154,17 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_mask_that_cannot_be_is_refused(name):
+    told, found = WRONG[name]
+    whole = {"shape": list(SHAPE), **told} if isinstance(told, dict) else told
     with pytest.raises(InvalidInput):
-        read_mask(*WRONG[name], SHAPE)
+        read_mask(whole, found, SHAPE)
+
+
+def test_run_lengths_of_a_mask_that_is_turned_are_refused():
+    found = []
+    told = tell_mask(np.eye(4, 6, dtype=bool), found)
+    with pytest.raises(InvalidInput, match=r"expected the shape \(6, 4\)"):
+        read_mask(told, [unframed(body) for body in found], (6, 4))
 
 
 @pytest.mark.parametrize("numbers", [[], [3], [5, 0]], ids=str)

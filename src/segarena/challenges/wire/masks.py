@@ -22,7 +22,7 @@ def packed_bytes(shape: Shape) -> int:
     return math.prod(shape) // 8 + 1
 
 
-def tell_mask(mask: Any, arrays: list[Any]) -> Any:
+def tell_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
     """Return what a header tells of a mask or labels; the bytes are put into `arrays`.
 
     Args:
@@ -33,11 +33,12 @@ def tell_mask(mask: Any, arrays: list[Any]) -> Any:
         InvalidMask: other values.
     """
     given = np.asarray(mask)
+    told: dict[str, Any] = {"shape": list(given.shape)}
     if given.dtype == np.bool_:
-        return _tell_one(given, arrays)
+        return {**told, **_tell_one(given, arrays)}
     labels = as_labels(given)
     numbers = np.flatnonzero(np.bincount(labels.ravel(), minlength=256)[1:]) + 1
-    return {"labels": [[int(number), _tell_one(labels == number, arrays)] for number in numbers]}
+    return {**told, "labels": [[int(number), _tell_one(labels == number, arrays)] for number in numbers]}
 
 
 def _tell_one(mask: Mask, arrays: list[Any]) -> dict[str, Any]:
@@ -53,11 +54,12 @@ def read_mask(told: Any, arrays: Sequence[Any], shape: Shape) -> Mask | Labels:
     Raises:
         InvalidInput: it is no mask of this shape, or labels name an object twice or share a pixel.
     """
-    if not isinstance(told, dict) or len(told) != 1:
-        raise InvalidInput(f"a mask: expected bits, rle or labels, got {str(told)[:80]}")
-    if "labels" not in told:
-        return _read_one(told, arrays, shape)
-    each = told["labels"]
+    if not isinstance(told, dict) or told.get("shape") != list(shape):
+        raise InvalidInput(f"a mask: expected the shape {tuple(shape)}, got {str(told)[:80]}")
+    kinds = {name: value for name, value in told.items() if name != "shape"}
+    if set(kinds) != {"labels"}:
+        return _read_one(kinds, arrays, shape)
+    each = kinds["labels"]
     if not isinstance(each, list) or len(each) > MOST_OBJECTS:
         raise InvalidInput(f"labels: expected a list of at most {MOST_OBJECTS} objects, got {str(each)[:80]}")
     labels = np.zeros(shape, dtype=np.uint8)

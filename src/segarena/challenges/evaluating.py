@@ -1,0 +1,153 @@
+"""The evaluation of turns: sessions of the engine behind what participants send.
+
+All that is kept here is a cache: from the turns alone the same sessions come about, with the same bytes to send.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from segarena.challenges.description import Challenge
+from segarena.challenges.places import Place, digest_after
+from segarena.challenges.plans import open_run, plan_of, shown_name
+from segarena.challenges.steps import RunFacts, StepDone, StepJob, TurnGiven
+from segarena.challenges.wire.samples import pack_sample
+from segarena.engine.holding import limit_of
+from segarena.engine.lockstep import Cast, load_sample, open_sessions
+from segarena.engine.plan import Plan
+from segarena.engine.rows import Rows
+from segarena.engine.store import RunFolder
+from segarena.errors import EarlierNeeded
+
+MOST_PLACES = 8
+"""So many places are kept at hand, with their samples and last masks; the others are replayed when they go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PooledSample:
+    """A sample as participants get it.
+
+    Attributes:
+        body: the same for all runs.
+        dialogues: about it, in the order of their numbers: {target, user, repeat, objects, lift}. Targets are numbers
+            too. Without any, there is nothing to ask about this sample, and no run should draw it.
+    """
+
+    body: bytes = field(repr=False)
+    dialogues: tuple[dict[str, Any], ...]
+
+
+class Evaluator:
+    """Evaluates the turns of a challenge, in a process that may be ended at any moment.
+
+    Args:
+        challenge: as described.
+        most_places: that are kept at hand.
+    """
+
+    def __init__(self, challenge: Challenge, most_places: int = MOST_PLACES) -> None:
+        self._challenge = challenge
+        self._most_places = most_places
+        self._casts: dict[str, tuple[Plan, Cast]] = {}
+        self._places: OrderedDict[tuple[str, int], Place] = OrderedDict()
+
+    def samples(self, phase: str) -> tuple[str, ...]:
+        """Return the names of all samples of a phase's pool.
+
+        Raises:
+            PluginError, DatasetError: the benchmark or the dataset cannot be built.
+        """
+        return tuple(self._cast(phase)[1].dataset.sample_ids)
+
+    def sample(self, phase: str, name: str) -> PooledSample:
+        """Return what participants get of a sample.
+
+        Raises:
+            DatasetError, InvalidInput: it cannot be used.
+        """
+        cast = self._cast(phase)[1]
+        sample = load_sample(cast.dataset, name)
+        numbers = {target.id: str(number) for number, target in enumerate(sample.targets, start=1)}
+        shown = {user.name: shown_name(user) for user in self._cast(phase)[0].benchmark.users}
+        dialogues = [
+            {
+                "target": numbers[session.target.id],
+                "user": shown[session.user_name],
+                "repeat": session.repeat,
+                "objects": session.target.objects,
+                "lift": None if session.dialogue.lift is None else asdict(session.dialogue.lift),
+            }
+            for session in open_sessions(cast, sample)
+        ]
+        return PooledSample(body=pack_sample(sample), dialogues=tuple(dialogues))
+
+    def open_folder(self, path: Path, run: RunFacts) -> RunFolder:
+        """Start or continue the folder of a run; `StepDone.rows` are written there by place, while it is locked.
+
+        Raises:
+            StoreError, DatasetError, PluginError: as for any run.
+        """
+        plan = plan_of(self._challenge, self._challenge.phase(run.phase), run.name)
+        return open_run(path, plan, self._cast(run.phase)[1].dataset, run.samples)
+
+    def step(self, job: StepJob) -> StepDone:
+        """Evaluate the last of the job's turns.
+
+        Raises:
+            InvalidInput: this turn cannot be, by the participant's fault; it counts for nothing, and another one may
+                be sent in its place while the time goes on.
+            EarlierNeeded: the place is not at hand, and the turns before are not given.
+            SegarenaError: something is wrong here.
+        """
+        place, given = self._before_last(job), job.turns[-1]
+        turn = place.read(given)
+        try:
+            return place.take(turn, given)
+        except BaseException:
+            self._forget(job)
+            raise
+
+    def leave(self, job: StepJob, why: str) -> Rows:
+        """Return what a place leaves whose dialogues end before their end; all its turns were evaluated, or none.
+
+        Raises:
+            SegarenaError: something is wrong here.
+        """
+        self._forget(job)
+        return self._after(job, job.turns).leave(why)
+
+    def _before_last(self, job: StepJob) -> Place:
+        key, earlier = (job.run.id, job.place), job.turns[:-1]
+        before = reduce(digest_after, earlier, "") if earlier else job.before
+        place = self._places.get(key)
+        if place is None or place.digest != before:
+            if job.before and not earlier:
+                raise EarlierNeeded(f"run {job.run.id}, place {job.place}: give all turns, it is not at hand")
+            place = self._after(job, earlier)
+        self._places[key] = place
+        self._places.move_to_end(key)
+        while len(self._places) > self._most_places:
+            self._places.popitem(last=False)
+        return place
+
+    def _after(self, job: StepJob, turns: Sequence[TurnGiven]) -> Place:
+        plan, cast = self._cast(job.run.phase)
+        sample = load_sample(cast.dataset, job.run.samples[job.place])
+        place = Place(cast, sample, self._challenge.phase(job.run.phase), job.past, limit_of(plan))
+        for given in turns:
+            place.take(place.read(given), given)
+        return place
+
+    def _forget(self, job: StepJob) -> None:
+        self._places.pop((job.run.id, job.place), None)
+
+    def _cast(self, phase: str) -> tuple[Plan, Cast]:
+        if phase not in self._casts:
+            plan = plan_of(self._challenge, self._challenge.phase(phase))
+            self._casts[phase] = plan, plan.cast()
+        return self._casts[phase]

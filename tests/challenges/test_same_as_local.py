@@ -1,0 +1,41 @@
+"""A run that a challenge judges leaves the same records as the same run held here, seconds apart."""
+
+import pytest
+from msgspec import to_builtins as as_plain
+
+import segarena
+from segarena.challenges.description import Challenge, Phase
+from segarena.challenges.rehearsal import Rehearsal
+
+VIDEOS = "demo-videos(size=(60, 100), frames=6)"
+RUNS = {
+    "clicks": ("clicks(rounds=3)", "demo", "watershed", 1),
+    "several users": ("rclicks(groups=2, rounds=3)", "demo", "watershed", 1),
+    "labels of a video": ("davis(rounds=3)", VIDEOS, "colour-flow", 1),
+    "silent users": ("davis(rounds=4, protocol='published', preset='server-2020')", VIDEOS, "colour-flow", 1),
+    "volumes by slices": ("radioactive", "phantom(cases=1, shape=(20, 48, 48))", "watershed", 1),
+    "one example": ("toss", None, "superpixel-prototypes", 1),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_records_are_those_of_a_local_run(name, tmp_path):
+    benchmark, dataset, segmenter, limit = RUNS[name]
+    local = segarena.evaluate(
+        benchmark, segmenter=segmenter, dataset=dataset, seed=11, limit=limit, out=tmp_path / "local"
+    )
+    described = Challenge(
+        slug="c",
+        title="C",
+        benchmark=benchmark,
+        dataset=str(local.config.dataset.spec),
+        phases=(Phase(name="final", seed=11),),
+    )
+    remote, places = Rehearsal(described, "final", segmenter).hold(local.samples, tmp_path / "remote")
+    assert len(places) == limit
+    for table in ("records", "masks", "parts"):
+        assert remote.read(table).equals(local.read(table)), table
+    answers = local.timings().filter(local.timings()["round"] > 0)
+    assert remote.timings().drop("predict_s").equals(answers.drop("predict_s"))
+    nobody_saw = {"encodes": 0}
+    assert {**as_plain(remote.config.counts), **nobody_saw} == {**as_plain(local.config.counts), **nobody_saw}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from segarena.challenges.clock import Bank, Charged, Moment, charge
+from segarena.challenges.clock import SLOWEST_BYTES, Bank, Charged, Moment, charge, counted_from
 from segarena.errors import InvalidInput
 
 SENT = Moment(boot="a", boot_s=1000.0, utc_s=1.8e9)
@@ -57,6 +57,12 @@ def test_nothing_is_charged_backwards():
 def test_the_last_byte_counts_for_those_who_commit_to_nothing():
     assert charge(SENT, after(2.0), after(60.0)).seconds == 2.0
     assert charge(SENT, after(2.0), after(60.0), committed=False).seconds == 60.0
+
+
+def test_prompts_count_as_sent_even_to_those_who_do_not_read_the_last_byte():
+    assert counted_from(SENT, after(4.0), size=1000) == after(4.0)
+    assert counted_from(SENT, after(600.0), size=2 * SLOWEST_BYTES) == after(7.0)
+    assert counted_from(SENT, after(20.0), size=100 * SLOWEST_BYTES) == after(20.0)
 
 
 def test_now_goes_on_and_is_kept_as_json():

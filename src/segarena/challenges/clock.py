@@ -8,7 +8,7 @@ left: it never charges less than nothing, and says that it is not sure.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,10 @@ TIME_RULE = (
 
 APART_S = 1.0
 """A turn for which the server charges so much more than the participant's own clock says is pointed out."""
+
+SENDING_S = 5.0
+SLOWEST_BYTES = 64 * 1024
+"""What sending prompts may take before they count as sent, and a second's worth of them beyond."""
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -87,6 +91,23 @@ class Charged:
     def is_apart(self, client_s: float) -> bool:
         """Tell whether that is enough to be pointed out."""
         return self.apart_s(client_s) > APART_S
+
+
+def counted_from(begun: Moment, ended: Moment, size: int) -> Moment:
+    """Return when prompts count as sent: when their last byte left.
+
+    Someone could read all but the last bytes and think; so that is no later than what sending takes at `SLOWEST_BYTES`
+    a second and `SENDING_S`.
+
+    Args:
+        begun: when the first byte was given to the network.
+        ended: when the last one was.
+        size: bytes.
+    """
+    allowed_s = SENDING_S + size / SLOWEST_BYTES
+    if charge(begun, ended).seconds <= allowed_s:
+        return ended
+    return replace(begun, boot_s=begun.boot_s + allowed_s, utc_s=begun.utc_s + allowed_s)
 
 
 def charge(sent: Moment, first: Moment, last: Moment | None = None, *, committed: bool = True) -> Charged:

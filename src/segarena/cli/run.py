@@ -29,6 +29,9 @@ def run(
         int,
         typer.Option(help="After the run, ask so many answers again in another process, and say what differs."),
     ] = 0,
+    share: Annotated[
+        bool, typer.Option("--share", help="Take part in a run that other processes or hosts share in this folder.")
+    ] = False,
 ) -> None:
     """Evaluate a segmenter on a benchmark, and keep every round as a record.
 
@@ -48,5 +51,5 @@ def run(
     answer asked again by --verify came out otherwise; 2: refused, or all failed, says one line; 130: interrupted.
     """
     retries = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "overwrite": overwrite}
-    if run_and_show(keep_going=keep_going, verify=verify, **retries, **asked):
+    if run_and_show(keep_going=keep_going, verify=verify, share=share, **retries, **asked):
         raise typer.Exit(FAILURES)

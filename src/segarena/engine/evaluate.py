@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import chain
@@ -20,16 +20,19 @@ from segarena.engine.holding import Held, HoldSamples, hold_samples
 from segarena.engine.identity import identity_of
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.rows import ENCODED, READ
+from segarena.engine.session import Rules
+from segarena.engine.sharing import Alone, Samples, Shared
 from segarena.engine.store import RunFolder
 from segarena.engine.verifying import check_verifiable
 from segarena.engine.verifying import verify as ask_some_again
-from segarena.errors import WorkError
+from segarena.errors import InvalidInput, WorkError
 from segarena.records.configuration import Counts, RunConfiguration
 from segarena.records.failures import Cause, by_cause
+from segarena.records.fingerprints import Fingerprints
 from segarena.roles import Benchmark, Dataset, Segmenter
 from segarena.specs import Plugin
 from segarena.work.executors import executor_of
-from segarena.work.jobs import Workers
+from segarena.work.jobs import Executor, Workers
 from segarena.work.progress import OnProgress, Progress, say_nothing
 from segarena.work.signals import stoppable
 
@@ -58,6 +61,7 @@ def evaluate(
     overwrite: bool = False,
     keep_going: bool = True,
     verify: int = 0,
+    share: bool = False,
     on_progress: OnProgress = say_nothing,
     **options: Any,
 ) -> RunFolder:
@@ -79,6 +83,8 @@ def evaluate(
         keep_going: False ends the run when all about the first `FEW` samples fails for one and the same cause.
         verify: so many answers are asked again when the run is over (`segarena.engine.verifying`), and what came of it
             stands in `config.verified`.
+        share: take part in a run on which other processes, of any hosts that see the folder, work at the same time;
+            each that is called so returns when all of it is done.
         on_progress: called with the state of the run.
         options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb, check_plugins: see
             `segarena.engine.plan.Plan`; and the benchmark's own, like `protocol="published"`.
@@ -94,44 +100,74 @@ def evaluate(
         benchmark, dataset=dataset, users=users, metrics=metrics, rounds=rounds, segmenter=segmenter, **options
     )
     check_verifiable(plan, verify)
+    if share and overwrite:
+        raise InvalidInput(
+            "share: processes that share a folder would overwrite each other's work; overwrite it first, without share"
+        )
     cast = plan.cast()  # a plug-in may change the working directory: paths are meant from where we were
-    folder = open_folder(plan, cast.dataset, out, segmenter=cast.segmenter, home=home, overwrite=overwrite)
+    path, config, data = _described(plan, cast.dataset, out, segmenter=cast.segmenter, home=home)
+    retries = {"retry_failed": retry_failed, "retry_damaged": retry_damaged}
+    samples: Samples
+    if share:
+        samples = Shared(path, config, data=data, beside=_beside(cast.dataset), workers=executor.workers, **retries)
+    else:
+        folder = RunFolder.create(path, config, data=data, overwrite=overwrite, beside=_beside(cast.dataset))
+        samples = Alone(folder, **retries)
     if not executor.is_here:
         os.chdir(home)
-    with stoppable(), folder.lock(retry_damaged=retry_damaged):
-        if retry_failed:
-            folder.discard(folder.failed())
-        pending = folder.pending()
-        resumed = len(folder.samples) - len(pending)
-        progress = Progress(units=len(folder.samples), done=resumed, resumed=resumed)
-        on_progress(progress)
-        job, rules = HoldSamples(plan=plan, path=folder.path, cast=cast if executor.is_here else None), cast.rules
+    with stoppable(), samples:
+        job, rules = HoldSamples(plan=plan, path=path, cast=cast if executor.is_here else None), cast.rules
         # Where everyone chooses targets, those that nobody chose stand in no record.
         abilities = cast.user_abilities.values()
         dataset = cast.dataset if abilities and all(one.repeats is not None for one in abilities) else None
         del cast  # workers build their own; a large model is not held here beside theirs
-        first, known, cause = _FirstSamples(pending), set[str](), None
-        with closing(hold_samples(job, rules, folder, pending, executor)) as steps:
+        has_worked = _hold_all(job, rules, samples, executor, on_progress, keep_going=keep_going)
+        del job  # and with it the plug-ins that worked here
+
+        def finish_run(folder: RunFolder) -> None:
+            if has_worked or folder.config.counts is None:
+                finish(folder, dataset)
+            if verify:
+                os.chdir(home)
+                verified = ask_some_again(plan, folder, verify, executor_of(1) if executor.is_here else executor)
+                folder.write_config(replace(folder.config, verified=verified))
+
+        return samples.finish(finish_run)
+
+
+def _hold_all(
+    job: HoldSamples, rules: Rules, samples: Samples, executor: Executor, on_progress: OnProgress, *, keep_going: bool
+) -> bool:
+    """Hold samples until all are done, here or elsewhere; return whether any were not done before."""
+    resumed, count = samples.count_done, len(samples.folder.samples)
+    progress = Progress(units=count, done=resumed, resumed=resumed)
+    on_progress(progress)
+
+    def tell_who(waiting_for: str) -> None:
+        progress.done, progress.waiting_for = samples.count_done, waiting_for
+        on_progress(progress)
+
+    first, known, cause = _FirstSamples(), set[str](), None
+    while cause is None and (turn := samples.turn(tell_who)) is not None:
+        progress.waiting_for = ""
+        with closing(hold_samples(job, rules, samples.folder, first.in_order(turn), executor)) as steps:
             for held in steps:
-                folder.gather(held.index)
+                samples.note(held)
                 _advance(progress, held, known)
+                progress.done = samples.count_done
                 on_progress(progress)
                 if not keep_going and (cause := first.shared_cause(held)):
                     break
-        if cause is not None:
-            folder.discard(pending)
-            raise WorkError(
-                f"all about the first {FEW} samples failed alike: {cause}; the run was ended and they are not kept. "
-                "Mend that and give the same command again; --keep-going goes on and records the failures"
-            )
-        if pending or folder.config.counts is None:
-            finish(folder, dataset)
-        if verify:
-            del job  # and with it the plug-ins that worked here
-            os.chdir(home)
-            verified = ask_some_again(plan, folder, verify, executor_of(1) if executor.is_here else executor)
-            folder.write_config(replace(folder.config, verified=verified))
-    return folder
+    if cause is not None:
+        samples.undo()
+        raise WorkError(
+            f"all about the first {FEW} samples failed alike: {cause}; the run was ended and they are not kept. "
+            "Mend that and give the same command again; --keep-going goes on and records the failures"
+        )
+    if progress.done < count:  # others did the rest
+        progress.done, progress.waiting_for = count, ""
+        on_progress(progress)
+    return resumed < count
 
 
 def open_folder(
@@ -148,6 +184,20 @@ def open_folder(
 
     With `samples` the run is about these of the dataset, in this order.
     """
+    path, config, data = _described(plan, dataset, out, segmenter=segmenter, home=home, samples=samples)
+    return RunFolder.create(path, config, data=data, overwrite=overwrite, beside=_beside(dataset))
+
+
+def _described(
+    plan: Plan,
+    dataset: Dataset,
+    out: str | Path | None,
+    *,
+    segmenter: Any,
+    home: Path,
+    samples: Sequence[str] | None = None,
+) -> tuple[Path, RunConfiguration, Fingerprints]:
+    """Return the folder of a run, what its run.json says when it begins, and the fingerprints of its data."""
     config = plan.describe(dataset)
     if samples is not None:
         config = replace(config, dataset=replace(config.dataset, samples=tuple(samples)))
@@ -159,9 +209,11 @@ def open_folder(
     config = replace(config, segmenter=used)
     identity, data = identity_of(config, dataset, segmenter=segmenter, by=plan.fingerprint)
     config = replace(config, created=_now(), environment=environment(), identity=identity)
-    config = replace(config, command=_command(sys.argv), directory=str(home.resolve()))
-    beside = dataset.beside if isinstance(dataset, OpensSessions) else ()
-    return RunFolder.create(path, config, data=data, overwrite=overwrite, beside=beside)
+    return path, replace(config, command=_command(sys.argv), directory=str(home.resolve())), data
+
+
+def _beside(dataset: Dataset) -> Set[str]:
+    return dataset.beside if isinstance(dataset, OpensSessions) else frozenset()
 
 
 def finish(folder: RunFolder, dataset: Dataset | None = None) -> None:
@@ -218,7 +270,6 @@ def _command(arguments: Sequence[str]) -> str:
 
 def _advance(progress: Progress, held: Held, known: set[str]) -> None:
     """Count a sample that was held; what failed for a cause that is not `known` yet is said at once."""
-    progress.done += 1
     progress.failures += held.failures
     progress.seconds += held.seconds
     progress.counts["rounds"] += held.rounds
@@ -231,10 +282,17 @@ def _advance(progress: Progress, held: Held, known: set[str]) -> None:
 class _FirstSamples:
     """The first `FEW` samples, in order, in which anything happened: which worker is quicker decides nothing."""
 
-    def __init__(self, order: Sequence[int]) -> None:
-        self._order = deque(order)
+    def __init__(self) -> None:
+        self._order = deque[int]()
         self._early: dict[int, Held] = {}  # held, while one before them is not
         self._first: list[Held] = []
+
+    def in_order(self, indices: Iterable[int]) -> Iterator[int]:
+        """Yield samples as they are to be held."""
+        for index in indices:
+            if len(self._first) < FEW:
+                self._order.append(index)
+            yield index
 
     def shared_cause(self, held: Held) -> Cause | None:
         """Take one more that was held; return the one cause for which everything about the first failed, if any."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -91,7 +91,7 @@ def limit_of(plan: Plan) -> TimeLimit:
 
 
 def hold_samples(
-    job: HoldSamples, rules: Rules, folder: RunFolder, indices: Sequence[int], executor: Executor
+    job: HoldSamples, rules: Rules, folder: RunFolder, indices: Iterable[int], executor: Executor
 ) -> Generator[Held]:
     """Hold samples and yield them in the order in which they finish; one that kills its process is recorded as failed.
 

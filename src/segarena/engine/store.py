@@ -8,6 +8,7 @@
       parts/         what metrics say of each object and frame; only where they do
       pieces.jsonl   which files hold which samples; see `segarena.records.pieces`
       data.parquet   SHA-256 of each file of the data; only where the dataset says which these are
+      claims/        who does what, while several processes share the run; see `segarena.work.sharing`
 
 A sample is done when its records are there, whatever happened to the process. Seconds live apart from the records, so
 equal runs have equal record files, byte for byte.
@@ -16,7 +17,8 @@ equal runs have equal record files, byte for byte.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Generator, Sequence
+import shutil
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from html import escape
@@ -46,6 +48,8 @@ from segarena.records.reported import FOLDER, remove_report
 from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
 from segarena.records.trust import rebuilt
 from segarena.work.ledger import Ledger, first_difference, open_alone
+from segarena.work.sharing.claims import CLAIMS
+from segarena.work.sharing.locks import refuse_sharers
 
 _ANEW = "--overwrite starts anew, another --out keeps both"
 
@@ -135,7 +139,9 @@ class RunFolder:
 
         Records go first, so that a process killed meanwhile leaves samples that are not done.
         """
+        refuse_sharers(self.path / CLAIMS)
         with open_alone(self.path / LEDGER) as ledger:
+            shutil.rmtree(self.path / CLAIMS, ignore_errors=True)
             ledger.truncate(0)
             for table in reversed(TABLES):
                 for file in (self.path / table).glob("*.parquet"):
@@ -181,23 +187,47 @@ class RunFolder:
                 ledger may say what is no longer so.
 
         Raises:
-            RunConflict: another process works on this run.
+            RunConflict: another process works on this run, or several share it.
             StoreError: the ledger is damaged, and `retry_damaged` was not said.
         """
+        refuse_sharers(self.path / CLAIMS)
         with Ledger(self.path / LEDGER, {"pieces": 1}, sync_s=0.0) as ledger:
-            for written in (self.path, *(self.path / table for table in TABLES)):
-                clear_leftovers(written)
-            reading = self._pieces
-            held = self._pieces = HeldPieces(self.path, self.samples, ledger)
-            try:
-                if retry_damaged:
-                    held.forget_doubtful()
-                held.heal()
-                if retry_damaged:
-                    self._discard_damaged()
+            shutil.rmtree(self.path / CLAIMS, ignore_errors=True)  # of sharers who are gone
+            self.clear_leftovers()
+            with self._held_with(HeldPieces(self.path, self.samples, ledger), retry_damaged=retry_damaged):
                 yield
-            finally:
-                self._pieces = reading
+
+    @contextmanager
+    def keep(self, check: Callable[[], None], *, retry_damaged: bool = False) -> Generator[None]:
+        """Hold the run for a moment, for a process that shares it with others who leave it alone meanwhile.
+
+        Args:
+            check: raises an error when that is no longer so.
+            retry_damaged: as for `lock`.
+        """
+        with (
+            Ledger(self.path / LEDGER, {"pieces": 1}, sync_s=0.0, is_locked=False) as ledger,
+            self._held_with(HeldPieces(self.path, self.samples, ledger, check=check), retry_damaged=retry_damaged),
+        ):
+            yield
+
+    def clear_leftovers(self) -> None:
+        """Remove what killed writers left; only when nobody writes."""
+        for written in (self.path, *(self.path / table for table in TABLES)):
+            clear_leftovers(written)
+
+    @contextmanager
+    def _held_with(self, held: HeldPieces, *, retry_damaged: bool) -> Generator[None]:
+        reading, self._pieces = self._pieces, held
+        try:
+            if retry_damaged:
+                held.forget_doubtful()
+            held.heal()
+            if retry_damaged:
+                self._discard_damaged()
+            yield
+        finally:
+            self._pieces = reading
 
     def write(self, index: int, rows: Rows) -> None:
         """Write the tables of sample `index`; after that it is done. Processes that do not hold the run may do so too.
@@ -323,7 +353,9 @@ def _reports() -> Any:
 
 def _is_of_a_start(path: Path) -> bool:
     """Tell whether a run that was ended before its run.json was whole leaves this behind."""
-    return is_leftover(path) or (path.name in TABLES and path.is_dir() and not any(path.iterdir()))
+    is_empty_table = path.name in TABLES and path.is_dir() and not any(path.iterdir())
+    is_empty_ledger = path.name == LEDGER and path.is_file() and not path.stat().st_size
+    return is_leftover(path) or is_empty_table or is_empty_ledger or path.name == CLAIMS
 
 
 def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration, data: Fingerprints) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +24,21 @@ MOST_SAMPLES, MOST_BYTES = 256 * BLOCK, 64 << 20
 
 
 class HeldPieces(Pieces):
-    """The tables of a run for the process that holds it, with its ledger open."""
+    """The tables of a run for the process that holds it, with its ledger open.
 
-    def __init__(self, folder: Path, samples: Sequence[str], ledger: Ledger) -> None:
+    Args:
+        folder: of the run.
+        samples: all sample ids, in order.
+        ledger: of its pieces.
+        check: raises an error when the process holds the run no longer; called before anything is written.
+    """
+
+    def __init__(
+        self, folder: Path, samples: Sequence[str], ledger: Ledger, *, check: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(folder, samples)
         self.ledger = ledger
+        self._check = check
         self._known: dict[str, Piece] | None = None
         self._settled: frozenset[str] = frozenset()
 
@@ -45,6 +55,7 @@ class HeldPieces(Pieces):
         for table, frame in tables:
             if frame.height or table not in ONLY_WITH_ROWS:
                 data = parquet_of(frame)
+                self._check()
                 write_whole(self._piece_file(table, name), data)
                 files[table] = sha256(data)
         self._note(name, Piece(first=first, stop=stop, files=files, replaces=tuple(replaces)))
@@ -150,6 +161,7 @@ class HeldPieces(Pieces):
         return self._known
 
     def _note(self, name: str, piece: Piece | None) -> None:
+        self._check()
         self.ledger.add(name, None if piece is None else msgspec.to_builtins(piece))
         self.ledger.sync()
         self._known = None

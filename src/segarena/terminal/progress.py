@@ -90,6 +90,8 @@ class ProgressBar:
             self._console.print(f"about {duration_text(all_s)} in all, judging by the first of {pending} {self._unit}")
 
     def _describe(self, stage: _Stage, state: Progress) -> str:
+        if state.waiting_for:
+            return f"waiting for {state.waiting_for}"
         elapsed_s = time.monotonic() - stage.started
         here = state.done - state.resumed
         amount = state.counts[self._rate] if self._rate else here

@@ -39,6 +39,7 @@ class Ledger:
         path: the file, made when it is not there; None remembers only as long as the process lives.
         identity: what the work is, in plain values: options, versions, hashes of inputs.
         sync_s: a line is on disk at most so much later; 0 flushes each one before `add` returns.
+        is_locked: False where others are kept out already, as `segarena.work.sharing` does.
 
     Attributes:
         done: unit to what was noted of it; the last note counts.
@@ -49,7 +50,9 @@ class Ledger:
         StoreError: it cannot be written, or is no ledger.
     """
 
-    def __init__(self, path: Path | None, identity: Mapping[str, Any], *, sync_s: float = 1.0) -> None:
+    def __init__(
+        self, path: Path | None, identity: Mapping[str, Any], *, sync_s: float = 1.0, is_locked: bool = True
+    ) -> None:
         self.path = path
         self.done: dict[str, Any] = {}
         self.doubtful: frozenset[str] = frozenset()
@@ -57,7 +60,7 @@ class Ledger:
         self._synced = time.monotonic()
         self._file: BinaryIO | None = None
         if path is not None:
-            self._file = open_alone(path)
+            self._file = open_alone(path) if is_locked else _open(path)
             try:
                 self._load(path, self._file, _plain(identity))
             except BaseException:
@@ -206,16 +209,21 @@ def open_alone(path: Path) -> BinaryIO:
         RunConflict: another process has it.
         StoreError: it cannot be made or read.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b", buffering=0)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    file = _open(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         file.close()
         raise RunConflict(f"{path.parent} is in use by another process; wait for it or choose another --out") from error
+    return file
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+b", buffering=0)
+    except OSError as error:
+        raise cannot_write(path, error) from error
     file.seek(0)
     return file
 

@@ -21,6 +21,7 @@ class Progress:
         seconds: what the units took that were done now, added up over all processes.
         counts: what else the work counts, such as rounds.
         notes: what must be said at once, a line each; they only become more.
+        waiting_for: who is at work on what is left, while there is nothing to do here.
     """
 
     stage: str = ""
@@ -31,6 +32,7 @@ class Progress:
     seconds: float = 0.0
     counts: Counter[str] = field(default_factory=Counter[str])
     notes: list[str] = field(default_factory=list[str])
+    waiting_for: str = ""
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from segarena.cli import check, data, demo, export, listing, plan, report, reproduce, run, segment, worker
+from segarena.cli import board, check, data, demo, export, listing, plan, report, reproduce, run, segment, worker
 from segarena.cli.commands import add_commands
 from segarena.cli.options import TakesOptionsOfBenchmark
 from segarena.files import limits
@@ -27,6 +27,7 @@ app.command("list")(listing.list_plugins)
 app.command("plan", cls=TakesOptionsOfBenchmark)(plan.plan)
 app.command("run", cls=TakesOptionsOfBenchmark)(run.run)
 app.command("report")(report.report)
+app.command("board")(board.board)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("check")(check.check)

@@ -86,10 +86,16 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A name that leads to another place on the page, if there is one."""
+    """A name that leads to another place, if there is one: an anchor on the page, or on one beside it."""
 
     text: str
     anchor: str = ""
+    page: str = ""
+
+    @property
+    def address(self) -> str:
+        """Where it leads, as links have it; nothing where it leads nowhere."""
+        return self.page + (f"#{self.anchor}" if self.anchor else "")
 
 
 Cell: TypeAlias = str | Link | int | Value

@@ -6,7 +6,7 @@
   const tip = Object.assign(document.createElement("div"), { id: "tip", role: "tooltip", hidden: true });
   document.body.append(tip);
 
-  for (const table of document.querySelectorAll("table")) {
+  for (const table of document.querySelectorAll("table:not(.ranks)")) {
     const heads = [...table.querySelectorAll("thead th")];
     const body = table.tBodies[0];
     const data = table.parentElement.querySelector("script[type='application/json']");
@@ -28,14 +28,14 @@
       return { values, text: texts.join(" ").toLowerCase(), element: () => (made ??= drawn(cells)) };
     }
 
-    // A cell is its text; a name with a link [anchor, text]; a number [value, text, mark, what stands below it ...].
+    // A cell is its text; a name with a link [address, text]; a number [value, text, mark, what stands below it ...].
     function drawn(cells) {
       const row = document.createElement("tr");
       cells.forEach((cell, column) => {
         const td = row.insertCell();
         const [first, text, mark, ...below] = Array.isArray(cell) ? cell : ["", cell];
         td.className = mark ? `${kinds[column]} ${mark}` : kinds[column];
-        if (kinds[column] !== "num" && first) td.append(Object.assign(document.createElement("a"), { href: `#${first}`, textContent: text }));
+        if (kinds[column] !== "num" && first) td.append(Object.assign(document.createElement("a"), { href: first, textContent: text }));
         else td.textContent = text;
         for (const line of below) td.append(Object.assign(document.createElement("small"), { textContent: line }));
       });

@@ -1,1 +1,39 @@
-"""Boards: many runs of one benchmark, ranked."""
+"""Boards: many runs of one benchmark, ranked, as a page that a server shows or a folder of files.
+
+An `Extract` is what a board needs of a run, a `Board` is data, `board_html` its page, `write_site` a folder of pages.
+"""
+
+from __future__ import annotations
+
+from segarena.reports.boards.board import CHOICES, Board, Choice, Entry, Key, Panel, Place, board_of
+from segarena.reports.boards.extracts import Extract, extract_of, extract_text, read_extract
+from segarena.reports.boards.pages import ASSETS, POLICY, asset_text, board_html, board_parts, sample_html
+from segarena.reports.boards.sheets import board_csv, board_tex
+from segarena.reports.boards.site import SiteFiles, write_site
+from segarena.reports.boards.telling import board_json
+
+__all__ = [
+    "ASSETS",
+    "CHOICES",
+    "POLICY",
+    "Board",
+    "Choice",
+    "Entry",
+    "Extract",
+    "Key",
+    "Panel",
+    "Place",
+    "SiteFiles",
+    "asset_text",
+    "board_csv",
+    "board_html",
+    "board_json",
+    "board_of",
+    "board_parts",
+    "board_tex",
+    "extract_of",
+    "extract_text",
+    "read_extract",
+    "sample_html",
+    "write_site",
+]

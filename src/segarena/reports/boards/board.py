@@ -27,7 +27,7 @@ Choice = Literal["all", "best", "last", "chosen"]
 CHOICES: tuple[Choice, ...] = ("all", "best", "last", "chosen")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entry:
     """A run as somebody put it on a board.
 
@@ -191,14 +191,14 @@ def board_of(
     extracts = [entry.extract for entry in kept]
     segmenters = told_apart([extract.segmenter for extract in extracts])
     data = data_names([extract.dataset for extract in extracts])
-    labels = run_labels([e.name or name for e, name in zip(kept, segmenters, strict=True)], data)
+    labels = run_labels([_shown(e.name) or name for e, name in zip(kept, segmenters, strict=True)], data)
     decides = _measure_of(extracts, measure)
     rules = extracts[0].rules
     return Board(
         title=title or f"{rules['name']} on {', '.join(dict.fromkeys(data))}",
         entries=tuple(kept),
         names=tuple(labels),
-        participants=tuple(map(_participant, kept)),
+        participants=tuple(_shown(_participant(entry)) for entry in kept),
         data=tuple(data),
         measure=decides,
         panels=dict(_panels(extracts, data, decides)),
@@ -212,16 +212,18 @@ def ranked(panel: Panel, shown: Sequence[int], *, higher_is_better: bool) -> lis
     The places that the tests leave open are those among the rows shown. They hold whichever rows these are, and whoever
     chose them after looking: all pairs of all entries were tested together.
     """
-    inside = [place for place, entry in enumerate(panel.entries) if entry in set(shown)]
+    wanted = set(shown)
+    inside = [place for place, entry in enumerate(panel.entries) if entry in wanted]
     sign = 1 if higher_is_better else -1
     inside.sort(key=lambda place: -sign * panel.means[place].mean)
     firsts, lasts = places(panel.ahead[np.ix_(inside, inside)])
     means = [panel.means[place] for place in inside]
+    values = [mean.mean for mean in means]
     return [
         Place(
             entry=panel.entries[place],
             mean=mean,
-            place=1 + sum(sign * other.mean > sign * mean.mean for other in means),
+            place=1 + values.index(mean.mean),
             first=int(first),
             last=int(last),
         )
@@ -242,6 +244,11 @@ def time_of(text: str) -> datetime:
             f"time: expected one like 2026-11-22 or 2026-11-22T18:00+01:00, got {text[:40]!r}"
         ) from error
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _shown(name: str) -> str:
+    """Return a name as it can be written: on one line, without halves of letters."""
+    return " ".join(name.encode("utf-8", "replace").decode().split())
 
 
 def _participant(entry: Entry) -> str:

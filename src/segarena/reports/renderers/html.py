@@ -39,7 +39,7 @@ def _plain(cell: Cell) -> str | list[str | float | None]:
             number = None if math.isnan(cell.mean) else float(f"{cell.mean:.6g}")
             return [number, cell.text, cell.mark, *filter(None, (cell.bounds, cell.p_text))]
         case Link():
-            return [cell.anchor, cell.text] if cell.anchor else cell.text
+            return [cell.address, cell.text] if cell.address else cell.text
         case int():
             return [cell, str(cell)]
         case str():

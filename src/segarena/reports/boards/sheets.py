@@ -1,0 +1,156 @@
+"""A board as tables: for CSV and LaTeX, of every target, and of one sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from segarena.reports.boards.board import Board, Choice, Key
+from segarena.reports.boards.wording import range_text, statistic_of
+from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
+from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
+from segarena.reports.tables import TargetKey
+from segarena.reports.wording import bounds_text, value_text
+from segarena.roles import Statistic
+from segarena.statistics.intervals import Interval
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for a formula at the beginning of a cell."""
+
+
+def ranking_sheet(board: Board, key: Key, choice: Choice = "all") -> Sheet:
+    """Return the rows of a panel, with the values of the benchmark's other statistics for the same data and user."""
+    statistics = _columns_of(board, key)
+    means = {s.name: _means(board, key._replace(group="", statistic=s.name)) for s in statistics[1:]}
+    rows: list[tuple[Cell, ...]] = []
+    for row in board.rows(key, choice):
+        extract = board.entries[row.entry].extract
+        values = [row.mean, *(means[s.name].get(row.entry) for s in statistics[1:])]
+        cells = [
+            Value(mean=math.nan)
+            if mean is None
+            else Value(
+                mean=mean.mean,
+                low=mean.low,
+                high=mean.high,
+                printed=value_text(statistic, mean.mean),
+                printed_bounds=bounds_text(statistic, mean.low, mean.high),
+            )
+            for statistic, mean in zip(statistics, values, strict=True)
+        ]
+        names = (board.names[row.entry], board.participants[row.entry])
+        rank = Value(
+            mean=row.place, low=row.first, high=row.last, printed=f"{row.place}", printed_bounds=range_text(row)
+        )
+        rows.append((rank, *names, *cells, row.mean.n, extract.failures.get(key.user, 0)))
+    where = ", ".join(filter(None, [board.title, key.data, key.user, key.group]))
+    return Sheet(
+        name="ranking",
+        caption=f"{where}; places below a rank are those that tests of all pairs together leave open",
+        head=(
+            Column("Rank", "interval", "rank"),
+            Column("Run", key="run"),
+            Column("Participant", key="participant"),
+            *(Column(s.name, "interval", higher_is_better=s.higher_is_better) for s in statistics),
+            Column("Targets", "number", "targets"),
+            Column("Failures", "number", "failures"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def board_csv(board: Board, key: Key | None = None, choice: Choice = "all") -> str:
+    """Return the ranking as CSV; a name that a spreadsheet would compute has an apostrophe before it."""
+    sheet = ranking_sheet(board, key or board.first_key, choice)
+    rows = (tuple(_plain(cell) if isinstance(cell, str) else cell for cell in row) for row in sheet.rows)
+    return sheet_csv(replace(sheet, rows=tuple(rows)))
+
+
+def board_tex(board: Board, key: Key | None = None, choice: Choice = "all") -> str:
+    """Return the ranking as a tabular for booktabs."""
+    sheet = ranking_sheet(board, key or board.first_key, choice)
+    return f"% {latex_comment('needs booktabs; brackets hold 95 % intervals')}\n{sheet_tex(sheet)}"
+
+
+def targets_sheet(board: Board, key: Key, pages: Mapping[str, str]) -> Sheet:
+    """Return every target with the mean and the best of all runs, the hardest first; `pages` are those of samples."""
+    statistic = statistic_of(board, key)
+    sign = 1 if statistic.higher_is_better else -1
+    rows: list[tuple[float, tuple[Cell, ...]]] = []
+    labels = _labels(board, key)
+    for (sample, target), values in values_by_target(board, key).items():
+        known = list(values.values())
+        mean, best = math.fsum(known) / len(known), max(known, key=lambda value: sign * value)
+        page = pages.get(sample, "")
+        names = (Link(target, page=page), Link(sample, page=page), labels[sample, target])
+        rows.append((sign * mean, (*names, *(_value(statistic, one) for one in (mean, best)), len(known))))
+    _, word, _ = board.entries[0].extract.words
+    return Sheet(
+        name="targets",
+        caption=f"{statistic.name}: mean and best over the runs on {key.data}, the hardest {word} first.",
+        head=(
+            Column(word.capitalize(), key="target"),
+            Column("Sample", key="sample"),
+            Column("Label", "words", key="label"),
+            Column("Mean", "number", "mean", higher_is_better=statistic.higher_is_better),
+            Column("Best", "number", "best", higher_is_better=statistic.higher_is_better),
+            Column("Runs", "number", "runs"),
+        ),
+        rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
+    )
+
+
+def sample_sheet(board: Board, key: Key, sample: str, choice: Choice = "all") -> Sheet:
+    """Return a row for each run, in the order of the ranking, with its value for each target of a sample."""
+    statistic = statistic_of(board, key)
+    every = values_by_target(board, key)
+    targets = {target: every[of, target] for of, target in every if of == sample}
+    rows: list[tuple[Cell, ...]] = []
+    for row in board.rows(key, choice):
+        values = (_value(statistic, values.get(row.entry, math.nan)) for values in targets.values())
+        rows.append((row.place, board.names[row.entry], board.participants[row.entry], *values))
+    head = (Column("Rank", "number", "rank"), Column("Run", key="run"), Column("Participant", key="participant"))
+    columns = (Column(name, "number", name, "", statistic.higher_is_better) for name in targets)
+    return Sheet(name="sample", caption=f"{statistic.name} with {key.user}.", head=(*head, *columns), rows=tuple(rows))
+
+
+@lru_cache(maxsize=2)
+def values_by_target(board: Board, key: Key) -> dict[TargetKey, dict[int, float]]:
+    """Return for each target the values of a statistic by entry; those without one are left out."""
+    found: dict[TargetKey, dict[int, float]] = {}
+    for number in board.panels[key._replace(group="")].entries:
+        extract = board.entries[number].extract
+        keys = zip(extract.targets.sample, extract.targets.target, strict=True)
+        for target, value in zip(keys, extract.values[key.user][key.statistic], strict=True):
+            if value is not None:
+                found.setdefault(target, {})[number] = value
+    return found
+
+
+def _labels(board: Board, key: Key) -> dict[TargetKey, str]:
+    found: dict[TargetKey, str] = {}
+    for number in board.panels[key].entries:
+        targets = board.entries[number].extract.targets
+        found |= dict(zip(zip(targets.sample, targets.target, strict=True), targets.label, strict=True))
+    return found
+
+
+def _columns_of(board: Board, key: Key) -> Sequence[Statistic]:
+    """Return the statistic of a panel, and behind it the others; of a group there are none."""
+    own = statistic_of(board, key)
+    return [own, *(one for one in board.statistics if one != own and not key.group)]
+
+
+def _means(board: Board, key: Key) -> Mapping[int, Interval]:
+    panel = board.panels[key]
+    return dict(zip(panel.entries, panel.means, strict=True))
+
+
+def _value(statistic: Statistic, value: float) -> Value:
+    return Value(mean=value, printed=value_text(statistic, value))
+
+
+def _plain(name: str) -> str:
+    return f"'{name}" if name.startswith(_FORMULAS) else name

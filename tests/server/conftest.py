@@ -8,10 +8,12 @@ from argon2 import PasswordHasher
 
 from segarena.server import passwords
 from segarena.server.database import Database
+from segarena.server.keys import make_key
 from segarena.server.people import invite
 from segarena.server.schema import bring_up_to_date
 from segarena.server.serving import Serving, open_site
 from segarena.server.settings import Settings
+from segarena.server.tables import Person
 
 
 @pytest.fixture
@@ -60,6 +62,20 @@ class Served:
         assert client.post("/register", data=form).status_code == 303
         return client
 
+    def token(self, name, role="participant"):
+        """Return a token of a new person of this role."""
+        with self.site.database.writing() as session:
+            person = Person(name=name, folded=name, password="-", role=role, state="confirmed", made_at=0.0)
+            session.add(person)
+            session.flush()
+            return make_key(session, "token", self.site.now(), person_id=person.id)
+
+    def api(self, token, **options):
+        """Return a client of the interface for programs."""
+        made = self.client(headers={"authorization": f"Bearer {token}"}, **options)
+        made.base_url = f"{self.address}/api/v1"
+        return made
+
     def stop(self):
         for client in self._clients:
             client.close()
@@ -74,6 +90,15 @@ def passwords_are_quick():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
         yield
+
+
+@pytest.fixture(scope="module")
+def working(tmp_path_factory):
+    """A server that evaluates, for all tests of a module."""
+    site = open_site(tmp_path_factory.mktemp("working") / "data", Settings(port=0, workers=1))
+    made = Served(site)
+    yield made
+    made.stop()
 
 
 @pytest.fixture(scope="module")

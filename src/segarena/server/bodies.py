@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
+import re
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -15,6 +19,7 @@ from segarena.server.visitors import is_same, site_of, visitor_of
 MOST_FORM_BYTES = 16 * 1024
 _MOST_FIELDS = 40
 _PATIENCE_S = 300.0
+_DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/=]{44}):")
 
 Told = TypeVar("Told")
 
@@ -40,6 +45,21 @@ async def read_body(request: Request, most: int) -> bytes:
             408, "slow", f"the body did not come within {_PATIENCE_S:.0f} s; send it again"
         ) from error
     return bytes(body)
+
+
+def is_committed(request: Request, body: bytes) -> bool:
+    """Tell whether the request said before its body what the body would be (RFC 9530).
+
+    Raises:
+        Refusal: it said something else.
+    """
+    told = request.headers.get("content-digest", "")
+    found = _DIGEST.search(told)
+    if found is None:
+        return False
+    if not hmac.compare_digest(found[1], base64.b64encode(hashlib.sha256(body).digest()).decode()):
+        raise refusals.Refusal(400, "digest", "the body is not what its Content-Digest says; send it again")
+    return True
 
 
 async def read_json(request: Request, kind: type[Told]) -> Told:

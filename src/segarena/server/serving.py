@@ -12,6 +12,7 @@ import uvicorn
 from segarena.errors import StoreError
 from segarena.server.app import make_app
 from segarena.server.database import Database
+from segarena.server.evaluators import Evaluators
 from segarena.server.folder import DataFolder
 from segarena.server.people import has_organiser, invite_first
 from segarena.server.schema import bring_up_to_date
@@ -67,7 +68,14 @@ class Serving:
         Raises:
             StoreError: the port is taken.
         """
-        asyncio.run(self._serve(on_start))
+        evaluators = Evaluators(self.site)
+        self.site.hurry = evaluators.hurry
+        self.site.is_draining = lambda: self._server.should_exit
+        evaluators.start()
+        try:
+            asyncio.run(self._serve(on_start))
+        finally:
+            evaluators.stop()
 
     def stop(self) -> None:
         """End when the requests under way are answered."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from segarena.challenges.clock import Moment
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
+from segarena.server.news import News
 from segarena.server.pace import Pace
 from segarena.server.settings import Settings
+from segarena.server.turns import Key
 
 _QUARTER_HOUR_S = 900.0
 
@@ -24,7 +28,10 @@ class Site:
         secret: signs cookies and forms.
         requests: how often anyone may ask.
         sign_ins: how often anyone may mistake a password.
-        is_draining: it is about to end, and takes nothing more.
+        news: wakes requests that wait for an evaluation.
+        sent: when responses left whose moment is not in the table yet.
+        hurry: called when there is something to evaluate.
+        is_draining: tells whether it is about to end, and keeps nobody waiting.
     """
 
     settings: Settings
@@ -33,7 +40,10 @@ class Site:
     secret: bytes
     requests: Pace = field(init=False)
     sign_ins: Pace = field(init=False)
-    is_draining: bool = False
+    news: News = field(default_factory=News)
+    sent: dict[Key, Moment] = field(default_factory=dict[Key, Moment])
+    hurry: Callable[[], object] = field(default=lambda: None)
+    is_draining: Callable[[], bool] = field(default=lambda: False)
 
     def __post_init__(self) -> None:
         """Make what counts."""

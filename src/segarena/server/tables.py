@@ -91,11 +91,13 @@ class Challenge(Table):
 
 
 class PooledSample(Table):
-    """A sample of a challenge as participants get it: a file of this hash in the storage."""
+    """A sample that a challenge draws from, as participants get it: a file of this hash in the storage."""
 
     __tablename__ = "samples"
 
     challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id", ondelete="CASCADE"), primary_key=True)
+    pool: Mapped[str] = mapped_column(String(500), primary_key=True)
+    """The dataset as the challenge names it."""
     number: Mapped[int] = mapped_column(primary_key=True)
     sample: Mapped[str] = mapped_column(Text)
     sha256: Mapped[str] = mapped_column(String(64))
@@ -120,14 +122,16 @@ class Run(Table):
     name: Mapped[str] = mapped_column(String(80))
     segmenter: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text)
-    seed: Mapped[str] = mapped_column(String(40))
+    pool: Mapped[str] = mapped_column(String(500))
     state: Mapped[str] = mapped_column(String(20), default="open")
     is_free: Mapped[bool] = mapped_column(default=False)
     """Whether it takes nothing of the quota: it came to nothing by a fault of the server."""
-    ended_by: Mapped[str] = mapped_column(Text, default="")
+    fault: Mapped[str] = mapped_column(Text, default="")
+    """Why it came to nothing."""
     made_at: Mapped[float] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float)
-    scores: Mapped[str] = mapped_column(Text, default="")
+    extract: Mapped[str] = mapped_column(Text, default="")
+    """What boards and scores need of it, as JSON, once it is over."""
 
 
 class Place(Table):
@@ -153,7 +157,7 @@ class Turn(Table):
     __tablename__ = "turns"
     __table_args__ = (
         ForeignKeyConstraint(["run_id", "place"], ["places.run_id", "places.number"], ondelete="CASCADE"),
-        CheckConstraint("state IN ('waiting', 'leased', 'done', 'dead')", name="state"),
+        CheckConstraint("state IN ('waiting', 'leased', 'done', 'refused', 'dead')", name="state"),
         Index(None, "state", "received_at"),
     )
 
@@ -162,19 +166,30 @@ class Turn(Table):
     number: Mapped[int] = mapped_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64))
     request: Mapped[bytes] = mapped_column(LargeBinary)
-    """What came, packed by `segarena.server.packing`."""
+    """What came, packed."""
     response: Mapped[bytes | None] = mapped_column(LargeBinary)
+    given: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """The prompts that the participant got for the first time with the response."""
+    judged: Mapped[str] = mapped_column(Text, default="")
+    """Where its dialogues stand, as JSON; for the organiser alone."""
+    digest: Mapped[str] = mapped_column(String(64), default="")
+    """Of all turns of its place up to this one."""
     state: Mapped[str] = mapped_column(String(20))
+    """waiting, leased to a worker, done; refused: what came cannot be read; dead: evaluating failed again and again."""
     failure: Mapped[str] = mapped_column(Text, default="")
     tries: Mapped[int] = mapped_column(default=0)
-    lease: Mapped[str] = mapped_column(String(80), default="")
+    lease: Mapped[str] = mapped_column(String(120), default="")
     beats: Mapped[int] = mapped_column(default=0)
     received_at: Mapped[float] = mapped_column(Float)
     done_at: Mapped[float | None] = mapped_column(Float)
-    received: Mapped[str] = mapped_column(Text)
-    """The moment at which the first byte came, as `segarena.challenges.clock` writes it; `sent`, the last byte left."""
     sent: Mapped[str] = mapped_column(Text, default="")
+    """When the last byte of the response had left, as `segarena.challenges.clock` has it."""
+    client_s: Mapped[float] = mapped_column(Float, default=0.0)
     charged_s: Mapped[float] = mapped_column(Float, default=0.0)
+    spent_s: Mapped[float] = mapped_column(Float, default=0.0)
+    """What the turns of the run before had been charged."""
+    is_sure: Mapped[bool] = mapped_column(default=True)
+    """Whether the charge is by one clock; see `segarena.challenges.clock`."""
 
 
 class Event(Table):

@@ -1,4 +1,7 @@
-"""Around every request: a host that is ours, headers that bind the browser, a number, a line in the log."""
+"""Around every request: a host that is ours, headers that bind the browser, a number, two moments, a line in the log.
+
+`state.arrived` is when its first byte had come; what sets `state.on_sent` is called with when the last byte had left.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from segarena.challenges.clock import Moment
 from segarena.server.refusals import API
 from segarena.server.site import Site
 
@@ -46,7 +50,7 @@ class Watch:
             await self._app(scope, receive, send)
             return
         started, state = time.perf_counter(), scope.setdefault("state", {})
-        state["number"] = secrets.token_hex(6)
+        state |= {"number": secrets.token_hex(6), "arrived": Moment.now()}
         status = 500
 
         async def send_with_headers(message: Message) -> None:
@@ -55,6 +59,8 @@ class Watch:
                 status = message["status"]
                 message["headers"] = [*message["headers"], *self._headers(scope, message["headers"])]
             await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body") and "on_sent" in state:
+                state["on_sent"](Moment.now())
 
         try:
             if self._is_ours(scope):

@@ -1,0 +1,61 @@
+"""What the server is, and challenges as participants see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+
+from segarena.challenges.clock import TIME_RULE
+from segarena.server.challenges import all_challenges, find_challenge, shown_of
+from segarena.server.refusals import API
+from segarena.server.visitors import ANYONE, needs, site_of
+from segarena.version import __version__
+
+router = APIRouter(prefix="/api/v1")
+
+
+@router.get("/")
+@needs(ANYONE)
+def about(_request: Request) -> Response:
+    """Say what this is."""
+    return JSONResponse({"name": "segarena", "version": __version__, "api": API, "time_rule": TIME_RULE})
+
+
+@router.get("/ping")
+@needs(ANYONE)
+def ping(_request: Request) -> Response:
+    """Answer at once: what a round trip takes."""
+    return JSONResponse({})
+
+
+@router.get("/openapi.json")
+@needs(ANYONE)
+def describe_interface(request: Request) -> Response:
+    """Return the description of this interface."""
+    told: dict[str, Any] = request.app.openapi()
+    return JSONResponse(told)
+
+
+@router.get("/challenges")
+@needs("viewer")
+def list_challenges(request: Request) -> Response:
+    """Return all challenges, the newest first."""
+    with site_of(request).database.reading() as session:
+        found = [shown_of(challenge.description) for challenge in all_challenges(session)]
+    return _json(found)
+
+
+@router.get("/challenges/{slug}")
+@needs("viewer")
+def show_challenge(request: Request, slug: str) -> Response:
+    """Return one challenge: its rules, its phases, its limits."""
+    with site_of(request).database.reading() as session:
+        found = find_challenge(session, slug)
+    return _json(shown_of(found.description))
+
+
+def _json(value: Any) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")

@@ -1,0 +1,142 @@
+"""Runs of participants: begun, looked at, ended; the samples that they are about."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from segarena.challenges.wire.frames import CONTENT_TYPE
+from segarena.server.audit import note
+from segarena.server.bodies import read_json
+from segarena.server.challenges import find_challenge, find_phase, pool_of
+from segarena.server.runs import Asked, begin, find_place, own_run, places_of
+from segarena.server.scores import scores_of
+from segarena.server.tables import Challenge, Run, Turn
+from segarena.server.turns import spent, waiting_before
+from segarena.server.visitors import Visitor, needs, site_of, visitor_of
+
+router = APIRouter(prefix="/api/v1")
+
+
+class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+    name: str
+    segmenter: str = ""
+    note: str = ""
+
+
+@router.post("/challenges/{slug}/phases/{phase}/runs", status_code=201)
+@needs("participant")
+async def begin_run(request: Request, slug: str, phase: str) -> Response:
+    """Begin a run: the samples that it is about, each under a key, with what there is to ask about it."""
+    told = await read_json(request, _Asked)
+    asked = Asked(id=told.id, name=told.name, segmenter=told.segmenter, note=told.note)
+    return await run_in_threadpool(_begin, request, slug, phase, asked)
+
+
+@router.get("/runs/{run_id}")
+@needs("participant")
+def show_run(request: Request, run_id: str) -> Response:
+    """Say how far a run is."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        return JSONResponse(_told(session, run) | _progress(session, run))
+
+
+@router.get("/runs/{run_id}/samples/{key}")
+@needs("participant")
+def give_sample(request: Request, run_id: str, key: str) -> Response:
+    """Give a sample, without its truth."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
+    headers = {"etag": f'"{place.sha256}"', "cache-control": "private, max-age=31536000, immutable"}
+    if place.sha256 in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return FileResponse(site.folder.samples.path(place.sha256), media_type=CONTENT_TYPE, headers=headers)
+
+
+@router.post("/runs/{run_id}/finish")
+@needs("participant")
+def finish_run(request: Request, run_id: str) -> Response:
+    """End a run before its last sample; what was begun ends with it."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        if run.state == "open":
+            run.state = "closing"
+            note(session, site.now(), "run ended early", run.id, **_who(visitor))
+    site.hurry()
+    return JSONResponse({"id": run.id, "state": run.state})
+
+
+@router.get("/runs/{run_id}/scores")
+@needs("participant")
+def show_scores(request: Request, run_id: str) -> Response:
+    """Return the scores of a run that is over, as far as its phase shows them."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        phase = find_phase(session.get_one(Challenge, run.challenge_id), run.phase)
+    return JSONResponse({"id": run.id, "state": run.state, "scores": scores_of(run, phase, site.now())})
+
+
+def _begin(request: Request, slug: str, phase_name: str, asked: Asked) -> Response:
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        challenge = find_challenge(session, slug)
+        phase = find_phase(challenge, phase_name)
+        run = begin(session, challenge, phase, visitor.person_id or 0, asked, site.now())
+        note(session, site.now(), "run begun", f"{slug}/{phase.name} {run.id}", **_who(visitor))
+        told = _told(session, run)
+    return JSONResponse(told, 201)
+
+
+def _told(session: Session, run: Run) -> dict[str, Any]:
+    """Return what a participant is told of a run: the same whenever it is asked."""
+    challenge = session.get_one(Challenge, run.challenge_id)
+    phase, samples = find_phase(challenge, run.phase), pool_of(session, challenge, run.pool)
+    places = [
+        {
+            "key": place.key,
+            "bytes": place.bytes,
+            "sha256": place.sha256,
+            "dialogues": json.loads(samples[place.sample].dialogues),
+        }
+        for place in places_of(session, run.id)
+    ]
+    closes = phase.closes.isoformat() if phase.closes else None
+    return {"id": run.id, "challenge": challenge.slug, "phase": run.phase, "places": places, "shows": phase.shows} | {
+        "closes": closes
+    }
+
+
+def _progress(session: Session, run: Run) -> dict[str, Any]:
+    """Return how far a run is, and what it waits for."""
+    over = [place.key for place in places_of(session, run.id) if place.state == "over"]
+    open_turns = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased")))
+    turn = session.scalar(open_turns.order_by(Turn.received_at).limit(1))
+    queue = None if turn is None else queue_of(session, turn)
+    told = {"state": run.state, "fault": run.fault, "places_over": over, "queue": queue}
+    return told | {"spent_s": round(spent(session, run.id), 3)}
+
+
+def queue_of(session: Session, turn: Turn) -> dict[str, Any]:
+    """Return where a turn stands: what happens to it, how many come before it, and how long that may take."""
+    before = waiting_before(session, turn) if turn.state == "waiting" else 0
+    recent = select(Turn.done_at - Turn.received_at).where(Turn.state == "done").order_by(Turn.done_at.desc()).limit(50)
+    took_s = session.scalar(select(func.avg(recent.subquery().c[0]))) or 0.0
+    phase = {"waiting": "waiting", "leased": "evaluating"}.get(turn.state, turn.state)
+    return {"phase": phase, "place": before, "estimate_s": round((before + 1) * took_s, 2), "tries": turn.tries}
+
+
+def _who(visitor: Visitor) -> dict[str, Any]:
+    return {"person_id": visitor.person_id, "address": visitor.address}

@@ -1,0 +1,74 @@
+"""What evaluating needs of the tables: a turn with all before it, a run with all that was begun."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from segarena.challenges.steps import RunFacts, StepJob, TurnGiven
+from segarena.server.challenges import find_phase
+from segarena.server.evaluating import Close, Step
+from segarena.server.packing import unpack
+from segarena.server.runs import places_of
+from segarena.server.site import Site
+from segarena.server.tables import Challenge, Place, Run, Turn
+
+
+def step_of(session: Session, site: Site, turn: Turn, *, is_at_hand: bool) -> Step:
+    """Return the unit that evaluates a turn; the turns before it come along unless their dialogues are at hand."""
+    run = session.get_one(Run, turn.run_id)
+    place = session.get_one(Place, (turn.run_id, turn.place))
+    challenge = session.get_one(Challenge, run.challenge_id)
+    if is_at_hand and turn.number:
+        before = session.get_one(Turn, (turn.run_id, turn.place, turn.number - 1)).digest
+        job = StepJob(run=_facts(session, run), place=place.number, turns=(_given(turn),), before=before)
+    else:
+        job = _job(session, challenge, run, place, up_to=turn.number)
+    return Step(challenge=challenge.description, job=job, folder=site.folder.runs / run.id)
+
+
+def close_of(session: Session, site: Site, run: Run) -> Close:
+    """Return the unit that ends a run: what was begun ends with it."""
+    challenge = session.get_one(Challenge, run.challenge_id)
+    done = select(Turn.place).where(Turn.run_id == run.id, Turn.state == "done")
+    begun = set(session.scalars(done.distinct()))
+    left = [place for place in places_of(session, run.id) if place.state == "open" and place.number in begun]
+    return Close(
+        challenge=challenge.description,
+        run=_facts(session, run),
+        left=tuple(_job(session, challenge, run, place) for place in left),
+        why=run.fault or "the run was ended before this dialogue was",
+        folder=site.folder.runs / run.id,
+    )
+
+
+def _job(session: Session, challenge: Challenge, run: Run, place: Place, up_to: int | None = None) -> StepJob:
+    """Return a place with its turns that were evaluated, and the one that is to be."""
+    found = select(Turn).where(Turn.run_id == run.id, Turn.place == place.number).order_by(Turn.number)
+    turns = [turn for turn in session.scalars(found) if turn.state == "done" or turn.number == up_to]
+    past = _past(session, challenge, run, place)
+    return StepJob(run=_facts(session, run), place=place.number, turns=tuple(map(_given, turns)), past=past)
+
+
+def _past(session: Session, challenge: Challenge, run: Run, place: Place) -> tuple[bytes, ...]:
+    """Return the prompts that the participant got about the sample in earlier runs, where they are a budget."""
+    if find_phase(challenge, run.phase).kind != "test":
+        return ()
+    found = session.scalars(
+        select(Turn.given)
+        .join(Place, (Place.run_id == Turn.run_id) & (Place.number == Turn.place))
+        .join(Run, Run.id == Turn.run_id)
+        .where(Run.person_id == run.person_id, Run.challenge_id == run.challenge_id, Run.pool == run.pool)
+        .where(Place.sample == place.sample, Run.id != run.id, Run.made_at <= run.made_at, Turn.state == "done")
+        .order_by(Run.made_at, Run.id, Turn.number)
+    )
+    return tuple(given for given in found if given)
+
+
+def _given(turn: Turn) -> TurnGiven:
+    return TurnGiven(body=unpack(turn.request), charged_s=turn.charged_s, spent_s=turn.spent_s)
+
+
+def _facts(session: Session, run: Run) -> RunFacts:
+    samples = tuple(place.sample for place in places_of(session, run.id))
+    return RunFacts(id=run.id, phase=run.phase, name=run.name, samples=samples)

@@ -1,0 +1,202 @@
+"""Runs in the database: begun within the limits of a phase, and ended once."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from segarena.challenges.description import Phase
+from segarena.challenges.drawing import draw
+from segarena.challenges.quotas import Begun, refusal
+from segarena.server import refusals
+from segarena.server.challenges import description_of, find_phase, pool_of
+from segarena.server.tables import Challenge, Person, Place, Run, Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A run that a participant wants to begin.
+
+    Attributes:
+        id: made by them; the same again is the same run.
+        name, segmenter, note: as they say.
+    """
+
+    id: str
+    name: str
+    segmenter: str
+    note: str
+
+    def __post_init__(self) -> None:
+        """Check it; raise `Refusal`."""
+        try:
+            is_plain = str(uuid.UUID(self.id)) == self.id
+        except ValueError:
+            is_plain = False
+        if not is_plain:
+            raise refusals.invalid("id: expected a UUID in lower case")
+        for field, most in (("name", 80), ("segmenter", 500), ("note", 2000)):
+            text = str(getattr(self, field))
+            if len(text) > most or not text.isprintable():
+                raise refusals.invalid(f"{field}: expected at most {most} printable characters in a line")
+
+
+def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, asked: Asked, now: float) -> Run:
+    """Return a run with its places; the one that is there when it was asked for before.
+
+    Raises:
+        Refusal: the phase is not open, a limit is reached, or the id is of another run.
+    """
+    session.get(Person, person_id, with_for_update=True)  # two at once would both see the last free place
+    known = session.get(Run, asked.id)
+    if known is not None:
+        return _same(known, challenge, phase, person_id, asked)
+    _check_open(challenge, phase, now)
+    pool = description_of(challenge).pool(phase)
+    earlier = _earlier(session, challenge, phase, person_id)
+    begun = [Begun(at=_moment(run.made_at), is_over=run.state == "over") for run in earlier if not run.is_free]
+    if refused := refusal(phase, begun, _moment(now)):
+        raise refusals.quota(refused.message, refused.retry_after_s)
+    prompted, busy = _prompted(session, challenge, pool, person_id)
+    samples = pool_of(session, challenge, pool)
+    drawn = draw(
+        phase, tuple(samples), prompted=prompted, busy=busy, who=f"{challenge.slug}/{person_id}", number=len(earlier)
+    )
+    if not drawn:
+        raise refusals.quota("no sample is left for another run at this time", None)
+    run = Run(
+        id=asked.id, challenge_id=challenge.id, phase=phase.name, person_id=person_id, name=asked.name,
+        segmenter=asked.segmenter, note=asked.note, pool=pool, made_at=now,
+    )  # fmt: skip
+    session.add(run)
+    session.flush()
+    for number, name in enumerate(drawn):
+        sample = samples[name]
+        key = secrets.token_urlsafe(18)
+        session.add(Place(run_id=run.id, number=number, key=key, sample=name, sha256=sample.sha256, bytes=sample.bytes))
+    return run
+
+
+def own_run(session: Session, run_id: str, person_id: int | None, *, is_organiser: bool = False) -> Run:
+    """Return a run of a person; organisers may see all.
+
+    Raises:
+        Refusal: there is none, or it is somebody else's.
+    """
+    run = session.get(Run, run_id)
+    if run is None or not (is_organiser or run.person_id == person_id):
+        raise refusals.unknown()
+    return run
+
+
+def places_of(session: Session, run_id: str) -> list[Place]:
+    """Return the places of a run, in order."""
+    return list(session.scalars(select(Place).where(Place.run_id == run_id).order_by(Place.number)))
+
+
+def find_place(session: Session, run_id: str, key: str) -> Place:
+    """Return a place of a run.
+
+    Raises:
+        Refusal: there is none under this key.
+    """
+    place = session.scalar(select(Place).where(Place.run_id == run_id, Place.key == key))
+    if place is None:
+        raise refusals.unknown()
+    return place
+
+
+def check_goes_on(session: Session, run: Run, now: float) -> None:
+    """Raise `Refusal` unless turns of a run may come."""
+    challenge = session.get_one(Challenge, run.challenge_id)
+    phase = find_phase(challenge, run.phase)
+    is_late = phase.is_closed(_moment(now)) and phase.late == "refuse"
+    if run.state != "open" or is_late or challenge.state == "closed":
+        raise refusals.closed(run.fault or "this run is over: nothing more can be sent")
+
+
+def end_place(session: Session, run_id: str, number: int) -> None:
+    """Note that nothing more will be asked about a sample; after the last one the run waits to be ended."""
+    place = session.get_one(Place, (run_id, number))
+    place.state = "over"
+    session.flush()
+    left = select(func.count()).select_from(Place).where(Place.run_id == run_id, Place.state == "open")
+    run = session.get_one(Run, run_id)
+    if run.state == "open" and not session.scalar(left):
+        run.state = "closing"
+
+
+def next_closing(session: Session) -> Run | None:
+    """Return a run that waits to be ended, and of which nothing is being evaluated."""
+    busy = select(Turn.run_id).where(Turn.state.in_(("waiting", "leased")))
+    waiting = select(Run).where(Run.state == "closing", Run.id.not_in(busy))
+    return session.scalar(waiting.order_by(Run.made_at).limit(1))
+
+
+def close(session: Session, run_id: str, now: float, *, extract: str, fault: str) -> None:
+    """End a run for good; `fault` says why nothing came of it."""
+    run = session.get_one(Run, run_id)
+    run.state, run.ended_at, run.extract = "over", now, extract
+    run.fault = run.fault or fault
+    run.is_free = run.is_free or bool(fault)
+
+
+def late(session: Session, now: float) -> list[str]:
+    """Return the open runs of phases that are over and do not wait for them."""
+    found: list[str] = []
+    for run, challenge in session.execute(
+        select(Run, Challenge).join(Challenge, Challenge.id == Run.challenge_id).where(Run.state == "open")
+    ):
+        phase = find_phase(challenge, run.phase)
+        if challenge.state == "closed" or (phase.late == "refuse" and phase.is_closed(_moment(now))):
+            found.append(run.id)
+    return found
+
+
+def end_late(session: Session, run_ids: Iterable[str]) -> None:
+    """Have runs ended whose time is over."""
+    for run_id in run_ids:
+        run = session.get_one(Run, run_id, with_for_update=True)
+        if run.state == "open":
+            run.state = "closing"
+
+
+def _check_open(challenge: Challenge, phase: Phase, now: float) -> None:
+    if challenge.state == "closed" or phase.is_closed(_moment(now)):
+        raise refusals.closed(f"phase {phase.name} is closed")
+    if not phase.is_open(_moment(now)):
+        opens = phase.opens.isoformat() if phase.opens else ""
+        raise refusals.closed(f"phase {phase.name} opens at {opens}")
+
+
+def _same(known: Run, challenge: Challenge, phase: Phase, person_id: int, asked: Asked) -> Run:
+    told = known.challenge_id, known.phase, known.person_id, known.name, known.segmenter, known.note
+    if told != (challenge.id, phase.name, person_id, asked.name, asked.segmenter, asked.note):
+        raise refusals.conflict("id: a run of this id is there and is another one; make a new UUID")
+    return known
+
+
+def _earlier(session: Session, challenge: Challenge, phase: Phase, person_id: int) -> list[Run]:
+    own = select(Run).where(Run.challenge_id == challenge.id, Run.phase == phase.name, Run.person_id == person_id)
+    return list(session.scalars(own.order_by(Run.made_at)))
+
+
+def _prompted(session: Session, challenge: Challenge, pool: str, person_id: int) -> tuple[Counter[str], set[str]]:
+    """Return how many runs of a person were about each sample of a pool, and the samples of those that go on."""
+    found = session.execute(
+        select(Place.sample, Run.state)
+        .join(Run, Run.id == Place.run_id)
+        .where(Run.challenge_id == challenge.id, Run.pool == pool, Run.person_id == person_id)
+    ).all()
+    return Counter(sample for sample, _ in found), {sample for sample, state in found if state != "over"}
+
+
+def _moment(seconds: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)

@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 
 from segarena.challenges.description import Phase
 from segarena.challenges.drawing import draw
-from segarena.challenges.quotas import Begun, refusal
+from segarena.challenges.quotas import RunSpan, may_begin, must_end
+from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.challenges import description_of, find_phase, pool_of
 from segarena.server.tables import Challenge, Person, Place, Run, Turn
@@ -58,19 +59,19 @@ def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, 
     known = session.get(Run, asked.id)
     if known is not None:
         return _same(known, challenge, phase, person_id, asked)
-    _check_open(challenge, phase, now)
+    if challenge.state == "closed" or phase.is_closed(_moment(now)) or not phase.is_open(_moment(now)):
+        refused = may_begin(phase, [], _moment(now))
+        raise refusals.closed(refused.reason if refused else f"challenge {challenge.slug} is closed")
     pool = description_of(challenge).pool(phase)
     earlier = _earlier(session, challenge, phase, person_id)
-    begun = [Begun(at=_moment(run.made_at), is_over=run.state == "over") for run in earlier if not run.is_free]
-    if refused := refusal(phase, begun, _moment(now)):
-        raise refusals.quota(refused.message, refused.retry_after_s)
+    if refused := may_begin(phase, [_span(run) for run in earlier if not run.is_free], _moment(now)):
+        raise refusals.quota(refused.reason, refused.retry_after_s)
     prompted, busy = _prompted(session, challenge, pool, person_id)
     samples = pool_of(session, challenge, pool)
-    drawn = draw(
-        phase, tuple(samples), prompted=prompted, busy=busy, who=f"{challenge.slug}/{person_id}", number=len(earlier)
-    )
-    if not drawn:
-        raise refusals.quota("no sample is left for another run at this time", None)
+    try:
+        drawn = draw(tuple(samples), phase, runs=prompted, busy=busy)
+    except InvalidInput as error:
+        raise refusals.quota(str(error), None) from error
     run = Run(
         id=asked.id, challenge_id=challenge.id, phase=phase.name, person_id=person_id, name=asked.name,
         segmenter=asked.segmenter, note=asked.note, pool=pool, made_at=now,
@@ -117,8 +118,7 @@ def check_goes_on(session: Session, run: Run, now: float) -> None:
     """Raise `Refusal` unless turns of a run may come."""
     challenge = session.get_one(Challenge, run.challenge_id)
     phase = find_phase(challenge, run.phase)
-    is_late = phase.is_closed(_moment(now)) and phase.late == "refuse"
-    if run.state != "open" or is_late or challenge.state == "closed":
+    if run.state != "open" or must_end(phase, _moment(now)) or challenge.state == "closed":
         raise refusals.closed(run.fault or "this run is over: nothing more can be sent")
 
 
@@ -155,7 +155,7 @@ def late(session: Session, now: float) -> list[str]:
         select(Run, Challenge).join(Challenge, Challenge.id == Run.challenge_id).where(Run.state == "open")
     ):
         phase = find_phase(challenge, run.phase)
-        if challenge.state == "closed" or (phase.late == "refuse" and phase.is_closed(_moment(now))):
+        if challenge.state == "closed" or must_end(phase, _moment(now)):
             found.append(run.id)
     return found
 
@@ -166,14 +166,6 @@ def end_late(session: Session, run_ids: Iterable[str]) -> None:
         run = session.get_one(Run, run_id, with_for_update=True)
         if run.state == "open":
             run.state = "closing"
-
-
-def _check_open(challenge: Challenge, phase: Phase, now: float) -> None:
-    if challenge.state == "closed" or phase.is_closed(_moment(now)):
-        raise refusals.closed(f"phase {phase.name} is closed")
-    if not phase.is_open(_moment(now)):
-        opens = phase.opens.isoformat() if phase.opens else ""
-        raise refusals.closed(f"phase {phase.name} opens at {opens}")
 
 
 def _same(known: Run, challenge: Challenge, phase: Phase, person_id: int, asked: Asked) -> Run:
@@ -196,6 +188,10 @@ def _prompted(session: Session, challenge: Challenge, pool: str, person_id: int)
         .where(Run.challenge_id == challenge.id, Run.pool == pool, Run.person_id == person_id)
     ).all()
     return Counter(sample for sample, _ in found), {sample for sample, state in found if state != "over"}
+
+
+def _span(run: Run) -> RunSpan:
+    return RunSpan(begun=_moment(run.made_at), ended=None if run.state != "over" else _moment(run.ended_at or 0.0))
 
 
 def _moment(seconds: float) -> datetime.datetime:

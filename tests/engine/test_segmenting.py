@@ -98,6 +98,15 @@ def test_processes_make_the_same_masks(folder):
     assert len(masks[0]) == 2
 
 
+def test_masks_are_the_same_wherever_they_are_written(folder, elsewhere):
+    segment(folder, out=folder / "here")
+    found = segment(folder, out=folder / "there", workers=elsewhere)
+    assert (found.images, found.done, found.empty, found.failed) == (2, 2, 0, {})
+    for file in ("a.png", "trip/b c.png"):
+        assert (folder / "there" / file).read_bytes() == (folder / "here" / file).read_bytes()
+    assert (elsewhere.travelled > 600) is not elsewhere.sees_folder
+
+
 def test_masks_without_a_pixel_are_counted(folder):
     assert segment(folder, segmenter="nothing").empty == 2
 

@@ -10,7 +10,7 @@ from segarena.files.whole import write_whole
 from segarena.records import gathering
 from segarena.records import pieces as pieces_module
 from segarena.records.gathering import HeldPieces
-from segarena.records.pieces import LEDGER, Pieces
+from segarena.records.pieces import LEDGER, Pieces, files_of
 from segarena.records.rounds import KeptMask, RoundRecord, Timing
 from segarena.records.tables import TABLES, frame_of
 from segarena.work.ledger import Ledger
@@ -68,16 +68,16 @@ def samples_of(pieces, table="records"):
 def test_a_stretch_is_gathered_when_all_of_it_is_done_and_everything_at_the_end(held, tmp_path):
     pieces = held()
     for index in (3, 1, 0, 9):
-        pieces.write(index, frames(index))
+        pieces.write(index, files_of(frames(index)))
         pieces.gather_around(index)
     assert names(tmp_path) == ["000000.parquet", "000001.parquet", "000003.parquet", "000009.parquet"]
-    pieces.write(2, frames(2))
+    pieces.write(2, files_of(frames(2)))
     pieces.gather_around(2)
     assert names(tmp_path) == ["000000-000003.parquet", "000009.parquet"]
     assert samples_of(pieces) == [SAMPLES[index] for index in (0, 1, 2, 3, 9)]
     assert [index for index, is_done in enumerate(pieces.done()) if is_done] == [0, 1, 2, 3, 9]
     for index in range(4, 9):
-        pieces.write(index, frames(index))
+        pieces.write(index, files_of(frames(index)))
     pieces.gather_all()
     assert names(tmp_path) == names(tmp_path, "masks") == ["000000-000009.parquet"]
     assert not (tmp_path / "parts").exists()
@@ -91,7 +91,7 @@ def test_the_order_in_which_samples_were_done_does_not_show(held, tmp_path):
         with Ledger(folder / LEDGER, {"pieces": 1}) as ledger:
             pieces = HeldPieces(folder, SAMPLES, ledger)
             for index in order:
-                pieces.write(index, frames(index))
+                pieces.write(index, files_of(frames(index)))
                 pieces.gather_around(index)
             pieces.gather_all()
         digests.append({file.relative_to(folder): file.read_bytes() for file in folder.glob("*/*.parquet")})
@@ -101,7 +101,7 @@ def test_the_order_in_which_samples_were_done_does_not_show(held, tmp_path):
 def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch):
     pieces = held()
     for index in range(10):
-        pieces.write(index, frames(index))
+        pieces.write(index, files_of(frames(index)))
     monkeypatch.setattr(gathering, "MOST_BYTES", 1)
     pieces.gather_all()
     assert len(names(tmp_path)) == 10
@@ -111,16 +111,16 @@ def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch):
 def test_what_is_discarded_is_done_again_and_stands_in_its_place(held, tmp_path):
     pieces = held()
     for index in range(10):
-        pieces.write(index, frames(index))
+        pieces.write(index, files_of(frames(index)))
     pieces.gather_all()
     pieces.discard([2, 5])
     assert [index for index, is_done in enumerate(pieces.done()) if not is_done] == [2, 5]
     assert SAMPLES[2] not in samples_of(pieces)
     assert pieces.read("records", ["iou"]).shape == (16, 1)
-    pieces.write(5, frames(5, value=0.75))
+    pieces.write(5, files_of(frames(5, value=0.75)))
     assert samples_of(held()) == [sample for index, sample in enumerate(SAMPLES) if index != 2]
     pieces = held()
-    pieces.write(2, frames(2, value=0.25))
+    pieces.write(2, files_of(frames(2, value=0.25)))
     pieces.gather_all()
     assert samples_of(pieces) == list(SAMPLES)
     values = pieces.read("records", ["sample", "iou"]).unique(maintain_order=True)["iou"].to_list()
@@ -143,7 +143,7 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
 
     def work(pieces):
         for index in [index for index, is_done in enumerate(pieces.done()) if not is_done]:
-            pieces.write(index, frames(index))
+            pieces.write(index, files_of(frames(index)))
             pieces.gather_around(index)
         pieces.gather_all()
 
@@ -177,7 +177,7 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
 def test_a_damaged_or_lost_piece_is_named_and_its_samples_are_done_again(held, tmp_path):
     pieces = held()
     for index in range(10):
-        pieces.write(index, frames(index))
+        pieces.write(index, files_of(frames(index)))
     pieces.gather_all()
     file = tmp_path / "masks" / "000000-000009.parquet"
     data = bytearray(file.read_bytes())
@@ -194,7 +194,7 @@ def test_a_damaged_or_lost_piece_is_named_and_its_samples_are_done_again(held, t
 
 def test_an_unfinished_run_is_not_joined(held):
     pieces = held()
-    pieces.write(0, frames(0))
+    pieces.write(0, files_of(frames(0)))
     with pytest.raises(StoreError, match="some samples are not done"):
         pieces.gather_all()
 
@@ -218,7 +218,7 @@ def test_a_run_is_held_by_one_process(held, tmp_path):
 def test_columns_are_those_asked_for_that_are_there(held):
     pieces = held()
     for index in range(10):
-        pieces.write(index, frames(index))
+        pieces.write(index, files_of(frames(index)))
     assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]
     pieces.gather_all()
     assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]

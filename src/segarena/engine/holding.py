@@ -5,8 +5,8 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,15 @@ from typing import Any
 from segarena.abilities import WorksElsewhere
 from segarena.engine.elsewhere import AnySession, OpensSessions
 from segarena.engine.guard import TimeLimit
+from segarena.engine.home import Home
 from segarena.engine.lockstep import Cast, run_sample
 from segarena.engine.parts import UNOPENED, Opened, open_part
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Rules
-from segarena.engine.store import RunFolder
+from segarena.engine.store import RunFolder, files_of_rows
 from segarena.errors import UnitHung
+from segarena.files.marks import marked
 from segarena.records.failures import Cause
 from segarena.samples import Sample
 from segarena.work.deadline import this_deadline
@@ -42,6 +44,7 @@ class Held:
         seconds: what it took.
         peak_bytes: the most memory that the process that held it has had so far, and that of a model elsewhere.
         opened: what there was to hold.
+        files: what is to be written, where the process that held it does not see the run's folder.
     """
 
     index: int
@@ -51,6 +54,7 @@ class Held:
     seconds: float
     peak_bytes: int
     opened: Opened = UNOPENED
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
 
     @property
     def failures(self) -> int:
@@ -67,20 +71,33 @@ class HoldSamples:
         path: of the run folder.
         cast: the cast where it is built already; it never travels.
         part: how much of each sample is held, to see what it costs: some dialogues, and of a single one some rounds.
+        home: of the run, for processes on any machine; None where all are on this one.
     """
 
     plan: Plan
     path: Path
     part: float = 1.0
     cast: Cast | None = field(default=None, repr=False)
+    home: Home | None = None
 
     def open(self) -> Callable[[int], Held]:
-        """Build the cast."""
+        """Build the cast.
+
+        Raises:
+            DatasetError, WorkersInvalid: on this machine the run would come to other numbers.
+        """
         cast = self.cast or self.plan.cast()
-        return partial(_hold, cast, RunFolder.open(self.path), limit_of(self.plan), self.part)
+        if self.home is None or self.home.mark.is_seen:
+            folder = RunFolder.open(self.path)
+            samples = folder.samples
+        else:
+            folder, samples = None, self.home.config.dataset.samples
+        if self.home is not None:
+            self.home.check(cast)
+        return partial(_hold, cast, samples, folder, limit_of(self.plan), self.part)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"plan": self.plan, "path": self.path, "part": self.part, "cast": None}
+        return {"plan": self.plan, "path": self.path, "part": self.part, "cast": None, "home": self.home}
 
 
 def limit_of(plan: Plan) -> TimeLimit:
@@ -99,14 +116,23 @@ def hold_samples(
         StoreError: something cannot be written.
         SegarenaError: the cast cannot be built.
     """
-    with closing(executor.map(job, indices)) as outcomes:
-        for outcome in outcomes:
+    with ExitStack() as stack:
+        if not executor.is_near:
+            job = replace(job, home=Home(stack.enter_context(marked(folder.path)), folder.config))
+        for outcome in stack.enter_context(closing(executor.map(job, indices))):
             if not isinstance(outcome, Failed):
-                yield outcome.result
+                yield _arrived(folder, outcome.result)
                 continue
             why = why_failed(outcome, job.plan)
             record = failed_sample(rules.benchmark, rules.dataset, folder.samples[outcome.unit], why)
             yield _keep(folder, outcome.unit, Rows([record]), outcome.seconds)
+
+
+def _arrived(folder: RunFolder, held: Held) -> Held:
+    """Write what could not be written where it was held."""
+    if held.files:
+        folder.write_files(held.index, held.files)
+    return replace(held, files={})
 
 
 def why_failed(failed: Failed[Any], plan: Plan) -> str:
@@ -117,7 +143,9 @@ def why_failed(failed: Failed[Any], plan: Plan) -> str:
     return f"a plug-in hung below Python{during}: no answer within {plan.time_limit_s:g} s per call"
 
 
-def _hold(cast: Cast, folder: RunFolder, limit: TimeLimit, part: float, index: int) -> Held:
+def _hold(
+    cast: Cast, samples: Sequence[str], folder: RunFolder | None, limit: TimeLimit, part: float, index: int
+) -> Held:
     started = time.perf_counter()
     opened = [UNOPENED]
 
@@ -129,14 +157,16 @@ def _hold(cast: Cast, folder: RunFolder, limit: TimeLimit, part: float, index: i
         opened.append(replace(found, load_s=load_s))
         return sessions
 
-    rows = run_sample(cast, folder.samples[index], limit, opening=opening)
+    rows = run_sample(cast, samples[index], limit, opening=opening)
     held = _keep(folder, index, rows, time.perf_counter() - started, opened[-1])
     elsewhere = cast.segmenter.peak_bytes_elsewhere if isinstance(cast.segmenter, WorksElsewhere) else 0
     return replace(held, peak_bytes=held.peak_bytes + elsewhere)
 
 
-def _keep(folder: RunFolder, index: int, rows: Rows, seconds: float, opened: Opened = UNOPENED) -> Held:
-    folder.write(index, rows)
+def _keep(folder: RunFolder | None, index: int, rows: Rows, seconds: float, opened: Opened = UNOPENED) -> Held:
+    files = files_of_rows(rows)
+    if folder is not None:
+        folder.write_files(index, files)
     return Held(
         index=index,
         rounds=rows.rounds,
@@ -145,6 +175,7 @@ def _keep(folder: RunFolder, index: int, rows: Rows, seconds: float, opened: Ope
         seconds=seconds,
         peak_bytes=peak_bytes(),
         opened=opened,
+        files={} if folder is not None else files,
     )
 
 

@@ -18,6 +18,7 @@ from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetMissing, InvalidInput, PluginInvalid
 from segarena.files.hashes import sha256_of_file
 from segarena.files.images import check_same_shape, list_files, read_image
+from segarena.files.marks import Mark, marked
 from segarena.files.whole import write_whole
 from segarena.registry import build, describe
 from segarena.samples import ImageSample, Support
@@ -84,14 +85,17 @@ def segment_folder(
         raise InvalidInput("which object? give at least one support: an image and the mask of the object in it")
     executor = executor_of(workers)
     files = {name: (file, out / f"{name}.png") for name, file in _images_of(queries).items()}
-    job = Building(partial(_build, segmenter, tuple(supports)))
+    job = Building(partial(_build, segmenter, tuple(supports), None))
     job.check(executor)
     _describe(out, segmenter, supports)
     ledger = Ledger(None, {})
     # A mask is whole or absent, so those that are there need no other note.
     before = [name for name, (_, target) in files.items() if target.is_file()]
     ledger.done.update(dict.fromkeys(before))
-    failures = work_through(job, files, ledger, executor, on_progress=on_progress)
+    with marked(out) as mark:
+        if not executor.is_near:
+            job = Building(partial(_build, segmenter, tuple(supports), mark))
+        failures = work_through(job, files, ledger, executor, on_progress=on_progress, noted=_arrived)
     return Segmented(
         images=len(files),
         done=len(ledger.done),
@@ -139,20 +143,35 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
     write_whole(file, json.dumps(described, indent=2) + "\n")
 
 
-def _build(segmenter: str, supports: Sequence[tuple[Path, Path]]) -> Callable[[tuple[Path, Path]], bool]:
-    """Return what writes the mask of (image, file of the mask), and tells whether it has a pixel."""
+def _build(
+    segmenter: str, supports: Sequence[tuple[Path, Path]], mark: Mark | None
+) -> Callable[[tuple[Path, Path]], tuple[bool, bytes]]:
+    """Return what writes the mask of (image, file of the mask), and tells whether it has a pixel.
+
+    Where the folder that is marked is not seen, it returns the file too.
+    """
     built: Any = build("segmenter", segmenter)
     if not abilities_of_segmenter(built).understands("support"):
         raise PluginInvalid(f"{segmenter} does not answer supports; `segarena list segmenters` shows who does")
     shown = [_read_support(image, mask) for image, mask in supports]
     encoded = [Support(each.sample, each.mask, encoded=built.encode(each.sample)) for each in shown]
-    return partial(_segment, built, Dialogue().ask(tuple(encoded)))
+    return partial(_segment, built, Dialogue().ask(tuple(encoded)), mark is None or mark.is_seen)
 
 
-def _segment(segmenter: Any, question: Dialogue, files: tuple[Path, Path]) -> bool:
+def _segment(segmenter: Any, question: Dialogue, writes: bool, files: tuple[Path, Path]) -> tuple[bool, bytes]:
     file, target = files
     sample = ImageSample(id=target.stem, image=read_image(file))
     (answer,) = segmenter.predict(segmenter.encode(sample), [question])
     mask = np.asarray(as_prediction(answer, sample.shape).mask, np.bool_)
-    write_whole(target, cv2.imencode(".png", mask.astype(np.uint8) * 255)[1].tobytes())
-    return bool(mask.any())
+    encoded = cv2.imencode(".png", mask.astype(np.uint8) * 255)[1].tobytes()
+    if writes:
+        write_whole(target, encoded)
+    return bool(mask.any()), b"" if writes else encoded
+
+
+def _arrived(files: tuple[Path, Path], result: tuple[bool, bytes]) -> bool:
+    """Write a mask that could not be written where it was made; return whether it has a pixel."""
+    has_pixel, encoded = result
+    if encoded:
+        write_whole(files[1], encoded)
+    return has_pixel

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from html import escape
@@ -43,7 +43,7 @@ from segarena.records.fingerprints import FILE as FINGERPRINTS
 from segarena.records.fingerprints import Fingerprints, files_changed, read_fingerprints, write_fingerprints
 from segarena.records.gathering import HeldPieces
 from segarena.records.identity import changes, has_other_data, versions_changed
-from segarena.records.pieces import LEDGER, Pieces
+from segarena.records.pieces import LEDGER, Pieces, files_of
 from segarena.records.reported import FOLDER, remove_report
 from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
 from segarena.records.trust import rebuilt
@@ -235,7 +235,11 @@ class RunFolder:
         Raises:
             StoreError: the disk is full or cannot be written. What was written before stays.
         """
-        self._pieces.write(index, {table: frame_of(table, getattr(rows, table)) for table in TABLES})
+        self.write_files(index, files_of_rows(rows))
+
+    def write_files(self, index: int, files: Mapping[str, bytes]) -> None:
+        """Write the files of sample `index`, from `files_of_rows`; otherwise as `write`."""
+        self._pieces.write(index, files)
 
     def gather(self, index: int | None = None) -> None:
         """Join the files of single samples; only while the run is held.
@@ -344,6 +348,11 @@ class RunFolder:
             StoreError: a file is damaged; it is named.
         """
         return self._pieces.read(table, columns, without=without, only=only)
+
+
+def files_of_rows(rows: Rows) -> dict[str, bytes]:
+    """Return the files of a sample by table."""
+    return files_of({table: frame_of(table, getattr(rows, table)) for table in TABLES})
 
 
 def _reports() -> Any:

@@ -65,15 +65,15 @@ class Pieces:
     samples: Sequence[str]
     _verified: set[Path] = field(default_factory=set[Path])
 
-    def write(self, index: int, frames: Mapping[str, pl.DataFrame]) -> None:
-        """Write the tables of the sample at `index`; it is done then.
+    def write(self, index: int, files: Mapping[str, bytes]) -> None:
+        """Write the tables of the sample at `index`, as `files_of` gives them; it is done then.
 
         Raises:
             StoreError: the disk is full or cannot be written. What was written before stays.
         """
         for table in TABLES:
-            if frames[table].height or table not in ONLY_WITH_ROWS:
-                write_whole(self._loose_file(table, index), sealed(parquet_of(frames[table])))
+            if table in files:
+                write_whole(self._loose_file(table, index), files[table])
 
     def read(
         self,
@@ -226,6 +226,15 @@ class Pieces:
 
     def _piece_file(self, table: str, name: str) -> Path:
         return self.folder / table / f"{name}.parquet"
+
+
+def files_of(frames: Mapping[str, pl.DataFrame]) -> dict[str, bytes]:
+    """Return the files of one sample by table, from its rows."""
+    return {
+        table: sealed(parquet_of(frame))
+        for table, frame in frames.items()
+        if frame.height or table not in ONLY_WITH_ROWS
+    }
 
 
 def covering(pieces: Mapping[str, Piece], index: int) -> bool:

@@ -12,6 +12,7 @@ class Here:
 
     workers = 0
     is_here = True
+    is_near = True
 
     def map(
         self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None

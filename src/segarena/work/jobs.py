@@ -99,6 +99,11 @@ class Executor(Protocol):
         """Whether jobs are opened in this process, where what is already built need not be built again."""
         ...
 
+    @property
+    def is_near(self) -> bool:
+        """Whether jobs are opened on this machine, where all see the same files."""
+        ...
+
     def map(
         self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
     ) -> Generator[Outcome[Unit, Result]]:

@@ -19,6 +19,7 @@ class Processes:
     """
 
     is_here = False
+    is_near = True
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

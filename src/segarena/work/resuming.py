@@ -22,6 +22,7 @@ def work_through(
     *,
     stage: str = "",
     on_progress: OnProgress = say_nothing,
+    noted: Callable[[Unit, Any], Any] = lambda _, result: result,
 ) -> dict[str, SegarenaError]:
     """Do the units that the ledger does not have, and note each one; return why others failed.
 
@@ -34,6 +35,7 @@ def work_through(
         executor: does it.
         stage: which part of the work this is, where there are several.
         on_progress: told when it starts and after every unit.
+        noted: what the ledger keeps of a unit and its result; the result.
 
     Raises:
         StoreError: the job or the ledger cannot write.
@@ -46,9 +48,9 @@ def work_through(
     on_progress(progress)
     with stoppable(), closing(executor.map(_Named(job), pending.items())) as outcomes:
         for outcome in outcomes:
-            name, _ = outcome.unit
+            name, unit = outcome.unit
             if isinstance(outcome, Done):
-                ledger.add(name, outcome.result)
+                ledger.add(name, noted(unit, outcome.result))
             else:
                 failures[name] = outcome.error
             progress.done += 1

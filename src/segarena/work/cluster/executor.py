@@ -53,6 +53,11 @@ class Ray:
         """Never."""
         return False
 
+    @property
+    def is_near(self) -> bool:
+        """Not necessarily."""
+        return False
+
     def map(
         self, job: Job[Unit, Result], units: Iterable[Unit], *, limit_s: float | None = None
     ) -> Generator[Outcome[Unit, Result]]:

@@ -54,7 +54,7 @@ def joined(address: str, workers: int) -> Generator[Any]:
             where = f"at {address}" if address else "on this machine"
             raise WorkersInvalid(f"no cluster of Ray to be had {where}: {' '.join(str(error).split())}") from error
     # What Ray says of workers that die would stand among our own lines, on stdout; it is in its logs too.
-    ray._private.worker.print_to_stdstream = lambda *_, **__: None
+    ray._private.worker.print_to_stdstream = _say_nothing
     try:
         yield ray
     finally:
@@ -96,6 +96,10 @@ def _check_answer(address: str) -> None:
 
 
 _HOW = "start one with `ray start --head`, which says its address, or leave --address out to use this machine alone"
+
+
+def _say_nothing(*_: Any, **__: Any) -> None:
+    pass
 
 
 @contextmanager

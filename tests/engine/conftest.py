@@ -1,0 +1,52 @@
+"""Workers on another machine, as far as a test can have them."""
+
+import pickle
+from dataclasses import replace
+
+import pytest
+
+from segarena.files.marks import Mark
+from segarena.work.jobs import attempt
+
+
+class Elsewhere:
+    """As workers on another machine: nothing is there but what travels, and files under the same path.
+
+    Args:
+        sees_folder: whether the disk of the results is the same.
+    """
+
+    workers = 1
+    is_here = False
+    is_near = False
+
+    def __init__(self, *, sees_folder=True):
+        self.sees_folder = sees_folder
+        self.travelled = 0
+
+    def map(self, job, units, *, limit_s=None):
+        do = self.opened(pickle.loads(pickle.dumps(job)))
+        for unit in units:
+            outcome = attempt(do, unit)
+            self.travelled += len(pickle.dumps(outcome))
+            yield outcome
+
+    def opened(self, job):
+        if self.sees_folder:
+            return job.open()
+        if hasattr(job, "path"):
+            job = replace(job, path=job.path / "not-here")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Mark, "is_seen", False)
+            return job.open()
+
+
+@pytest.fixture(params=[True, False], ids=["one disk", "disks of their own"])
+def elsewhere(request):
+    """An executor as if its workers were on another machine, which has the results' disk or not."""
+    return Elsewhere(sees_folder=request.param)
+
+
+@pytest.fixture
+def elsewhere_class():
+    return Elsewhere

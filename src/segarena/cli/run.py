@@ -14,6 +14,14 @@ from segarena.terminal.running import run_and_show
 @takes_what_to_run(interrupted="stopped; finished samples are kept, and the same command goes on where it was")
 def run(
     asked: dict[str, Any],
+    challenge: Annotated[
+        str | None,
+        typer.Option(
+            "--challenge",
+            metavar="URL",
+            help="Let a server ask and judge, about data of its own; see `segarena login`.",
+        ),
+    ] = None,
     retry_failed: Annotated[bool, typer.Option(help="Repeat samples in which something failed.")] = False,
     retry_damaged: Annotated[
         bool, typer.Option("--retry-damaged", help="Repeat samples whose files are damaged; see `segarena check`.")
@@ -45,11 +53,21 @@ def run(
 
         segarena run radioactive -s grabcut -d "nifti-folder(path='scans')" --prompts 3b-inter --refine scribble
 
+        segarena run --challenge https://lab.example/challenges/spring -s my_model.py:MyModel
+
     Every benchmark has options of its own: `segarena run rclicks --help` shows them below these.
 
     Exit code 0: all went well; 1: complete, but some dialogues failed (they are records, the rest is valid), or an
     answer asked again by --verify came out otherwise; 2: refused, or all failed, says one line; 130: interrupted.
     """
     retries = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "overwrite": overwrite}
-    if run_and_show(keep_going=keep_going, verify=verify, share=share, **retries, **asked):
+    how: dict[str, Any] = {"keep_going": keep_going, "verify": verify, "share": share, **retries, **asked}
+    if take_part(challenge, how) if challenge is not None else run_and_show(**how):
         raise typer.Exit(FAILURES)
+
+
+def take_part(challenge: str, how: dict[str, Any]) -> int:
+    """Run at a server; return how many dialogues failed."""
+    from segarena.client.showing import take_part_and_show
+
+    return take_part_and_show(challenge, **how)

@@ -6,6 +6,7 @@ segmenter's side, the dataset brings sessions of its own, and the engine holds t
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, runtime_checkable
@@ -78,3 +79,8 @@ class OpensSessions(Protocol):
     def open_sessions(self, sample: Sample, keep_rounds: tuple[int, ...]) -> Sequence[AnySession]:
         """Return the sessions about a sample; `keep_rounds` are those after which masks are kept."""
         ...
+
+
+def taking_part() -> Any:
+    """Return what holds runs at challenges; it stands above the engine and is imported when somebody takes part."""
+    return importlib.import_module("segarena.client.taking_part")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segarena.abilities import abilities_of_segmenter
-from segarena.engine.elsewhere import OpensSessions
+from segarena.engine.elsewhere import OpensSessions, taking_part
 from segarena.engine.holding import Held, HoldSamples, hold_samples
 from segarena.engine.identity import identity_of
 from segarena.engine.plan import Plan, environment, make_plan
@@ -50,6 +50,7 @@ def evaluate(
     benchmark: Plugin | Benchmark = "clicks",
     *,
     segmenter: Plugin | Segmenter,
+    challenge: str | None = None,
     dataset: Plugin | Dataset | None = None,
     users: Sequence[Plugin] | None = None,
     metrics: Sequence[Plugin] | None = None,
@@ -70,6 +71,8 @@ def evaluate(
     Args:
         benchmark: a plug-in, or a benchmark.
         segmenter: a plug-in as written ("grabcut", "my_model.py:MyModel(scale=2)"), a `PluginSpec`, or an object.
+        challenge: `https://host/challenges/NAME`: a server asks and judges, by its own rules about its own data; see
+            `segarena.client.taking_part.evaluate`.
         dataset: a plug-in or an object; the benchmark's own by default.
         users: plug-ins as written, instead of the benchmark's.
         metrics: further metrics.
@@ -94,6 +97,19 @@ def evaluate(
             run cannot be written; WorkError when it was ended because everything fails, whereupon the samples that
             failed are pending again. Otherwise what a segmenter does wrong becomes a record.
     """
+    if challenge is not None:
+        rules = {"benchmark": benchmark, "dataset": dataset, "users": users, "metrics": metrics, "rounds": rounds}
+        how = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "keep_going": keep_going, "verify": verify}
+        given: dict[str, Any] = {
+            **options,
+            **how,
+            "share": share,
+            "out": out,
+            "workers": workers,
+            "overwrite": overwrite,
+            "on_progress": on_progress,
+        }
+        return taking_part().evaluate(challenge, segmenter=segmenter, rules=rules, **given)
     executor, home = executor_of(workers), Path.cwd()
     options.setdefault("name", "" if isinstance(segmenter, Plugin) else type(segmenter).__name__)
     plan = make_plan(

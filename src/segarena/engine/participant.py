@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from segarena.engine.elsewhere import AnySession, OpensSessions
+from segarena.engine.elsewhere import AnySession, OpensSessions, taking_part
 from segarena.engine.evaluate import finish, open_folder
 from segarena.engine.lockstep import Cast, load_sample, open_sessions
 from segarena.engine.plan import make_plan
@@ -19,6 +19,7 @@ from segarena.specs import Plugin
 def sessions(
     benchmark: Plugin | Benchmark = "clicks",
     *,
+    challenge: str | None = None,
     name: str = "participant",
     out: str | Path | None = None,
     overwrite: bool = False,
@@ -36,11 +37,16 @@ def sessions(
 
     Args:
         benchmark: as in `segarena.evaluate`.
+        challenge: likewise: the sessions of a run at a server.
         name: what your model is called in tables.
         out: folder of the run.
         overwrite: start anew where `out` holds a run.
         options: whatever else `segarena.evaluate` takes of a run.
     """
+    if challenge is not None:
+        given = {"name": name, "out": out, "overwrite": overwrite, **options}
+        yield from taking_part().sessions(challenge, rules={"benchmark": benchmark}, **given)
+        return
     plan = make_plan(benchmark, segmenter=None, name=name, **options)
     cast = plan.cast()
     folder = open_folder(plan, cast.dataset, out, overwrite=overwrite)

@@ -1,0 +1,103 @@
+"""The run that a folder takes part in a challenge with, as `challenge.json` beside run.json remembers it. No token."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+import msgspec
+
+from segarena.challenges.description import Shows
+from segarena.client.address import Address
+from segarena.client.place import TURNS
+from segarena.client.server import PlaceTold, Server
+from segarena.errors import RunConflict, StoreError
+from segarena.files.whole import is_leftover, write_whole
+
+FILE = "challenge.json"
+BESIDE = frozenset({FILE, TURNS})
+"""What a client keeps in the folder of a run."""
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run at a challenge.
+
+    Attributes:
+        server, challenge, phase: where it is.
+        run: its id, made here before the server is asked, so that asking twice begins one run.
+        places: its samples; none before the server answered.
+        shows: what participants see of its scores.
+    """
+
+    server: str
+    challenge: str
+    phase: str
+    run: str
+    places: list[PlaceTold] = []
+    shows: Shows = "prompts"
+
+    @property
+    def address(self) -> Address:
+        """The phase of the challenge."""
+        return Address(self.server, self.challenge, self.phase)
+
+
+def begun_in(folder: Path) -> Begun | None:
+    """Return what a folder remembers; None when it takes part in nothing.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    file = folder / FILE
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Begun)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{file} cannot be read: {error.strerror}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreError(f"{file} is damaged: {str(error)[:200]}; begin another run with --out") from error
+
+
+def begin(server: Server, address: Address, folder: Path, *, segmenter: str, overwrite: bool = False) -> Begun:
+    """Begin a run, or return the one that the folder remembers; the server is asked until it has answered once.
+
+    Raises:
+        RunConflict: the folder holds something else.
+        RemoteError: the server refuses, or is not reached.
+        StoreError: the folder cannot be written.
+    """
+    known = begun_in(folder)
+    if known is None:
+        if not (overwrite and (folder / "run.json").is_file()):
+            _check_free(folder)
+        run = str(uuid.uuid4())
+        known = Begun(server=address.server, challenge=address.slug, phase=address.phase, run=run)
+        write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(known)))
+    if known.address != address:
+        raise RunConflict(f"{folder} holds a run at {known.address}, not {address}; another --out keeps both")
+    if not known.places:
+        told = server.start_run(address, known.run, name=folder.name, segmenter=segmenter)
+        known = msgspec.structs.replace(known, places=told.places, shows=told.shows)
+        write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(known)))
+    return known
+
+
+def forget(folder: Path) -> None:
+    """Let a folder take part in nothing any more; the server keeps what it has."""
+    forget_turns(folder)
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def forget_turns(folder: Path) -> None:
+    """Let go of what was sent and what came back, when the run is over."""
+    shutil.rmtree(folder / TURNS, ignore_errors=True)
+
+
+def _check_free(folder: Path) -> None:
+    """Raise unless a run can begin there: the server counts it once it was asked."""
+    others = [path for path in folder.iterdir() if not is_leftover(path)] if folder.is_dir() else []
+    if others:
+        what = "another run" if (folder / "run.json").is_file() else "other files"
+        raise RunConflict(f"{folder} holds {what}; choose an empty or new folder with --out")

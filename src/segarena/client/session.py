@@ -1,0 +1,171 @@
+"""One dialogue with a server: the same calls as `segarena.engine.session.Session`, without the truth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from segarena.borders import freeze, settled
+from segarena.challenges.wire.replies import Asked
+from segarena.challenges.wire.turns import Answer
+from segarena.client.place import Heard, Place
+from segarena.dialogue import Dialogue, Prediction, as_prediction
+from segarena.engine.keeping import About, KeptRounds
+from segarena.engine.rows import Rows
+from segarena.errors import ProtocolViolation
+from segarena.prompts import MaskPrompt
+from segarena.samples import Sample, Support
+from segarena.work.deadline import standing_still
+
+LONGEST_WAIT_S = 6 * 3600.0
+"""So long a server may take to judge one turn before the processes of a run are thought to hang."""
+
+
+class RemoteSession:
+    """The rounds of one dialogue, with a server as user and judge.
+
+    Args:
+        place: the sample's turns.
+        number: of the dialogue there.
+        sample: without truth.
+        about: what records say of it.
+        keep_rounds: after which rounds masks are kept.
+        clock: seconds since some fixed moment; measures the time to answer when nobody else does. The server goes by
+            its own.
+
+    Attributes:
+        dialogue: all prompts so far and the last answer.
+        is_over: no further prompts will come.
+    """
+
+    judges = "the server"
+
+    def __init__(
+        self,
+        place: Place,
+        number: int,
+        sample: Sample,
+        about: About,
+        *,
+        keep_rounds: tuple[int, ...] = (),
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.sample = sample
+        self.user_name = about.key["user"]
+        self.dialogue = Dialogue(lift=place.told.dialogues[number].lift)
+        self.is_over = False
+        self._place = place
+        self._number = number
+        self._kept = KeptRounds(about, keep_rounds)
+        self._clock = clock
+        self._is_asked = False
+        self._asked_at = self._seconds = 0.0
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self._kept.about.name
+
+    @property
+    def answered(self) -> int:
+        """Rounds that have been answered, and judged."""
+        return self._kept.answered
+
+    def next(self) -> Dialogue | None:
+        """Ask the server for the next prompts; return the dialogue to answer, None at the end.
+
+        What was answered about the other dialogues of this sample is sent with the question.
+
+        Raises:
+            ProtocolViolation: the round before has not been answered.
+            RemoteError: the server is not reached, or refuses. The same run goes on later where it was.
+        """
+        if self._is_asked:
+            raise ProtocolViolation(f"round {len(self.dialogue.rounds)} is not answered yet; call submit() first")
+        if self.is_over:
+            return None
+        with standing_still(LONGEST_WAIT_S):
+            heard = self._place.ask(self._number)
+        self._hear(heard)
+        if self.is_over:
+            return None
+        self._is_asked = True
+        self._asked_at = self._clock()
+        return self.dialogue
+
+    def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
+        """Take the answer to the last prompts; it is sent and judged with the next question, so nothing is returned.
+
+        Raises:
+            ProtocolViolation: no prompts are waiting for an answer.
+            PredictionInvalid: the answer has the wrong shape, type or content. The round stays open.
+        """
+        if not self._is_asked:
+            raise ProtocolViolation("there are no prompts to answer; call next() first")
+        elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
+        objects = self._kept.about.objects
+        prediction = as_prediction(answer, self.sample.shape, objects=objects, name=f"answer for {self.name}")
+        prediction = replace(prediction, mask=settled(prediction.mask))
+        self._place.answer(Answer(dialogue=self._number, prediction=prediction))
+        self.dialogue = self.dialogue.answer(prediction)
+        self._seconds = elapsed_s
+        self._is_asked = False
+        return {}
+
+    def fail(self, message: str) -> None:
+        """Tell the server that there is no answer, with the next question; that ends this dialogue."""
+        if not self._is_asked:
+            self.dialogue = self.dialogue.ask(())
+        self._place.answer(Answer(dialogue=self._number, failed=message or "no answer"))
+        self._kept.failure(self.dialogue, message)
+        self._is_asked = False
+        self.is_over = True
+
+    def spend(self, seconds: float) -> None:
+        """Do nothing: the server's clock decides."""
+
+    def rows(self) -> Rows:
+        """Return what this dialogue leaves, once the server has all answers about the sample.
+
+        Raises:
+            RemoteError: as `next`.
+        """
+        with standing_still(LONGEST_WAIT_S):
+            self._place.settle()
+        return self._kept.rows(self.dialogue)
+
+    def _hear(self, heard: Heard) -> None:
+        asked, values = heard.asked, _values(heard.asked)
+        self.is_over = asked.over
+        if heard.answered is not None:
+            self._keep(heard.answered, asked, values)
+        for _ in asked.rounds if asked.over else asked.rounds[:-1]:  # the user had nothing to say
+            before = self.dialogue.previous or Prediction(self.dialogue.previous_mask(self.sample.shape))
+            self.dialogue = self.dialogue.ask(()).answer(before)
+            self._kept.answer(self.dialogue, 0.0, values)
+        if not asked.over:
+            self.dialogue = self.dialogue.ask(tuple(asked.rounds[-1]))
+            for prompt in self.dialogue.rounds[-1]:
+                if isinstance(prompt, MaskPrompt | Support):
+                    freeze(prompt.mask)
+
+    def _keep(self, answered: Answer, asked: Asked, values: Mapping[str, float]) -> None:
+        """Keep the round that was answered, by what was sent: before a kill that may have been another mask."""
+        if answered.prediction is None or (asked.failed and asked.over):
+            self._kept.failure(self.dialogue, asked.failed or answered.failed)
+            self.is_over = True
+            return
+        sent, now = answered.prediction, self.dialogue.previous
+        if now is None or not _is_same(sent, now):
+            self.dialogue = self.dialogue.answer(sent if now is None else replace(now, mask=sent.mask))
+        self._kept.answer(self.dialogue, self._seconds, values)
+
+
+def _values(asked: Asked) -> dict[str, float]:
+    return {name: float("nan") if value is None else value for name, value in (asked.values or {}).items()}
+
+
+def _is_same(one: Prediction, other: Prediction) -> bool:
+    return one.mask.dtype == other.mask.dtype and bool((one.mask == other.mask).all())

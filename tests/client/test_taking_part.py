@@ -1,0 +1,287 @@
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from msgspec.structs import replace
+from typer.testing import CliRunner
+
+import segarena
+from segarena.challenges.description import Phase
+from segarena.cli.main import app
+from segarena.client.begun import begun_in
+from segarena.client.taking_part import evaluate, sessions, standing
+from segarena.errors import InvalidInput, PluginInvalid, RemoteError, RunConflict, StoreError
+from segarena.records.tables import frame_of
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fake import Arena, serving
+
+KEYS = ["benchmark", "sample", "target", "user", "repeat", "round"]
+
+
+def judged(arena, folder):
+    """The records that the server has of a run."""
+    return frame_of("records", arena.records(begun_in(folder).run)).sort(KEYS)
+
+
+def told(records):
+    """What a participant knows of records: not which sample it is, what is in it, nor what an example is called."""
+    prompts = pl.col("prompts").str.replace_all(r'"sample":"[^"]*"', "")
+    return records.drop("dataset", "sample", "target", "label", "attributes").with_columns(prompts).sort(pl.all())
+
+
+CASES = {
+    "clicks": ("clicks(rounds=3)", "demo", "watershed", 2),
+    "a video": ("davis(rounds=2)", "demo-videos", "colour-flow", 1),
+    "a volume, slice by slice": ("cvpr2025(box=False)", "phantom(cases=1, shape=(20, 48, 48))", "watershed", 1),
+    "one shot": ("toss", "oneshot-demo", "superpixel-prototypes", 2),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_at_a_server_is_the_run_that_has_the_truth(case, tmp_path):
+    benchmark, dataset, segmenter, samples = CASES[case]
+    arena = Arena(benchmark, dataset, samples, shows="own")
+    with serving(arena) as server:
+        folder = evaluate(f"{server}/challenges/spring", segmenter=segmenter, out=tmp_path / "there")
+        _, scores = standing(tmp_path / "there")
+    here = segarena.evaluate(benchmark, segmenter=segmenter, dataset=dataset, limit=samples, out=tmp_path / "here")
+    assert judged(arena, tmp_path / "there").equals(here.records().sort(KEYS))
+    assert told(folder.records()).equals(told(here.records()))
+    assert folder.records().height > 0
+    assert folder.config.counts.failures == here.config.counts.failures == 0
+    assert scores == {"is_over": True}
+    assert not {*here.records()["sample"]} & {*folder.records()["sample"]}
+
+
+def run(server, out, segmenter="watershed", **options):
+    return evaluate(f"{server}/challenges/spring", segmenter=segmenter, out=out, **options)
+
+
+def test_a_script_of_its_own_holds_one_dialogue_after_the_other(tmp_path):
+    arena = Arena("clicks(rounds=2)", shows="own")
+    with serving(arena) as server:
+        for session in sessions(f"{server}/challenges/spring", out=tmp_path / "there"):
+            while (dialogue := session.next()) is not None:
+                session.submit(~dialogue.previous_mask(session.sample.shape))
+    for session in segarena.sessions("clicks(rounds=2)", dataset="demo", limit=1, out=tmp_path / "here"):
+        while (dialogue := session.next()) is not None:
+            session.submit(~dialogue.previous_mask(session.sample.shape))
+    here = segarena.RunFolder.open(tmp_path / "here").records()
+    assert judged(arena, tmp_path / "there").equals(here.sort(KEYS))
+    assert arena.is_over(begun_in(tmp_path / "there").run)
+
+
+def test_all_dialogues_about_a_sample_travel_together(tmp_path):
+    arena = Arena("clicks(rounds=3)", samples=1)
+    with serving(arena) as server:
+        run(server, tmp_path / "run")
+    turns = [request for request in arena.requests if "/turns/" in request]
+    dialogues = len(arena.begin(begun_in(tmp_path / "run").run)["places"][0]["dialogues"])
+    assert dialogues > 1
+    assert len(turns) == 4
+
+
+def test_scores_that_are_not_shown_are_in_no_record(tmp_path):
+    arena = Arena("clicks(rounds=2)")
+    with serving(arena) as server:
+        folder = run(server, tmp_path / "run")
+    assert "iou" not in folder.records().columns
+    assert "iou" in judged(arena, tmp_path / "run").columns
+    assert not folder.config.metrics
+
+
+def test_a_sample_is_fetched_once_for_all_runs(tmp_path):
+    arena = Arena("clicks(rounds=1)", samples=2)
+    with serving(arena) as server:
+        run(server, tmp_path / "one")
+        run(server, tmp_path / "two")
+    fetched = [request for request in arena.requests if request.startswith("GET") and "/samples/" in request]
+    assert len(fetched) == 2
+
+
+def test_a_kept_sample_that_is_damaged_is_fetched_again(tmp_path):
+    arena = Arena("clicks(rounds=1)")
+    with serving(arena) as server:
+        run(server, tmp_path / "one")
+        (kept,) = (tmp_path / "cache" / "segarena" / "samples").iterdir()
+        kept.write_bytes(kept.read_bytes()[:-1] + b"?")
+        run(server, tmp_path / "two")
+    assert judged(arena, tmp_path / "two").equals(judged(arena, tmp_path / "one"))
+
+
+def test_another_sample_than_announced_is_refused(tmp_path):
+    arena = Arena("clicks(rounds=1)")
+    with serving(arena) as server:
+        begin = arena.begin
+
+        def otherwise(run):
+            told = begin(run)
+            arena.bodies["k0"] = arena.bodies["k0"][:-1] + b"?"
+            return told
+
+        arena.begin = otherwise
+        with pytest.raises(RemoteError, match="sample k0 came otherwise than announced"):
+            run(server, tmp_path / "run")
+
+
+class Unsteady:
+    """Never answers twice alike; what was sent before a kill must count."""
+
+    calls = 0
+
+    def encode(self, sample):
+        return sample.shape
+
+    def predict(self, encoded, dialogues):
+        Unsteady.calls += 1
+        rng = np.random.default_rng(Unsteady.calls)
+        return [rng.random(encoded) > 0.5 for _ in dialogues]
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("fault", ["cut", "deaf"])
+def test_a_run_that_was_stopped_goes_on_and_no_answer_counts_twice(tmp_path, at, fault):
+    arena = Arena("clicks(rounds=2)", samples=1, shows="own")
+    with serving(arena) as server:
+        arena.faults = [None] * at + [fault]
+        with pytest.raises(RemoteError, match="the same command goes on where it was"):
+            run(server, tmp_path / "run", Unsteady(), patience_s=0.0)
+        folder = run(server, tmp_path / "run", Unsteady())
+    assert len(arena.runs) == 1
+    assert told(folder.records()).equals(told(judged(arena, tmp_path / "run")))
+    assert not folder.failed()
+
+
+@pytest.mark.parametrize("fault", ["cut", "deaf", 503, (429, {"error": "busy", "message": "many"}, {})], ids=str)
+def test_what_passes_is_tried_again(tmp_path, fault):
+    arena = Arena("clicks(rounds=2)", shows="own")
+    with serving(arena) as server:
+        troubles = []
+        arena.faults = [fault, fault, None, fault, None, None, fault]
+        folder = run(server, tmp_path / "run", on_trouble=troubles.append)
+    assert judged(arena, tmp_path / "run").height == folder.records().height > 0
+    assert len(troubles) == 1
+    assert server in troubles[0]
+
+
+def test_a_segmenter_that_cannot_take_part_costs_no_try(tmp_path):
+    arena = Arena("davis(rounds=2)", "demo-videos")
+    with serving(arena) as server, pytest.raises(PluginInvalid, match="watershed segments images"):
+        run(server, tmp_path / "run", "watershed")
+    assert not arena.runs
+
+
+def test_a_folder_that_holds_something_else_costs_no_try(tmp_path):
+    arena = Arena("clicks(rounds=1)")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").touch()
+    with serving(arena) as server, pytest.raises(RunConflict, match="holds other files"):
+        run(server, tmp_path / "run")
+    assert not arena.runs
+
+
+def test_a_folder_belongs_to_one_challenge_until_it_is_overwritten(tmp_path):
+    arena, other = Arena("clicks(rounds=1)"), Arena("clicks(rounds=1)")
+    with serving(arena) as server, serving(other) as elsewhere:
+        run(server, tmp_path / "run")
+        with pytest.raises(RunConflict, match=f"holds a run at {server}.*, not {elsewhere}"):
+            run(elsewhere, tmp_path / "run")
+        run(elsewhere, tmp_path / "run", overwrite=True)
+    assert len(other.runs) == 1
+
+
+def test_a_finished_run_given_again_asks_for_nothing_more(tmp_path):
+    arena = Arena("clicks(rounds=1)")
+    with serving(arena) as server:
+        run(server, tmp_path / "run")
+        arena.requests.clear()
+        run(server, tmp_path / "run")
+    assert arena.requests == ["GET /api/v1/challenges/spring"]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [({"rounds": 3}, "rounds: a challenge says that itself"), ({"dataset": "demo"}, "dataset: a challenge says")],
+    ids=str,
+)
+def test_what_is_for_the_organiser_to_say_is_refused(given, why):
+    with pytest.raises(InvalidInput, match=why):
+        segarena.evaluate(challenge="https://lab.example/challenges/x", segmenter="watershed", **given)
+
+
+def test_evaluate_and_sessions_take_a_challenge(tmp_path):
+    arena = Arena("clicks(rounds=1)")
+    with serving(arena) as server:
+        url = f"{server}/challenges/spring/test"
+        folder = segarena.evaluate(challenge=url, segmenter="watershed", out=tmp_path / "run")
+        opened = [session.next() for session in segarena.sessions(challenge=url, out=tmp_path / "mine")]
+    assert len(opened) == folder.records().height
+    assert arena.is_over(begun_in(tmp_path / "mine").run)
+
+
+def answer_once(url, out):
+    script = sessions(url, out=out)
+    session = next(script)
+    session.next()
+    session.submit(np.ones(session.sample.shape, bool))
+    session.next()
+    return script
+
+
+def test_a_script_that_gives_up_where_it_answered_before_keeps_that_answer(tmp_path):
+    arena = Arena("clicks(rounds=2)")
+    with serving(arena) as server:
+        answer_once(f"{server}/challenges/spring", tmp_path / "run").close()
+        for session in sessions(f"{server}/challenges/spring", out=tmp_path / "run"):
+            session.next()
+    first = judged(arena, tmp_path / "run").filter(pl.col("iou").is_not_null())
+    assert first.height == 1
+    assert first["iou"][0] > 0
+    failed = segarena.RunFolder.open(tmp_path / "run").records()["failure"].drop_nulls()
+    assert all("left by the participant" in why for why in failed)
+    assert arena.is_over(begun_in(tmp_path / "run").run)
+
+
+def test_turns_that_were_damaged_are_not_sent(tmp_path):
+    arena = Arena("clicks(rounds=2)")
+    with serving(arena) as server:
+        answer_once(f"{server}/challenges/spring", tmp_path / "run").close()
+        file = tmp_path / "run" / "turns" / "k0" / "1.turn"
+        file.write_bytes(file.read_bytes()[:-3])
+        with pytest.raises(StoreError, match="turn 1 is damaged"):
+            answer_once(f"{server}/challenges/spring", tmp_path / "run")
+
+
+def test_no_token_gets_into_the_folder(tmp_path):
+    arena = Arena("clicks(rounds=1)")
+    with serving(arena) as server:
+        run(server, tmp_path / "run")
+    files = [file.read_bytes() for file in (tmp_path / "run").rglob("*") if file.is_file()]
+    assert files
+    assert not any(b"a-token" in file for file in files)
+
+
+@pytest.mark.parametrize("phases", [0, 2])
+def test_which_phase_is_meant_must_be_clear(tmp_path, phases):
+    arena = Arena("clicks(rounds=1)")
+    dates = {"closes": datetime(2020, 1, 1, tzinfo=UTC)} if not phases else {}
+    arena.challenge = replace(arena.challenge, phases=(Phase(name="a", **dates), Phase(name="b", **dates)))
+    with (
+        serving(arena) as server,
+        pytest.raises(InvalidInput, match=r"say which one: .*/spring/PHASE, it has a, b"),
+    ):
+        run(server, tmp_path / "run")
+
+
+def test_the_command_says_where_the_run_lies_and_stands(tmp_path):
+    arena = Arena("clicks(rounds=1)", shows="own")
+    with serving(arena) as server:
+        words = ["run", "--challenge", f"{server}/challenges/spring", "-s", "watershed", "-o", str(tmp_path / "run")]
+        done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "1 samples" in done.stderr
+    assert f"{server}/challenges/spring/test" in done.stderr

@@ -9,12 +9,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from segarena.challenges.description import Challenge
+from segarena.challenges.leak import Leak, leak_of
 from segarena.challenges.places import Place, digest_after
 from segarena.challenges.plans import open_run, plan_of, shown_name
+from segarena.challenges.replaying import unpack_given
 from segarena.challenges.steps import RunFacts, StepDone, StepJob, TurnGiven
 from segarena.challenges.wire.samples import pack_sample
 from segarena.engine.holding import limit_of
@@ -23,6 +26,7 @@ from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.errors import EarlierNeeded
+from segarena.prompts import Prompt
 
 MOST_PLACES = 8
 """So many places are kept at hand, with their samples and last masks; the others are replayed when they go on."""
@@ -120,6 +124,25 @@ class Evaluator:
         """
         self._forget(job)
         return self._after(job, job.turns).leave(why)
+
+    def leaks(self, phase: str, name: str, given: Sequence[bytes]) -> dict[str, Leak]:
+        """Return what prompts give away about each target of a sample, by its name.
+
+        Args:
+            phase: from whose pool the sample is.
+            name: of the sample.
+            given: all that `StepDone.given` ever said of a team about it.
+
+        Raises:
+            DatasetError, StoreError: the sample cannot be used, or what was kept is damaged.
+        """
+        cast = self._cast(phase)[1]
+        sample = load_sample(cast.dataset, name)
+        prompts: dict[str, list[Prompt]] = {target.id: [] for target in sample.targets}
+        sessions = open_sessions(cast, sample)
+        for number, rounds in unpack_given(given, sample.shape).items():
+            prompts[sessions[number].target.id] += chain.from_iterable(rounds)
+        return {target.id: leak_of(sample, target, prompts[target.id]) for target in sample.targets}
 
     def _before_last(self, job: StepJob) -> Place:
         key, earlier = (job.run.id, job.place), job.turns[:-1]

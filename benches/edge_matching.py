@@ -1,6 +1,7 @@
 """Edge matching, thinning and tables of regions against the plain ways: python benches/edge_matching.py [FOLDER].
 
-FOLDER holds BSDS500; without it, generated label maps of the same size are used.
+FOLDER holds BSDS500; without it, generated label maps of the same size are used. Large blobs are thinned too: smooth
+ones of three sizes, a disc, and a frame that is full; each must take at most 10 ms, the least of five times on a core.
 SciPy's maximum_bipartite_matching, which knows no distances, is not among them: it takes from milliseconds to minutes.
 """
 
@@ -14,6 +15,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from scipy.spatial import KDTree
@@ -43,6 +45,15 @@ def generated(seed: int) -> list[Drawing]:
     return drawn
 
 
+def blobs() -> list[np.ndarray]:
+    """Return masks of large blobs."""
+    noise = np.random.default_rng(0).random(SHAPE)
+    smooth = [gaussian_filter(noise, sigma) for sigma in (4, 12, 25)]
+    rows, columns = np.indices(SHAPE)
+    disc = np.hypot(rows - SHAPE[0] // 2, columns - SHAPE[1] // 2) <= 150
+    return [*(field > np.median(field) for field in smooth), disc, np.ones(SHAPE, bool)]
+
+
 def candidate_graph(first: np.ndarray, second: np.ndarray, radius_px: float) -> csr_array:
     """Return the distances within reach by a k-d tree, as anybody would write it."""
     trees = [KDTree(np.argwhere(edges)) for edges in (first, second)]
@@ -68,6 +79,16 @@ def measure(groups: list[list[Drawing]]) -> dict[str, list[float]]:
         times.setdefault(name, []).append((time.process_time() - start) * 1e3)
         return result
 
+    for mask in blobs():
+        if not np.array_equal(thin(mask), skimage_thin(mask)):
+            raise SystemExit("the two ways do not thin a blob to the same lines")
+        again: list[float] = []
+        for _ in range(5):
+            start = time.process_time()
+            thin(mask)
+            again.append((time.process_time() - start) * 1e3)
+        times.setdefault("thin large blobs", []).append(min(again))
+        clock("scikit-image thin large blobs", skimage_thin, mask)
     for group in groups:
         for one, other in combinations(group, 2):
             given = one.edges, other.edges, match_radius_px(one.edges.shape)
@@ -106,6 +127,11 @@ def main(folder: Path | None) -> int:
         "plain assignment / match_edges, at least 1": median["plain assignment"] / median["match_edges"] >= 1,
         "worst / median of match_edges, at most 10": max(times["match_edges"]) <= 10 * median["match_edges"],
         "scikit-image thin / thin, at least 2": median["scikit-image thin"] / median["thin"] >= 2,
+        "scikit-image thin / thin of large blobs, at least 20": all(
+            theirs >= 20 * ours
+            for theirs, ours in zip(times["scikit-image thin large blobs"], times["thin large blobs"], strict=True)
+        ),
+        "thin of large blobs, at most 10 ms": max(times["thin large blobs"]) <= 10,
     }
     for name, is_met in bars.items():
         print(f"{'met   ' if is_met else 'MISSED'} {name}")

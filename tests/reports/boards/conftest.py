@@ -45,12 +45,12 @@ def made(values, *, segmenter="disc", options=None, data="photos", users=("centr
     return Extract(**(given | changes))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_extract():
     return made
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_entry():
     """Return a function that makes an entry of values, and of what else an extract and an entry have."""
 

@@ -150,9 +150,8 @@
     return `${level}; ${open === 1 ? "one other" : `${open} others`} of ${others.length} cannot be told apart from it.`;
   }
 
-  function show() {
+  function show(rows = ranked(panelOf(ranking.value))) {
     const panel = panelOf(ranking.value);
-    const rows = ranked(panel);
     const every = rows.map((row) => row.place);
     scale = [Math.min(...every.map((place) => panel.low[place] ?? panel.mean[place])), Math.max(...every.map((place) => panel.high[place] ?? panel.mean[place]))];
     document.getElementById("leader").textContent = leader(rows, panel);
@@ -165,7 +164,6 @@
     table.tBodies[0].replaceChildren(...sifted.map((row) => made("tr", { className: told.entries[row.entry].control ? "control" : "" }, ...shown.map((one) => one.cell(row)))));
     table.caption.textContent = `Runs by ${ranking.value}`;
     form.querySelector("output").value = `${sifted.length} of ${told.entries.length} runs`;
-    return rows;
   }
 
   function heading(column) {
@@ -238,11 +236,9 @@
     known(group, (name) => panels.has(JSON.stringify([data.value, user.value, name, measure])));
     if (group.value) ranking.value = measure;
     ranking.disabled = Boolean(group.value);
-    const rows = show();
-    if (isFresh) {
-      tickFirst(rows);
-      show();
-    }
+    const rows = ranked(panelOf(ranking.value));
+    if (isFresh) tickFirst(rows);
+    show(rows);
     draw();
     const changed = Object.entries(asked).filter(([name, field]) => field.value !== initial[name]);
     const address = new URLSearchParams(changed.map(([name, field]) => [name, field.value])).toString();
@@ -287,7 +283,7 @@
   });
   tools.addEventListener("input", draw);
   tools.addEventListener("submit", (event) => event.preventDefault());
-  tools.elements.five.addEventListener("click", () => (tickFirst(show()), show(), draw()));
+  tools.elements.five.addEventListener("click", () => (tickFirst(ranked(panelOf(ranking.value))), show(), draw()));
   tools.elements.none.addEventListener("click", () => (ticked.clear(), show(), draw()));
   addEventListener("hashchange", () => location.hash.includes("=") && (fromAddress(), renew(true)));
   let width = innerWidth;

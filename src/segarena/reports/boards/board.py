@@ -135,12 +135,12 @@ class Board:
         return ranked(panel, self.shown(key, choice), higher_is_better=higher)
 
     def shown(self, key: Key, choice: Choice) -> list[int]:
-        """Return the entries of a panel that a choice shows; of "best" those that are so in the board's measure."""
+        """Return the entries of a panel that a choice shows: the same in every panel, judged by the board's measure."""
         judged = self.panels[key._replace(group="", statistic=self.measure.name)]
         of_panel = self.panels[key].entries
-        means = {entry: mean.mean for entry, mean in zip(judged.entries, judged.means, strict=True)}
+        means = {entry: rounded(mean.mean) for entry, mean in zip(judged.entries, judged.means, strict=True)}
         sign = 1 if self.measure.higher_is_better else -1
-        return [entry for entry in self._chosen(of_panel, choice, means, sign) if entry in of_panel]
+        return [entry for entry in self._chosen(judged.entries, choice, means, sign) if entry in of_panel]
 
     def _chosen(self, entries: Sequence[int], choice: Choice, means: Mapping[int, float], sign: int) -> Iterator[int]:
         for group in self._by_participant(entries):
@@ -215,20 +215,25 @@ def ranked(panel: Panel, shown: Sequence[int], *, higher_is_better: bool) -> lis
     wanted = set(shown)
     inside = [place for place, entry in enumerate(panel.entries) if entry in wanted]
     sign = 1 if higher_is_better else -1
-    inside.sort(key=lambda place: -sign * panel.means[place].mean)
+    values = {place: rounded(panel.means[place].mean) for place in inside}
+    inside.sort(key=lambda place: -sign * values[place])
     firsts, lasts = places(panel.ahead[np.ix_(inside, inside)])
-    means = [panel.means[place] for place in inside]
-    values = [mean.mean for mean in means]
+    falling = [values[place] for place in inside]
     return [
         Place(
             entry=panel.entries[place],
-            mean=mean,
-            place=1 + values.index(mean.mean),
+            mean=panel.means[place],
+            place=1 + falling.index(values[place]),
             first=int(first),
             last=int(last),
         )
-        for place, mean, first, last in zip(inside, means, firsts, lasts, strict=True)
+        for place, first, last in zip(inside, firsts, lasts, strict=True)
     ]
+
+
+def rounded(value: float) -> float:
+    """Return a mean to nine digits: what differs by less differs by the order of a sum."""
+    return float(f"{value:.9g}")
 
 
 def time_of(text: str) -> datetime:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from segarena.reports.boards.board import Board, Entry, Key, Panel
+from segarena.reports.boards.board import Board, Entry, Key, Panel, rounded
 from segarena.reports.naming import metric_name
 from segarena.reports.wording import bounds_text, seconds_text, value_text
 from segarena.roles import Statistic
@@ -64,7 +64,7 @@ def _panel(board: Board, key: Key, panel: Panel) -> dict[str, Any]:
     return {
         "key": list(key),
         "entries": panel.entries,
-        "mean": _list(mean.mean for mean in panel.means),
+        "mean": [rounded(mean.mean) for mean in panel.means],
         "low": _list(mean.low for mean in panel.means),
         "high": _list(mean.high for mean in panel.means),
         "targets": [mean.n for mean in panel.means],

@@ -1,0 +1,152 @@
+"""What a board of 500 runs costs: made from real records, built, and loaded in a browser.
+
+One real run on the demo photographs is held; from its records come 500 run folders of 100 photographs each, with other
+skill and other luck on every target. Bars: the page is ready within a second, and the site is built within two minutes.
+
+Run: python benches/boards.py [--runs 500] [--out FOLDER]   (FOLDER keeps runs and site)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import segarena
+from segarena.engine.rows import Rows
+from segarena.engine.store import RunFolder
+from segarena.files.hashes import sha256
+from segarena.records.configuration import RunConfiguration
+from segarena.records.pieces import LEDGER
+from segarena.records.rounds import RoundRecord, Timing
+from segarena.records.tables import COLUMNS, parquet_of
+from segarena.reports.boards import Entry, board_of, extract_of, write_site
+from segarena.work.ledger import Ledger
+
+COPIES = 10
+"""Photographs made of each photograph."""
+
+READY_MS, BUILT_S = 1000, 120
+
+
+def first_of(path: Path, real: RunFolder) -> RunFolder:
+    """Write a run folder with the records of a real run, each photograph of it `COPIES` times."""
+    samples = tuple(f"{name} {copy}" for name in real.samples for copy in range(COPIES))
+    folder = RunFolder.create(path, configuration(real.config, samples, 0))
+    records, timings = real.read("records", without=["prompts"]), real.read("timings")
+    with folder.lock():
+        for index, sample in enumerate(samples):
+            is_own = pl.col("sample") == sample.rpartition(" ")[0]
+            rows = Rows(timings=[Timing(**{**row, "sample": sample}) for row in timings.filter(is_own).to_dicts()])
+            for row in records.filter(is_own).to_dicts():
+                iou = {"iou": row.pop("iou")}
+                kept = {name: row[name] for name in row if name in COLUMNS["records"]}
+                rows.records.append(RoundRecord(**{**kept, "sample": sample, "prompts": "[]"}, values=iou))
+            folder.write(index, rows)
+        folder.gather()
+    return folder
+
+
+def made(path: Path, first: RunFolder, number: int) -> Path:
+    """Write the folder of a run that nobody held: the first one's, lifted or lowered target by target."""
+    shutil.copytree(first.path, path)
+    rng = np.random.default_rng(number)
+    (file,) = (path / "records").glob("*.parquet")
+    records = pl.read_parquet(file)
+    luck = pl.DataFrame({"of": np.arange(len(records)), "luck": rng.normal(rng.normal(0, 0.25), 0.4, len(records))})
+    targets = records.select(of=pl.struct("sample", "target").rank("dense").cast(pl.Int64) - 1)
+    lifts = targets.join(luck, on="of", how="left", maintain_order="left")["luck"].to_numpy()
+    odds = (1 / records["iou"].clip(0.001, 0.999).to_numpy() - 1) * np.exp(-lifts)
+    file.write_bytes(data := parquet_of(records.with_columns(iou=pl.Series(1 / (1 + odds)))))
+    with Ledger(path / LEDGER, {"pieces": 1}) as ledger:
+        noted = ledger.done[file.stem]
+        ledger.add(file.stem, {**noted, "files": {**noted["files"], "records": sha256(data)}})
+    RunFolder.open(path).write_config(configuration(first.config, first.samples, number))
+    return path
+
+
+def configuration(real: RunConfiguration, samples: tuple[str, ...], number: int) -> RunConfiguration:
+    """Return the configuration of a made run: one of 60 segmenters with an option of its own."""
+    segmenter = replace(real.segmenter, name=f"network-{number % 60:02}", options={"step": number})
+    if number == 0:
+        segmenter = replace(real.segmenter, name="nothing", options={})
+    return replace(
+        real,
+        segmenter=segmenter,
+        dataset=replace(real.dataset, samples=samples),
+        finished=(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=8 * number)).isoformat(),
+        counts=None,
+        identity=None,
+    )
+
+
+def seconds(label: str, start: float) -> float:
+    """Print and return what passed since."""
+    passed = time.perf_counter() - start
+    print(f"{label:<34} {passed:8.2f} s", flush=True)
+    return passed
+
+
+def ready_ms(index: Path) -> list[int]:
+    """Return when the page was ready in each of five fresh browsers, in ms from the start of its navigation."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    found: list[int] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--disable-gpu"])
+        for _ in range(5):
+            page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+            page.goto(index.as_uri())
+            page.wait_for_function("document.documentElement.dataset.ready")
+            found.append(int(page.evaluate("document.documentElement.dataset.ready")))
+        browser.close()
+    return sorted(found)
+
+
+def main() -> None:
+    """Make, build, load."""
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--runs", type=int, default=500)
+    asked.add_argument("--out", type=Path)
+    given = asked.parse_args()
+    os.fsync = lambda _: None  # the runs are made, not measured
+    with tempfile.TemporaryDirectory() as temporary:
+        out = given.out or Path(temporary)
+        start = time.perf_counter()
+        real = segarena.evaluate("clicks", segmenter="watershed", dataset="demo", rounds=20, out=out / "real")
+        paths = [out / "runs" / f"{number:03}" for number in range(given.runs)]
+        first = first_of(paths[0], real) if not paths[0].exists() else RunFolder.open(paths[0])
+        for number, path in enumerate(paths):
+            if not path.exists():
+                made(path, first, number)
+        seconds(f"{given.runs} runs made", start)
+        start = time.perf_counter()
+        entries = [Entry(extract=extract_of(path)) for path in paths]
+        total = seconds("extracts read from columns", start)
+        start = time.perf_counter()
+        board = board_of(entries)
+        total += seconds(f"board of {len(board.panels)} panels", start)
+        start = time.perf_counter()
+        site = write_site(board, out / "site")
+        total += seconds(f"site with {site.pages} sample pages", start)
+        linked = [site.index, *(out / "site" / "files").iterdir()]
+        print(f"page and what it links to {sum(file.stat().st_size for file in linked) / 1000:.0f} kB")
+        found = ready_ms(site.index)
+        print(
+            f"ready after {found[0]} to {found[-1]} ms, median {found[2]} ms (bar {READY_MS}); built in {total:.0f} s"
+        )
+    sys.exit(not (found[2] <= READY_MS and total <= BUILT_S))
+
+
+if __name__ == "__main__":
+    main()

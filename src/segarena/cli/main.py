@@ -7,7 +7,22 @@ from typing import Annotated
 
 import typer
 
-from segarena.cli import board, check, data, demo, export, listing, plan, report, reproduce, run, segment, worker
+from segarena.cli import (
+    board,
+    challenge,
+    check,
+    data,
+    demo,
+    export,
+    listing,
+    plan,
+    report,
+    reproduce,
+    run,
+    segment,
+    serve,
+    worker,
+)
 from segarena.cli.commands import add_commands
 from segarena.cli.options import TakesOptionsOfBenchmark
 from segarena.files import limits
@@ -32,6 +47,8 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("check")(check.check)
 app.command("segment", cls=segment.TakesPairs)(segment.segment)
+app.command("serve")(serve.serve)
+app.add_typer(challenge.app, name="challenge")
 app.add_typer(data.app, name="data")
 app.add_typer(worker.app, name="worker")
 add_commands(app, {"data": data.app})

@@ -29,7 +29,7 @@ class DataFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
+        self.path = path.resolve()
         self.database = self.path / DATABASE
         self.runs = self.path / "runs"
         self.samples = Storage(self.path / "samples")

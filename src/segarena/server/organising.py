@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
 from sqlalchemy import select
 
 from segarena.challenges.description import Challenge as Description
@@ -13,9 +15,11 @@ from segarena.challenges.description import challenge_text
 from segarena.challenges.evaluating import Evaluator
 from segarena.errors import DatasetError, InvalidInput
 from segarena.server.audit import note
-from segarena.server.challenges import shown_of
+from segarena.server.challenges import all_challenges, shown_of
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, PooledSample
+
+_SEED_BITS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,7 @@ def make_challenge(site: Site, described: Description, on_sample: Callable[[int,
     with site.database.reading() as session:
         if session.scalar(select(Challenge.id).where(Challenge.slug == described.slug)):
             raise InvalidInput(f"there is a challenge {described.slug}; choose another name, or close that one")
-    text = challenge_text(described)
+    text = challenge_text(_seeded(described))
     shown_of(text)
     laid, rows = _lay_ready(site, described, on_sample)
     with site.database.writing() as session:
@@ -87,3 +91,39 @@ def _lay_ready(
     if not dialogues:
         raise InvalidInput(f"no sample can be used: {'; '.join(unusable[:3]) or 'nothing would be asked about any'}")
     return Laid(samples=len(rows), dialogues=dialogues, bytes=total, unusable=tuple(unusable)), rows
+
+
+def _seeded(described: Description) -> Description:
+    """Return a challenge each phase of which has a secret seed; one that was described stays."""
+    phases = tuple(
+        phase if phase.seed else msgspec.structs.replace(phase, seed=1 + secrets.randbits(_SEED_BITS))
+        for phase in described.phases
+    )
+    return msgspec.structs.replace(described, phases=phases)
+
+
+def find(site: Site, slug: str) -> Challenge:
+    """Return a challenge.
+
+    Raises:
+        InvalidInput: there is none; the message says which there are.
+    """
+    with site.database.reading() as session:
+        challenges = all_challenges(session)
+    found = next((challenge for challenge in challenges if challenge.slug == slug), None)
+    if found is None:
+        known = ", ".join(challenge.slug for challenge in challenges) or "none yet; segarena challenge new makes one"
+        raise InvalidInput(f"{site.folder.path} has no challenge {slug[:64]!r}; it has {known}")
+    return found
+
+
+def set_challenge_state(site: Site, slug: str, state: str) -> None:
+    """Open, freeze or close a challenge.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    number = find(site, slug).id
+    with site.database.writing() as session:
+        session.get_one(Challenge, number).state = state
+        note(session, site.now(), f"challenge {state}", slug)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class Serving:
         )  # fmt: skip
 
     def run(self, on_start: Callable[[int], Any] = lambda _: None) -> None:
-        """Serve until a signal comes; `on_start` is called with the port.
+        """Serve until a signal comes, or `stop` is called; `on_start` is called with the port.
 
         Raises:
             StoreError: the port is taken.
@@ -84,7 +85,8 @@ class Serving:
     async def _serve(self, on_start: Callable[[int], Any]) -> None:
         watching = asyncio.create_task(self._tell(on_start))
         try:
-            await self._server.serve()
+            with suppress(KeyboardInterrupt):  # uvicorn raises it again once all is answered
+                await self._server.serve()
         except SystemExit as error:  # uvicorn ends so when it cannot listen
             host, port = self.site.settings.host, self.site.settings.port
             raise StoreError(f"cannot listen at {host}:{port}: taken or not allowed; choose another --port") from error

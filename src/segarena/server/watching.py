@@ -10,6 +10,7 @@ import logging
 import secrets
 import sys
 import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -115,12 +116,12 @@ class JsonLines(logging.Formatter):
         return json.dumps(told)
 
 
-def log_to_stderr() -> None:
-    """Write the log of the server as lines of JSON."""
-    handler = logging.StreamHandler(sys.stderr)
+def log_to(file: Path | None, level: int) -> None:
+    """Write the log of the server as lines of JSON, to a file or stderr, from this level on."""
+    handler = logging.StreamHandler(sys.stderr) if file is None else logging.FileHandler(file)
     handler.setFormatter(JsonLines())
     LOG.handlers = [handler]
-    LOG.setLevel(logging.INFO)
+    LOG.setLevel(level)
     LOG.propagate = False
 
 

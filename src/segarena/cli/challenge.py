@@ -1,0 +1,213 @@
+"""`segarena challenge`: the challenges of a server's folder."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from segarena.cli.serve import DATA
+from segarena.terminal.exits import one_line_errors
+
+if TYPE_CHECKING:
+    from segarena.challenges.description import Challenge
+    from segarena.server.site import Site
+
+app = typer.Typer(
+    help="Make challenges for `segarena serve`, look at them, close them.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+Data = Annotated[Path, typer.Option("--data", help="The folder of the server.")]
+Db = Annotated[str | None, typer.Option("--db", help="The database, as for `segarena serve`.")]
+
+
+@app.callback()
+def _challenge() -> None:
+    """Make challenges for `segarena serve`, look at them, close them."""
+
+
+@app.command("new")
+def new(
+    name: Annotated[str, typer.Argument(help="Short name, as it stands in addresses: lower case, digits, dashes.")],
+    benchmark: Annotated[str, typer.Option("--benchmark", "-b", help="As for `segarena run`.")] = "clicks",
+    dataset: Annotated[
+        str, typer.Option("--dataset", "-d", help="As for `segarena run`; hidden from others.")
+    ] = "demo",
+    title: Annotated[str, typer.Option(help="For people; by default the name.")] = "",
+    text: Annotated[Path | None, typer.Option(help="A file with what people should know, in plain paragraphs.")] = None,
+    phase: Annotated[str, typer.Option(help="Name of the phase.")] = "test",
+    kind: Annotated[str, typer.Option(help="practice: the truth is open; test: it is hidden.")] = "test",
+    opens: Annotated[str | None, typer.Option(help="2026-06-01 or 2026-06-01T12:00+02:00; UTC by default.")] = None,
+    closes: Annotated[str | None, typer.Option(help="Likewise.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Samples of a run, drawn from the dataset; all by default.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of a dialogue, in place of the benchmark's.")] = None,
+    runs_per_day: Annotated[int | None, typer.Option(help="Of one participant.")] = None,
+    runs_in_all: Annotated[int | None, typer.Option(help="Of one participant.")] = None,
+    runs_at_once: Annotated[int, typer.Option(help="Of one participant.")] = 1,
+    seconds_per_object: Annotated[float | None, typer.Option(help="For all answers of a dialogue.")] = None,
+    seconds_per_answer: Annotated[float | None, typer.Option(help="For one answer.")] = None,
+    shows: Annotated[str, typer.Option(help="What participants see: prompts, own (scores), board.")] = "board",
+    described: Annotated[
+        Path | None, typer.Option("--from", help="A description in JSON in place of these; see `challenge show`.")
+    ] = None,
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Make a challenge: a benchmark on a dataset that participants cannot see, with dates and limits.
+
+        segarena challenge new photos --benchmark clicks --dataset "folder(path='photos')" --closes 2026-09-01
+
+    The dataset and the benchmark are looked at now, and each sample is laid ready as participants will fetch it.
+    Several phases are described in a file: `segarena challenge show` prints one to start from.
+    """
+    from segarena.server.installed import check_installed
+
+    with one_line_errors("stopped; nothing was made"):
+        check_installed()
+        from segarena.challenges.description import read_challenge
+        from segarena.server.organising import make_challenge
+
+        told: dict[str, Any] = {
+            "name": phase, "kind": kind, "opens": _moment(opens), "closes": _moment(closes), "samples_per_run": samples,
+            "rounds": rounds, "runs_per_day": runs_per_day, "runs_in_all": runs_in_all, "runs_at_once": runs_at_once,
+            "seconds_per_object": seconds_per_object, "seconds_per_answer": seconds_per_answer, "shows": shows,
+        }  # fmt: skip
+        words = text.read_text(encoding="utf-8") if text else ""
+        challenge = (
+            read_challenge(described.read_bytes())
+            if described
+            else _described(name, title, words, benchmark, dataset, told)
+        )
+        site = _site(data, db, is_new=True)
+        with Console(stderr=True).status("laying samples ready") as status:
+            laid = make_challenge(site, challenge, lambda done, all_: status.update(f"{done} of {all_} samples ready"))
+    for line in laid.unusable:
+        typer.secho(f"left out: {line}", fg="yellow", err=True)
+    size = f"{laid.bytes / 1e6:.1f} MB"
+    typer.echo(f"{challenge.slug}: {laid.samples} samples, {laid.dialogues} dialogues, {size} to fetch")
+    typer.echo(f"next: segarena challenge rehearse {challenge.slug} --data {data}; then segarena serve {data}")
+
+
+@app.command("list")
+def list_challenges(data: Data = DATA, db: Db = None) -> None:
+    """List the challenges with their phases, and how many runs there are."""
+    from segarena.server.installed import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena.server.sheets import overview
+        from segarena.terminal.tables import show_sheet
+
+        show_sheet(overview(_site(data, db)))
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Print the description of a challenge as JSON, secrets included: edited, it makes another with `--from`."""
+    with one_line_errors():
+        from segarena.challenges.description import challenge_text
+
+        typer.echo(challenge_text(_found(_site(data, db), name)))
+
+
+@app.command("close")
+def close(
+    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    again: Annotated[bool, typer.Option("--open", help="Open it again instead.")] = False,
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Close a challenge: no run begins any more, those under way end. What is there stays, and can be looked at."""
+    with one_line_errors():
+        from segarena.server.organising import set_challenge_state
+
+        state = "open" if again else "closed"
+        set_challenge_state(_site(data, db), name, state)
+    typer.echo(f"{name} is {state}")
+
+
+@app.command("rehearse")
+def rehearse(
+    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    segmenter: Annotated[str, typer.Option("--segmenter", "-s", help="Who takes part.")] = "graph",
+    phase: Annotated[str | None, typer.Option(help="Which phase; the first by default.")] = None,
+    samples: Annotated[int, typer.Option(help="How many samples.")] = 2,
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Let a built-in segmenter take part, in this process, and say what a participant will see and how long it takes.
+
+    All that will travel is packed and unpacked; nothing is kept, and no server need run.
+    """
+    from segarena.server.installed import check_installed
+
+    with one_line_errors("stopped; nothing was kept"):
+        check_installed()
+        from segarena.challenges.rehearsal import Rehearsal
+        from segarena.reports import terminal_table
+        from segarena.server.sheets import rehearsed
+        from segarena.terminal.tables import show_sheet
+
+        challenge = _found(_site(data, db), name)
+        rehearsal = Rehearsal(challenge, phase or challenge.phases[0].name, segmenter)
+        wanted = rehearsal.evaluator.samples(phase or challenge.phases[0].name)[:samples]
+        with tempfile.TemporaryDirectory() as folder:
+            run, places = rehearsal.hold(wanted, Path(folder) / "rehearsal")
+            Console().print(terminal_table([run.path]))
+        show_sheet(rehearsed(places))
+
+
+def _described(name: str, title: str, text: str, benchmark: str, dataset: str, phase: dict[str, Any]) -> Challenge:
+    """Return a challenge of one phase, read as from a file, so that each limit is checked."""
+    import msgspec
+
+    from segarena.challenges.description import read_challenge
+
+    told = {
+        "slug": name, "title": title or name, "text": text, "benchmark": benchmark, "dataset": dataset,
+        "phases": [phase],
+    }  # fmt: skip
+    return read_challenge(msgspec.json.encode(told))
+
+
+def _moment(text: str | None) -> str | None:
+    """Return a date or time with its offset from UTC."""
+    from segarena.errors import InvalidInput
+
+    if text is None:
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInput(f"expected a date like 2026-06-01 or 2026-06-01T12:00+02:00, got {text!r}") from error
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).isoformat()
+
+
+def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
+    from segarena.errors import StoreError
+    from segarena.server.folder import DataFolder
+    from segarena.server.serving import open_site
+    from segarena.server.settings import read_settings
+
+    if not is_new and not DataFolder(data).exists:
+        raise StoreError(f"{data} is no folder of a server; name it with --data, or make a challenge first")
+    return open_site(data, read_settings(None, {"db": db}))
+
+
+def _found(site: Site, name: str) -> Challenge:
+    from segarena.server.challenges import description_of
+    from segarena.server.organising import find
+
+    return description_of(find(site, name))

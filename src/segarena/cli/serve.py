@@ -1,0 +1,81 @@
+"""`segarena serve`: challenges on the network."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from segarena.terminal.exits import REFUSED, one_line_errors
+
+if TYPE_CHECKING:
+    from segarena.server.site import Site
+
+DATA = Path("challenges")
+
+
+def serve(
+    data: Annotated[Path, typer.Argument(help="The folder of the server; made if it is not there.")] = DATA,
+    host: Annotated[str | None, typer.Option(help="Address to listen at. [default: 127.0.0.1, this machine]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen at. [default: 8765]")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="What people open, when that is another address: https://challenge.example.org")
+    ] = None,
+    db: Annotated[
+        str | None, typer.Option(help="postgresql://user@host/name, in place of a file in the folder.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes that evaluate. [default: 1]")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with these options and further ones.")] = None,
+    log: Annotated[Path | None, typer.Option(help="File for the log, lines of JSON. [default: stderr]")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Say what is wrong with the settings and the folder.")] = False,
+) -> None:
+    """Serve challenges: participants' segmenters answer prompts, and this server judges them.
+
+        segarena serve challenges
+
+    The first start prints a link with which you make your own account, once. What to do next is on the first page.
+    Stop it with Ctrl-C: what is under way is finished, and the next start goes on from there.
+
+    Only this machine reaches it unless you say otherwise; see docs/server.md before you do.
+    """
+    from segarena.server.installed import check_installed
+
+    with one_line_errors("ended; start it again to go on"):
+        check_installed()
+        from segarena.server.checking import faults_of
+        from segarena.server.serving import Serving, first_link, open_site
+        from segarena.server.settings import read_settings
+        from segarena.server.watching import log_to
+
+        given = {"host": host, "port": port, "url": url, "db": db, "workers": workers}
+        settings = read_settings(config, given)
+        if check:
+            _tell(faults_of(data, settings))
+            return
+        log_to(log, logging.WARNING if log is None and sys.stderr.isatty() else logging.INFO)
+        site = open_site(data, settings)
+        link = first_link(site)
+        Serving(site).run(lambda port: _welcome(site, port, link))
+        typer.echo("ended; start it again to go on")
+
+
+def _welcome(site: Site, port: int, link: str) -> None:
+    address = site.settings.address.replace(":0", f":{port}") if not site.settings.port else site.settings.address
+    typer.echo(f"segarena serves {site.folder.path} at {address}")
+    if link:
+        typer.echo(f"Make your own account first; this link works once:\n  {link}")
+    else:
+        typer.echo("Ctrl-C ends it.")
+
+
+def _tell(faults: list[str]) -> None:
+    for fault in faults:
+        typer.secho(fault, fg="red")
+    if faults:
+        raise typer.Exit(REFUSED)
+    typer.echo("all is well")

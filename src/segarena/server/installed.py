@@ -1,0 +1,15 @@
+"""Whether what a server needs is installed; imports none of it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from segarena.errors import MissingExtra
+
+_NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "argon2")
+
+
+def check_installed() -> None:
+    """Raise `MissingExtra` unless the extra `server` is installed."""
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise MissingExtra('a server needs more packages: pip install "segarena[server]"')

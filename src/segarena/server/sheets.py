@@ -1,0 +1,57 @@
+"""Tables for whoever organises a challenge on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import func, select
+
+from segarena.challenges.rehearsal import RehearsedPlace
+from segarena.reports.sheets import Cell, Sheet, Value
+from segarena.server.challenges import all_challenges, description_of
+from segarena.server.site import Site
+from segarena.server.tables import Run
+
+
+def overview(site: Site) -> Sheet:
+    """Return the challenges with their phases, dates and runs."""
+    counts = select(Run.challenge_id, Run.phase, func.count(), func.count(Run.person_id.distinct()))
+    with site.database.reading() as session:
+        challenges = all_challenges(session)
+        runs = {
+            (row[0], row[1]): (row[2], row[3]) for row in session.execute(counts.group_by(Run.challenge_id, Run.phase))
+        }
+    rows: list[tuple[Cell, ...]] = []
+    for challenge in challenges:
+        for phase in description_of(challenge).phases:
+            begun, people = runs.get((challenge.id, phase.name), (0, 0))
+            dates = _text(phase.opens), _text(phase.closes)
+            rows.append((challenge.slug, challenge.state, phase.name, phase.kind, *dates, begun, people))
+    head = ("challenge", "state", "phase", "kind", "opens", "closes", "runs", "participants")
+    return Sheet(name="challenges", caption="", head=head, rows=tuple(rows), notes=("Times are UTC.",) if rows else ())
+
+
+def rehearsed(places: Sequence[RehearsedPlace]) -> Sheet:
+    """Return what travelled in a rehearsal, and how long it took."""
+    rows = tuple(
+        (
+            place.sample,
+            place.turns,
+            len({judged.number for judged in place.judged}),
+            Value(mean=place.sample_bytes / 1e3, decimals=0),
+            Value(mean=place.bytes_down / 1e3, decimals=1),
+            Value(mean=place.bytes_up / 1e3, decimals=1),
+            Value(mean=place.seconds, decimals=1),
+        )
+        for place in places
+    )
+    head = ("sample", "turns", "dialogues", "fetched kB", "prompts kB", "answers kB", "seconds")
+    caption = "What a participant fetches, gets and sends"
+    return Sheet(
+        name="rehearsal", caption=caption, head=head, rows=rows, notes=("Seconds with those of the segmenter.",)
+    )
+
+
+def _text(moment: datetime | None) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M") if moment else ""

@@ -5,7 +5,7 @@ python examples/davis_script.py
 
 import numpy as np
 
-from segarena.client.davis import DavisInteractiveSession  # was: from davisinteractive.session import ...
+from segarena.davis import DavisInteractiveSession  # was: from davisinteractive.session import ...
 
 
 def my_model(scribbles, shape):

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import segarena
-from segarena.client.davis import DavisInteractiveSession
+from segarena.davis import DavisInteractiveSession
 from segarena.errors import StoreError
 from segarena.reports.files import write_report
 

@@ -8,8 +8,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "segarena"
 SYSTEMS = re.compile(r"\b(davis|toss|rclicks|radioactive|amodal|cvpr2025)\b", re.IGNORECASE)
-# `segarena.client.davis` is what people's scripts import; it only hands on the session of the system's own package.
-PUBLISHED_PATHS = {"client/davis.py"}
+# `segarena.davis` is what people's scripts import; it only hands on the session of the system's own package.
+PUBLISHED_PATHS = {"davis.py"}
 
 
 def shared_modules():

@@ -33,6 +33,9 @@ def told(records):
     return records.drop("dataset", "sample", "target", "label", "attributes").with_columns(prompts).sort(pl.all())
 
 
+PRACTICE = {"kind": "practice", "shows": "own"}
+"""A phase in which values come with the prompts."""
+
 CASES = {
     "clicks": ("clicks(rounds=3)", "demo", "watershed", 2),
     "a video": ("davis(rounds=2)", "demo-videos", "colour-flow", 1),
@@ -44,7 +47,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_at_a_server_is_the_run_that_has_the_truth(case, tmp_path):
     benchmark, dataset, segmenter, samples = CASES[case]
-    arena = Arena(benchmark, dataset, samples, shows="own")
+    arena = Arena(benchmark, dataset, samples, **PRACTICE)
     with serving(arena) as server:
         folder = evaluate(f"{server}/challenges/spring", segmenter=segmenter, out=tmp_path / "there")
         _, scores = standing(tmp_path / "there")
@@ -62,7 +65,7 @@ def run(server, out, segmenter="watershed", **options):
 
 
 def test_a_script_of_its_own_holds_one_dialogue_after_the_other(tmp_path):
-    arena = Arena("clicks(rounds=2)", shows="own")
+    arena = Arena("clicks(rounds=2)", **PRACTICE)
     with serving(arena) as server:
         for session in sessions(f"{server}/challenges/spring", out=tmp_path / "there"):
             while (dialogue := session.next()) is not None:
@@ -145,7 +148,7 @@ class Unsteady:
 @pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("fault", ["cut", "deaf"])
 def test_a_run_that_was_stopped_goes_on_and_no_answer_counts_twice(tmp_path, at, fault):
-    arena = Arena("clicks(rounds=2)", samples=1, shows="own")
+    arena = Arena("clicks(rounds=2)", samples=1, **PRACTICE)
     with serving(arena) as server:
         arena.faults = [None] * at + [fault]
         with pytest.raises(RemoteError, match="the same command goes on where it was"):
@@ -158,7 +161,7 @@ def test_a_run_that_was_stopped_goes_on_and_no_answer_counts_twice(tmp_path, at,
 
 @pytest.mark.parametrize("fault", ["cut", "deaf", 503, (429, {"error": "busy", "message": "many"}, {})], ids=str)
 def test_what_passes_is_tried_again(tmp_path, fault):
-    arena = Arena("clicks(rounds=2)", shows="own")
+    arena = Arena("clicks(rounds=2)", **PRACTICE)
     with serving(arena) as server:
         troubles = []
         arena.faults = [fault, fault, None, fault, None, None, fault]
@@ -278,7 +281,7 @@ def test_which_phase_is_meant_must_be_clear(tmp_path, phases):
 
 
 def test_the_command_says_where_the_run_lies_and_stands(tmp_path):
-    arena = Arena("clicks(rounds=1)", shows="own")
+    arena = Arena("clicks(rounds=1)", **PRACTICE)
     with serving(arena) as server:
         words = ["run", "--challenge", f"{server}/challenges/spring", "-s", "watershed", "-o", str(tmp_path / "run")]
         done = CliRunner().invoke(app, words)

@@ -108,7 +108,7 @@ def _read_run(folder: Path) -> None:
 
 def _go_on(folder: Path, answers: int = 0) -> None:
     """Begin a session or go on with it, give so many answers, and leave."""
-    from segarena.client.davis import DavisInteractiveSession
+    from segarena.davis import DavisInteractiveSession
     from segarena.engine.checking import check_run
 
     if not answers:

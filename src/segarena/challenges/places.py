@@ -192,6 +192,7 @@ class Place:
             dialogue=held.number,
             rounds=tuple(rounds),
             over=session.is_over,
+            late=held.is_late,
             failed="" if not session.failure else OUR_FAULT if held.is_ours else NO_ANSWER,
             objects=held.objects,
             lift=session.dialogue.lift,

@@ -38,6 +38,7 @@ class RemoteSession:
     Attributes:
         dialogue: all prompts so far and the last answer.
         is_over: no further prompts will come.
+        is_late: the last answer came when the time was over, and was dropped.
     """
 
     judges = "the server"
@@ -55,7 +56,7 @@ class RemoteSession:
         self.sample = sample
         self.user_name = about.key["user"]
         self.dialogue = Dialogue(lift=place.told.dialogues[number].lift)
-        self.is_over = False
+        self.is_over = self.is_late = False
         self._place = place
         self._number = number
         self._kept = KeptRounds(about, keep_rounds)
@@ -138,7 +139,7 @@ class RemoteSession:
 
     def _hear(self, heard: Heard) -> None:
         asked, values = heard.asked, _values(heard.asked)
-        self.is_over = asked.over
+        self.is_over, self.is_late = asked.over, asked.late
         if heard.answered is not None:
             self._keep(heard.answered, asked, values)
         for _ in asked.rounds if asked.over else asked.rounds[:-1]:  # the user had nothing to say
@@ -156,6 +157,9 @@ class RemoteSession:
         if answered.prediction is None or (asked.failed and asked.over):
             self._kept.failure(self.dialogue, asked.failed or answered.failed)
             self.is_over = True
+            return
+        if asked.late:
+            self._kept.drop(self._seconds)
             return
         sent, now = answered.prediction, self.dialogue.previous
         if now is None or not _is_same(sent, now):

@@ -187,7 +187,7 @@ def _check_folder(folder: Path, address: Address, *, overwrite: bool) -> None:
 
 
 def rules_of(shown: ShownChallenge, phase: ShownPhase) -> Benchmark:
-    """Return the benchmark as participants know it: without metrics where they see no scores.
+    """Return the benchmark as participants know it: without metrics where no values come with the prompts.
 
     Raises:
         PluginError: it is one of a package that is not installed here.
@@ -201,7 +201,7 @@ def rules_of(shown: ShownChallenge, phase: ShownPhase) -> Benchmark:
     return replace(
         rules,
         rounds=phase.rounds,
-        metrics=() if phase.shows == "prompts" else rules.metrics,
+        metrics=rules.metrics if phase.kind == "practice" and phase.shows != "prompts" else (),
         budget=rules.budget if seconds is None else TimeBudget(seconds_per_object=seconds),
         sample_kind=phase.sample_kind,
         adapter=PluginSpec.of(phase.adapter) if phase.adapter else None,

@@ -75,6 +75,7 @@ def reply():
             Asked(dialogue=0, rounds=[prompts()], objects=7, lift=Lift(spread="interpolate", keeps_prompts=False)),
             Asked(dialogue=4, rounds=[[], [], prompts()[:1]], values={"iou": 0.5, "nsd": None}),
             Asked(dialogue=9, over=True, failed="judging failed"),
+            Asked(dialogue=11, over=True, late=True),
         ],
         charged_s=0.75,
     )

@@ -31,6 +31,7 @@ class Asked:
         rounds: the prompts since the last answer, by round. All but the last are empty: a user had nothing to say, and
             the answer to such a round is the one before.
         over: no further prompts will come.
+        late: the last answer came when its time was over; it was dropped, and that ended it.
         failed: why it ended too early, in words for the participant; "" when it did not.
         objects: how many objects are judged together.
         lift: how the user means prompts to be spread over slices.
@@ -40,6 +41,7 @@ class Asked:
     dialogue: int
     rounds: Sequence[Sequence[Prompt]] = ()
     over: bool = False
+    late: bool = False
     failed: str = ""
     objects: int = 1
     lift: Lift | None = None
@@ -63,6 +65,7 @@ class _ToldAsked(msgspec.Struct, frozen=True, kw_only=True):
     dialogue: int
     rounds: list[list[dict[str, Any]]] = []
     over: bool = False
+    late: bool = False
     failed: str = ""
     objects: int = 1
     lift: Lift | None = None
@@ -86,6 +89,7 @@ def _tell_asked(asked: Asked, arrays: list[Any]) -> dict[str, Any]:
         "dialogue": asked.dialogue,
         "rounds": [[tell_prompt(_anonymous(one), arrays, _no_handle) for one in prompts] for prompts in asked.rounds],
         "over": asked.over,
+        "late": asked.late,
         "failed": asked.failed,
         "objects": asked.objects,
         "lift": None if asked.lift is None else asdict(asked.lift),
@@ -122,6 +126,7 @@ def _asked(told: _ToldAsked, arrays: Sequence[Any], shape: Shape) -> Asked:
         dialogue=told.dialogue,
         rounds=tuple(tuple(_prompt(one, arrays, shape) for one in prompts) for prompts in told.rounds),
         over=told.over,
+        late=told.late,
         failed=told.failed,
         objects=told.objects,
         lift=told.lift,

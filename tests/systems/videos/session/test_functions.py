@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segarena.client import davis
+from segarena import davis
 from segarena.errors import InvalidInput, InvalidMask, StoreError
 from segarena.systems.videos.scribbles.files import annotated_frames
 

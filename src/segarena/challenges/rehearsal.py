@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segarena.challenges.description import Challenge
 from segarena.challenges.evaluating import Evaluator
+from segarena.challenges.leak import Leak
 from segarena.challenges.plans import plan_of
 from segarena.challenges.rehearsing import Exchange, RehearsedSession
 from segarena.challenges.steps import Judged, RunFacts
@@ -39,6 +40,7 @@ class RehearsedPlace:
         seconds: that all of it took here, the segmenter too.
         judged: where each dialogue stood after each turn.
         given: the prompts that were given, as they are kept for a team.
+        leaks: what these give away of each target, to whoever never looks at the sample.
     """
 
     sample: str
@@ -49,6 +51,7 @@ class RehearsedPlace:
     seconds: float
     judged: Sequence[Judged]
     given: Sequence[bytes]
+    leaks: Mapping[str, Leak]
 
 
 class Rehearsal:
@@ -107,6 +110,7 @@ class Rehearsal:
         sample = unpack_sample(pooled.body, key=str(place + 1))
         run_sample(replace(self._cast, dataset=_Fetched(sample)), sample.id, self._limit, opening=opening)
         rows = exchange.steps[-1].rows if exchange.steps else None
+        given = [step.given for step in exchange.steps if step.given]
         told = RehearsedPlace(
             sample=run.samples[place],
             sample_bytes=len(pooled.body),
@@ -115,7 +119,8 @@ class Rehearsal:
             turns=len(exchange.steps),
             seconds=time.perf_counter() - started,
             judged=[judged for step in exchange.steps for judged in step.judged],
-            given=[step.given for step in exchange.steps if step.given],
+            given=given,
+            leaks=self.evaluator.leaks(self._phase, run.samples[place], [*past, *given]),
         )
         return told, rows or Rows()
 

@@ -110,11 +110,19 @@ def test_any_labels_come_back(given):
     assert same(read_mask(told, [unframed(body) for body in found], given.shape), given)
 
 
+def test_labels_of_noise_take_no_more_than_a_byte_each():
+    given = np.random.default_rng(0).integers(0, 200, (30, 40), dtype=np.uint8)
+    found = []
+    told = tell_mask(given, found)
+    assert sum(body.size for body in found) == given.size == packed_bytes(given.shape, objects=200)
+    assert same(read_mask(told, [unframed(body) for body in found], given.shape), given)
+
+
 def unframed(body):
     raw = np.frombuffer(b"".join(body.parts()), np.uint8)
-    if body.told["dtype"] != "bits":
-        return raw
     shape = tuple(body.told["shape"])
+    if body.told["dtype"] != "bits":
+        return raw.reshape(shape)
     return np.unpackbits(raw)[: np.prod(shape)].astype(bool).reshape(shape)
 
 
@@ -147,6 +155,8 @@ WRONG = {
     "objects that share pixels": ({"labels": [[n, {"bits": {"array": 0}}] for n in (1, 2)]}, [noise()]),
     "many objects": ({"labels": [[1, {"bits": {"array": 0}}]] * 256}, [np.zeros(SHAPE, bool)]),
     "labels that are no list": ({"labels": 3}, []),
+    "values of another shape": ({"values": {"array": 0}}, [np.zeros((2, 2), np.uint8)]),
+    "values that are bits": ({"values": {"array": 0}}, [noise()]),
     "nothing": ({}, []),
     "a text": ("bits", []),
 }

@@ -17,9 +17,9 @@ from segarena.worker import flatten
 MOST_OBJECTS = 255
 
 
-def packed_bytes(shape: Shape) -> int:
-    """Return how many bytes one mask of a shape may take: no more than its bits."""
-    return math.prod(shape) // 8 + 1
+def packed_bytes(shape: Shape, objects: int = 1) -> int:
+    """Return how many bytes a mask of a shape may take: its bits; of labels of several objects a byte each."""
+    return math.prod(shape) // 8 + 1 if objects == 1 else math.prod(shape)
 
 
 def tell_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
@@ -37,8 +37,12 @@ def tell_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
     if given.dtype == np.bool_:
         return {**told, **_tell_one(given, arrays)}
     labels = as_labels(given)
-    numbers = np.flatnonzero(np.bincount(labels.ravel(), minlength=256)[1:]) + 1
-    return {**told, "labels": [[int(number), _tell_one(labels == number, arrays)] for number in numbers]}
+    numbers, start = np.flatnonzero(np.bincount(labels.ravel(), minlength=256)[1:]) + 1, len(arrays)
+    each = [[int(number), _tell_one(labels == number, arrays)] for number in numbers]
+    if sum(body.size for body in arrays[start:]) <= labels.size:
+        return {**told, "labels": each}
+    del arrays[start:]
+    return {**told, "values": flatten(labels, arrays)}
 
 
 def _tell_one(mask: Mask, arrays: list[Any]) -> dict[str, Any]:
@@ -57,6 +61,8 @@ def read_mask(told: Any, arrays: Sequence[Any], shape: Shape) -> Mask | Labels:
     if not isinstance(told, dict) or told.get("shape") != list(shape):
         raise InvalidInput(f"a mask: expected the shape {tuple(shape)}, got {str(told)[:80]}")
     kinds = {name: value for name, value in told.items() if name != "shape"}
+    if set(kinds) == {"values"}:
+        return _array(kinds["values"], arrays, np.uint8, shape)
     if set(kinds) != {"labels"}:
         return _read_one(kinds, arrays, shape)
     each = kinds["labels"]
@@ -76,17 +82,24 @@ def read_mask(told: Any, arrays: Sequence[Any], shape: Shape) -> Mask | Labels:
 
 def _read_one(told: Any, arrays: Sequence[Any], shape: Shape) -> Mask:
     kind, place = next(iter(told.items())) if isinstance(told, dict) and len(told) == 1 else ("", None)
-    index = place.get("array") if isinstance(place, dict) and len(place) == 1 else None
-    if kind not in ("bits", "rle") or type(index) is not int or not 0 <= index < len(arrays):
-        raise InvalidInput(f"a mask: expected bits or rle in one of {len(arrays)} arrays, got {str(told)[:80]}")
-    array = arrays[index]
     if kind == "bits":
-        if array.dtype != np.bool_ or array.shape != tuple(shape):
-            raise InvalidInput(f"a mask: expected bits of shape {tuple(shape)}, got {array.dtype} {array.shape}")
-        return array
-    if array.dtype != np.uint8 or array.ndim != 1 or array.size > packed_bytes(shape):
-        raise InvalidInput(f"a mask: expected up to {packed_bytes(shape)} bytes of run lengths, got {array.shape}")
-    return decode_rle(array.tobytes(), tuple(shape))
+        return _array(place, arrays, np.bool_, shape)
+    if kind != "rle":
+        raise InvalidInput(f"a mask: expected bits, rle, labels or values, got {str(told)[:80]}")
+    lengths = _array(place, arrays, np.uint8)
+    if lengths.ndim != 1 or lengths.size > packed_bytes(shape):
+        raise InvalidInput(f"a mask: expected up to {packed_bytes(shape)} bytes of run lengths, got {lengths.shape}")
+    return decode_rle(lengths.tobytes(), tuple(shape))
+
+
+def _array(place: Any, arrays: Sequence[Any], dtype: Any, shape: Shape | None = None) -> Any:
+    index = place.get("array") if isinstance(place, dict) and len(place) == 1 else None
+    if type(index) is not int or not 0 <= index < len(arrays):
+        raise InvalidInput(f"a mask: expected one of {len(arrays)} arrays, got {str(place)[:80]}")
+    found = arrays[index]
+    if found.dtype != dtype or (shape is not None and found.shape != tuple(shape)):
+        raise InvalidInput(f"a mask: expected {np.dtype(dtype)} {shape or ''}, got {found.dtype} {found.shape}")
+    return found
 
 
 def check_announced(announced: Sequence[Announced], shape: Shape, most: int) -> None:
@@ -98,7 +111,7 @@ def check_announced(announced: Sequence[Announced], shape: Shape, most: int) -> 
     if len(announced) > most:
         raise InvalidInput(f"expected at most {most} masks, {len(announced)} are announced")
     for dtype, size, _ in announced:
-        is_bits = dtype == "bits" and size == tuple(shape)
+        is_whole = dtype in ("bits", "|u1") and size == tuple(shape)
         is_lengths = dtype == "|u1" and len(size) == 1 and size[0] <= packed_bytes(shape)
-        if not is_bits and not is_lengths:
+        if not is_whole and not is_lengths:
             raise InvalidInput(f"expected masks of shape {tuple(shape)}, {dtype} {size} is announced")

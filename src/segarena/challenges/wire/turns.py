@@ -100,7 +100,7 @@ def _tell_answer(answer: Answer, arrays: list[Any]) -> dict[str, Any]:
 
 def most_turn_bytes(shape: Shape, objects: Sequence[int]) -> int:
     """Return how large a turn may be that answers dialogues about so many objects each, in a sample of a shape."""
-    return 12 + MOST_HEADER_BYTES + sum(map(_masks_of, objects)) * packed_bytes(shape)
+    return 12 + MOST_HEADER_BYTES + sum(packed_bytes(shape, each) for each in objects)
 
 
 def _masks_of(objects: int) -> int:

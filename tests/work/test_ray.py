@@ -32,6 +32,15 @@ def do(job, units, workers=2, **options):
         return {one.unit: one.result if isinstance(one, Done) else one.error for one in outcomes}
 
 
+def test_joining_leaves_signals_and_others_alone(cluster):
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    listening = Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()
+    port = f"{int(cluster.get_runtime_context().gcs_address.rpartition(':')[2]):04X}"
+    places = [line.split()[1] for line in listening.splitlines() if line.split()[3] == "0A"]
+    assert {place[:-5] for place in places if place.endswith(f":{port}")} == {"0000000000000000FFFF00000100007F"}
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
 def test_every_unit_is_done_once_wherever_it_is(cluster, act):
     assert do(act(), range(500)) == {unit: unit for unit in range(500)}
 
@@ -182,6 +191,20 @@ def test_an_address_where_nothing_is_said_is_refused_in_seconds(monkeypatch):
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(WorkersInvalid, match=rf"no cluster of Ray answers at {address} \(no answer\)"):
             list(Ray(1, address).map(None, []))
+
+
+@pytest.mark.parametrize("has_token", [True, False])
+def test_a_cluster_that_asks_for_a_token_says_so(tmp_path, monkeypatch, has_token):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    if has_token:
+        monkeypatch.setenv("RAY_AUTH_TOKEN", "0")
+    assert joining._has_token() is has_token
+    refused = ConnectionError("Failed to connect")
+    refused.__cause__ = RuntimeError("RPC error: InvalidAuthToken: missing or incorrect")
+    assert joining._why(refused).startswith("it asks for a token; set RAY_AUTH_TOKEN")
+    assert joining._why(ConnectionError("no\n way")) == "no way"
 
 
 def test_an_address_where_somebody_else_answers_is_refused():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-import signal
 import socket
-import threading
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from segarena.errors import InvalidInput, WorkersInvalid
@@ -36,25 +36,28 @@ def joined(address: str, workers: int) -> Generator[Any]:
     Raises:
         WorkersInvalid: no cluster answers there, or it refuses this program.
     """
-    if address:
-        _check_answer(address)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is reported to anybody
-    if not address:
-        # Read when Ray is imported: a cluster of this machine then listens on its loopback address alone.
+    # These two are read when Ray is imported.
+    if not address:  # a cluster of this machine listens on its loopback address alone
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    elif _has_token():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     ray: Any = importlib.import_module("ray")
+    own = {"address": _answering(address, ray)} if address else _cluster_of_this_machine(workers)
     if ray.is_initialized():
+        connected = ray.get_runtime_context().gcs_address
+        if address and own["address"] != connected:
+            raise WorkersInvalid(f"this program is connected to the cluster of Ray at {connected}, not at {address}")
         yield ray
         return
-    own = {"address": address} if address else _cluster_of_this_machine(workers)
-    with _signals_as_they_are():
-        try:
+    # Ray would take SIGTERM, which ends our work as Ctrl-C does, and print on stdout what is in its logs too.
+    ray._private.utils.set_sigterm_handler = ray._private.worker.print_to_stdstream = _do_nothing
+    try:
+        with _without_stderr():
             ray.init(**own, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            where = f"at {address}" if address else "on this machine"
-            raise WorkersInvalid(f"no cluster of Ray to be had {where}: {' '.join(str(error).split())}") from error
-    # What Ray says of workers that die would stand among our own lines, on stdout; it is in its logs too.
-    ray._private.worker.print_to_stdstream = _say_nothing
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        where = f"at {address}" if address else "on this machine"
+        raise WorkersInvalid(f"no cluster of Ray to be had {where}: {_why(error)}") from error
     try:
         yield ray
     finally:
@@ -78,11 +81,28 @@ def _cluster_of_this_machine(workers: int) -> dict[str, Any]:
     return {"address": "local", "include_dashboard": False, **room}
 
 
-def _check_answer(address: str) -> None:
-    """Refuse an address where nobody speaks as Ray does; Ray itself would wait for most of a minute."""
-    if address == HERE:
-        return
-    host, _, port = address.rpartition(":")
+def _has_token() -> bool:
+    """Tell whether Ray will find a token to show; without one, it does not look whether the cluster asks for it."""
+    named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+    return named or (Path.home() / ".ray" / "auth_token").is_file()
+
+
+def _why(error: BaseException) -> str:
+    """Return the first cause of an error, in a line."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__ or error
+    text = " ".join(str(error).split())
+    if "AuthToken" in text or "Unauthenticated" in text:
+        return "it asks for a token; set RAY_AUTH_TOKEN, or put it into ~/.ray/auth_token, as on its other nodes"
+    return text
+
+
+def _answering(address: str, ray: Any) -> str:
+    """Return an address, "auto" looked up, where somebody speaks as Ray does; Ray itself would wait for a minute."""
+    found = ray._private.services.canonicalize_bootstrap_address(address)
+    if found is None:
+        raise WorkersInvalid(f"this machine is no node of a cluster of Ray; {_HOW}")
+    host, _, port = found.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S) as connection:
             connection.settimeout(_ANSWER_S)
@@ -90,26 +110,28 @@ def _check_answer(address: str) -> None:
             heard = connection.recv(9)
     except OSError as error:
         why = error.strerror or "no answer"
-        raise WorkersInvalid(f"no cluster of Ray answers at {address} ({why}); {_HOW}") from error
+        raise WorkersInvalid(f"no cluster of Ray answers at {found} ({why}); {_HOW}") from error
     if heard[3:4] != b"\4":
-        raise WorkersInvalid(f"what answers at {address} is no cluster of Ray; {_HOW}")
+        raise WorkersInvalid(f"what answers at {found} is no cluster of Ray; {_HOW}")
+    return found
 
 
 _HOW = "start one with `ray start --head`, which says its address, or leave --address out to use this machine alone"
 
 
-def _say_nothing(*_: Any, **__: Any) -> None:
+def _do_nothing(*_: Any, **__: Any) -> None:
     pass
 
 
 @contextmanager
-def _signals_as_they_are() -> Generator[None]:
-    """Undo that Ray takes SIGTERM, which ends our work as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGTERM)
+def _without_stderr() -> Generator[None]:
+    """Leave out what Ray's compiled parts write about each attempt to connect; what comes of it is an error."""
+    sys.stderr.flush()
+    before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        os.dup2(before, 2)
+        os.close(before)
+        os.close(nowhere)

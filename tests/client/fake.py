@@ -137,7 +137,7 @@ class Arena:
             case "GET", ["runs", run, "samples", key, "turns", number]:
                 return 200, self.runs[run][key]["turns"][int(number)][1]
             case "GET", ["runs", run, "scores"]:
-                return 200, {"is_over": self.is_over(run)}
+                return 200, {"state": "over" if self.is_over(run) else "open"}
         return 404, {"error": "unknown", "message": f"there is no {path}"}
 
 

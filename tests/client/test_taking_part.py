@@ -56,7 +56,7 @@ def test_a_run_at_a_server_is_the_run_that_has_the_truth(case, tmp_path):
     assert told(folder.records()).equals(told(here.records()))
     assert folder.records().height > 0
     assert folder.config.counts.failures == here.config.counts.failures == 0
-    assert scores == {"is_over": True}
+    assert scores == {"state": "over"}
     assert not {*here.records()["sample"]} & {*folder.records()["sample"]}
 
 

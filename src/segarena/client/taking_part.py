@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ from segarena.options import options_of
 from segarena.registry import build, find
 from segarena.roles import Benchmark, Segmenter, TimeBudget
 from segarena.specs import Plugin, PluginSpec
+
+_LOOK_S = 0.5
 
 _ORGANISERS: Mapping[str, tuple[Any, ...]] = {
     "benchmark": ("clicks", None),
@@ -235,8 +238,10 @@ def _phase(shown: ShownChallenge, address: Address) -> ShownPhase:
     return is_open[0]
 
 
-def standing(folder: str | Path, *, token: str | None = None) -> tuple[Begun, Mapping[str, Any]]:
+def standing(folder: str | Path, *, token: str | None = None, wait_s: float = 60.0) -> tuple[Begun, Mapping[str, Any]]:
     """Return the run that a folder took part with, and what the server shows of its scores and its place.
+
+    A run whose last answer has just been judged is waited for, up to `wait_s`.
 
     Raises:
         InvalidInput: the folder took part in nothing.
@@ -246,9 +251,14 @@ def standing(folder: str | Path, *, token: str | None = None) -> tuple[Begun, Ma
     if begun is None:
         raise InvalidInput(f"{folder}: expected a run at a challenge, got none; see segarena run --challenge")
     with closing(Connection(begun.server, token_for(begun.server, token))) as connection:
-        scores = Server(connection).scores_of(begun.run)
-    forget_turns(Path(folder))
-    return begun, scores
+        server, until = Server(connection), time.monotonic() + wait_s
+        told = server.scores_of(begun.run)
+        while told.get("state") == "closing" and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+            told = server.scores_of(begun.run)
+    if told.get("state") == "over":
+        forget_turns(Path(folder))
+    return begun, told
 
 
 def _plain(name: str) -> str:

@@ -1,0 +1,50 @@
+"""A real server with challenges, in a thread of this process."""
+
+import threading
+from contextlib import contextmanager
+
+from segarena.challenges.description import Challenge, Phase
+from segarena.server.keys import make_key
+from segarena.server.organising import make_challenge
+from segarena.server.serving import Serving, open_site
+from segarena.server.settings import Settings
+from segarena.server.tables import Person
+
+SEED = 7
+
+
+def describe(slug, benchmark, dataset, **phase):
+    phase = {"name": "test", "seed": SEED, **phase}
+    return Challenge(slug=slug, title=slug, benchmark=benchmark, dataset=dataset, phases=(Phase(**phase),))
+
+
+def lay(data, *challenges, port=0):
+    """Return a site with these challenges, and the token of a participant."""
+    site = open_site(data, Settings(port=port, workers=1))
+    for challenge in challenges:
+        make_challenge(site, challenge, lambda *_: None)
+    with site.database.writing() as session:
+        person = Person(name="ann", folded="ann", password="-", role="participant", state="confirmed", made_at=0.0)
+        session.add(person)
+        session.flush()
+        token = make_key(session, "token", site.now(), person_id=person.id)
+    return site, token
+
+
+@contextmanager
+def at_work(site):
+    """Serve in a thread; gives the address."""
+    serving, started, ports = Serving(site), threading.Event(), []
+
+    def note(port):
+        ports.append(port)
+        started.set()
+
+    thread = threading.Thread(target=serving.run, args=(note,), daemon=True)
+    thread.start()
+    assert started.wait(30)
+    try:
+        yield f"http://127.0.0.1:{ports[0]}"
+    finally:
+        serving.stop()
+        thread.join(30)

@@ -1,6 +1,11 @@
 """Participants against the real server: the run there is the run that has the truth."""
 
+import os
+import signal
+import socket
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,3 +52,78 @@ def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, sl
     assert there.config.counts is not None
     assert folder.records().height == there.records().height > 0
     assert told["state"] == "over"
+
+
+SLOW = """
+import time
+import numpy as np
+
+class Slow:
+    def encode(self, sample):
+        return np.indices(sample.shape)
+
+    def predict(self, encoded, dialogues):
+        time.sleep(0.2)
+        return [self.near(encoded, dialogue.clicks) for dialogue in dialogues]
+
+    def near(self, grid, clicks):
+        near = [np.abs(grid - np.reshape(click.position, (2, 1, 1))).max(axis=0) < 2 for click in clicks]
+        return np.any(near, axis=0)
+"""
+
+
+def start(*words, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", "from segarena.cli.start import main; main()", *map(str, words)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def wait_for(what, process, patience_s=60.0):
+    until = time.monotonic() + patience_s
+    while not what():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def kill(process):
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_a_run_outlives_the_death_of_its_client_and_of_its_server(tmp_path, monkeypatch):
+    """Killed in the middle of a sample, both go on, and every answer counts once."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    dataset = "sample-squares(count=3)"
+    site, token = lay(tmp_path / "data", describe("squares", "clicks(rounds=4)", dataset))
+    site.database.close()
+    monkeypatch.setenv("SEGARENA_TOKEN", token)
+    (tmp_path / "slow.py").write_text(SLOW)
+    url = f"http://127.0.0.1:{port}/challenges/squares"
+    out, segmenter = tmp_path / "mine", f"{tmp_path / 'slow.py'}:Slow"
+    serve = ["serve", tmp_path / "data", "--port", port, "--log", tmp_path / "log"]
+    run = ["run", "--challenge", url, "-s", segmenter, "-o", out]
+    server, client = start(*serve), start(*run)
+    try:
+        wait_for(lambda: list(out.glob("turns/*/2.turn")), client)
+        kill(client)
+        client = start(*run)
+        wait_for(lambda: len(list(out.glob("turns/*/1.reply"))) == 2, client)
+        kill(server)
+        server = start(*serve)
+        _, told = client.communicate(timeout=120)
+        assert client.returncode == 0, told
+    finally:
+        for process in (server, client):
+            if process.poll() is None:
+                kill(process)
+    assert "3 samples, 12 rounds, 0 failures" in " ".join(told.split())
+    (there,) = map(segarena.RunFolder.open, (tmp_path / "data" / "runs").iterdir())
+    here = segarena.evaluate("clicks(rounds=4)", dataset=dataset, segmenter=segmenter, seed=SEED, out=tmp_path / "here")
+    assert there.records().sort(KEYS).equals(here.records().sort(KEYS))

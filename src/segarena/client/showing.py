@@ -18,7 +18,8 @@ from segarena.terminal.progress import ProgressBar
 def take_part_and_show(challenge: str, *, segmenter: str, workers: int = 1, **options: Any) -> int:
     """Run with a progress bar, and print where it lies and where it stands; return how many dialogues failed."""
     console, here = Console(stderr=True, emoji=False), Path.cwd()
-    with ProgressBar(f"{challenge} · {segmenter}", console, rate="rounds", workers=workers) as progress:
+    title = f"{challenge.rstrip('/').rpartition('/challenges/')[2]} · {segmenter}"
+    with ProgressBar(title, console, rate="rounds", workers=workers) as progress:
         folder = evaluate(
             challenge,
             segmenter=segmenter,

@@ -31,8 +31,8 @@ class Pairs:
     """Every segmenter against every other.
 
     Attributes:
-        differences: (segmenters, segmenters), the mean of the row's less the column's over the targets that both have;
-            NaN where they share none.
+        differences: (segmenters, segmenters), the row's values less the column's on the targets that both have: means
+            of clusters, then their mean; NaN where they share none.
         p_values: likewise, of "no difference", all pairs taken together; 1 where nothing can be told.
     """
 
@@ -57,10 +57,11 @@ def places(ahead: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int6
 def all_pairs(values: ArrayLike, clusters: ArrayLike | None = None, *, repeats: int = 2000, seed: int = 0) -> Pairs:
     """Return how segmenters differ on the same targets, pair by pair, with p-values for all pairs taken together.
 
-    The signs of each cluster's differences are flipped together, the same way for all pairs: all flips when they are no
-    more than `repeats`, else random ones. A pair's statistic is the total of its differences, as a share of the root of
-    their sum of squares. Its p-value is how often the largest statistic among itself and all pairs that differ less
-    reaches it, and at least that of the pairs that differ more. A single pair has the p-value of
+    The sign of each cluster's mean difference is flipped, the same way for all pairs: all flips when they are no more
+    than `repeats`, else random ones. A pair's statistic is the total of its clusters' means as a share of the root of
+    their sum of squares: every cluster counts the same, or one with many targets would drown the others. Its p-value is
+    how often the largest statistic among itself and all pairs that differ less reaches it, and at least that of the
+    pairs that differ more. A single pair with clusters of one size has the p-value of
     `segarena.statistics.intervals.paired_difference`. Fewer than six clusters tell nothing apart at 5 %.
 
     Args:
@@ -107,14 +108,13 @@ class _Judged:
 
     def __init__(self, values: Floats, starts: NDArray[np.int64], rows: NDArray[Any], columns: NDArray[Any]) -> None:
         self._values, self._starts, self._rows, self._columns = values, starts, rows, columns
-        self._sums = np.add.reduceat(values, starts, axis=1) if np.isfinite(values).all() else None
+        self._levels = self._by_cluster(values) if np.isfinite(values).all() else None
         self.means = np.empty(len(rows))
         totals, lengths = np.empty(len(rows)), np.empty(len(rows))
         for part in chunks(len(rows), values.shape[1], most=_AT_ONCE):
-            differences = values[rows[part]] - values[columns[part]]
-            shared = np.isfinite(differences).sum(axis=1)
-            summed = np.add.reduceat(np.nan_to_num(differences), starts, axis=1)
-            totals[part], lengths[part] = summed.sum(axis=1), np.sqrt(np.square(summed).sum(axis=1))
+            found = self._differences(np.arange(part.start, part.stop))
+            totals[part], lengths[part] = np.nansum(found, axis=1), np.sqrt(np.nansum(np.square(found), axis=1))
+            shared = np.isfinite(found).sum(axis=1)
             self.means[part] = np.divide(totals[part], shared, out=np.full(len(shared), np.nan), where=shared > 0)
         self._weights = np.divide(1.0, lengths, out=np.zeros(len(rows)), where=lengths > 0).astype(np.float32)
         self._seen = (np.abs(totals) * self._weights).astype(np.float32)
@@ -135,27 +135,40 @@ class _Judged:
 
     def _hits(self, signs: _Single) -> NDArray[np.int64]:
         """Return for each pair in how many flips the largest of it and all that differ less reaches it."""
-        totals = None if self._sums is None else self._sums.astype(np.float32) @ signs
+        totals = None if self._levels is None else self._levels.astype(np.float32) @ signs
         hits = np.empty(len(self._rows), dtype=np.int64)
         largest = np.zeros(signs.shape[1], dtype=np.float32)
         for part in chunks(len(self._order), max(signs.shape), most=_AT_ONCE):
             pairs = self._order[part]
-            found = self._differences(pairs) @ signs if totals is None else self._between(totals, pairs)
+            found = self._flipped(pairs, signs) if totals is None else self._between(totals, pairs)
             np.abs(found, out=found)
             found *= self._weights[pairs, None]
-            np.maximum(found[0], largest, out=found[0])
-            np.maximum.accumulate(found, axis=0, out=found)
-            largest = found[-1].copy()
+            for row in found:  # row by row: faster than `accumulate`, which goes number by number
+                largest = np.maximum(row, largest, out=row)
+            largest = largest.copy()
             hits[pairs] = np.count_nonzero(found >= self._seen[pairs, None] * np.float32(_ALIKE), axis=1)
         return hits
 
     def _between(self, totals: _Single, pairs: NDArray[Any]) -> _Single:
         return totals[self._rows[pairs]] - totals[self._columns[pairs]]
 
-    def _differences(self, pairs: NDArray[Any]) -> _Single:
-        """Return the total of each cluster's differences, (pairs, clusters)."""
-        differences = self._values[self._rows[pairs]] - self._values[self._columns[pairs]]
-        return np.add.reduceat(np.nan_to_num(differences), self._starts, axis=1).astype(np.float32)
+    def _flipped(self, pairs: NDArray[Any], signs: _Single) -> _Single:
+        """Return the totals of pairs in every flip; a cluster of which they share no target differs in nothing."""
+        return np.nan_to_num(self._differences(pairs)).astype(np.float32) @ signs
+
+    def _differences(self, pairs: NDArray[Any]) -> Floats:
+        """Return the mean difference in each cluster, (pairs, clusters); NaN where a pair shares no target."""
+        rows, columns = self._rows[pairs], self._columns[pairs]
+        if self._levels is not None:
+            return self._levels[rows] - self._levels[columns]
+        return self._by_cluster(self._values[rows] - self._values[columns])
+
+    def _by_cluster(self, values: Floats) -> Floats:
+        """Return the means of clusters without what is NaN; NaN where nothing is left."""
+        is_known = np.isfinite(values)
+        sizes = np.add.reduceat(is_known, self._starts, axis=1, dtype=np.float64)
+        sums = np.add.reduceat(np.where(is_known, values, 0.0), self._starts, axis=1)
+        return np.divide(sums, sizes, out=np.full(sums.shape, np.nan), where=sizes > 0)
 
 
 def _signs(count: int, repeats: int, rng: np.random.Generator, *, is_exact: bool) -> Iterator[_Single]:

@@ -2,6 +2,7 @@
 // A board: the rows of the panel that is asked for, ranked among themselves, sorted and sifted. What is ticked is drawn.
 {
   const FIRST_TICKED = 5;
+  const AT_ONCE = 80; // rows drawn before the page is ready; the others follow when the browser has time
   const told = JSON.parse(document.getElementById("told").textContent);
   const panels = new Map(told.panels.map((panel) => [JSON.stringify(panel.key), panel]));
   const [, , , measure] = told.first;
@@ -13,6 +14,7 @@
   const metric = tools.elements.metric;
   const ticked = new Map(); // number of an entry -> its colour
   let by = null;
+  let waiting = 0;
 
   const statistic = (name) => told.statistics.find((one) => one.name === name);
   const panelOf = (name, of = group.value) => panels.get(JSON.stringify([data.value, user.value, of, name]));
@@ -105,7 +107,8 @@
     const told_ = notes(row.entry);
     const box = made("input", { type: "checkbox", checked: ticked.has(row.entry), ariaLabel: `draw ${name}` });
     box.dataset.entry = row.entry;
-    const label = made("label", {}, box, swatch(ticked.get(row.entry)), made("span", {}, name));
+    const sign = ticked.has(row.entry) ? swatch(ticked.get(row.entry)) : made("i", { className: "swatch" });
+    const label = made("label", {}, box, sign, made("span", {}, name));
     return made("td", { className: "who" }, label, ...(told_ ? [made("small", {}, told_)] : []));
   }
 
@@ -119,11 +122,11 @@
   }
 
   let scale = [0, 1];
+  let blind = null;
   function whisker(row, panel) {
     const at = (value) => 4 + (132 * (value - scale[0])) / (scale[1] - scale[0] || 1);
     const [low, high] = [panel.low[row.place] ?? panel.mean[row.place], panel.high[row.place] ?? panel.mean[row.place]];
     const colour = ticked.has(row.entry) ? colourOf(ticked.get(row.entry)) : "plain";
-    const blind = blindest(panel);
     return svg("svg", { class: "chart whisk", viewBox: "0 0 140 16", "aria-hidden": "true" },
       ...(blind === null ? [] : [svg("path", { class: "mark", d: `M${at(blind.mean).toFixed(1)} 0V16` })]),
       svg("path", { class: `whisker ${colour}`, d: `M${at(low).toFixed(1)} 8H${at(high).toFixed(1)}` }),
@@ -154,6 +157,7 @@
     const panel = panelOf(ranking.value);
     const every = rows.map((row) => row.place);
     scale = [Math.min(...every.map((place) => panel.low[place] ?? panel.mean[place])), Math.max(...every.map((place) => panel.high[place] ?? panel.mean[place]))];
+    blind = blindest(panel);
     document.getElementById("leader").textContent = leader(rows, panel);
     const asked = words.value.toLowerCase().split(/\s+/).filter(Boolean);
     const sifted = rows.filter(({ entry }) => asked.every((word) => `${told.entries[entry].name} ${told.entries[entry].participant}`.toLowerCase().includes(word)));
@@ -161,7 +165,15 @@
     const column = shown.find((one) => one.name === by?.name);
     if (column) sifted.sort((a, b) => compare(column.of(a), column.of(b), by.sign));
     table.tHead.rows[0].replaceChildren(...shown.map(heading));
-    table.tBodies[0].replaceChildren(...sifted.map((row) => made("tr", { className: told.entries[row.entry].control ? "control" : "" }, ...shown.map((one) => one.cell(row)))));
+    const drawn = (row) => made("tr", { className: told.entries[row.entry].control ? "control" : "" }, ...shown.map((one) => one.cell(row)));
+    table.tBodies[0].replaceChildren(...sifted.slice(0, AT_ONCE).map(drawn));
+    clearTimeout(waiting);
+    const more = (from) => {
+      if (from >= sifted.length) return;
+      table.tBodies[0].append(...sifted.slice(from, from + AT_ONCE).map(drawn));
+      waiting = setTimeout(more, 0, from + AT_ONCE);
+    };
+    waiting = setTimeout(more, 50, AT_ONCE);
     table.caption.textContent = `Runs by ${ranking.value}`;
     form.querySelector("output").value = `${sifted.length} of ${told.entries.length} runs`;
   }
@@ -216,7 +228,6 @@
     const lines = there.find(({ title }) => title === metric.value)?.of ?? {};
     const drawn = [...ticked].filter(([entry]) => lines[entry]).map(([entry, colour]) => ({ label: told.entries[entry].name, css: colourOf(colour), marker: colour, ends: lines[entry] }));
     const panel = panelOf(measure, "");
-    const blind = blindest(panelOf(ranking.value));
     if (blind && lines[blind.entry] && !ticked.has(blind.entry)) drawn.push({ label: `image-blind: ${told.entries[blind.entry].name}`, css: "base", marker: 0, ends: lines[blind.entry] });
     drawCurves(document.querySelector("[data-chart=curves]"), { lines: drawn, word: told.words[0], title: metric.value });
     const points = panel.entries.map((entry, place) => ({ entry, at: Date.parse(told.entries[entry].at), mean: panel.mean[place], text: panel.text[place], name: told.entries[entry].name, control: told.entries[entry].control, css: ticked.has(entry) ? colourOf(ticked.get(entry)) : "plain", marker: ticked.get(entry) ?? 0 }));
@@ -271,7 +282,7 @@
     tick(entry, target.checked);
     show();
     draw();
-    table.querySelector(`input[data-entry="${entry}"]`).focus();
+    table.querySelector(`input[data-entry="${entry}"]`)?.focus();
   });
   table.addEventListener("keydown", (event) => {
     const boxes = [...table.querySelectorAll("input")];

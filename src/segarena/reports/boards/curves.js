@@ -32,10 +32,9 @@ function marker(x, y, number, css, radius, text) {
 }
 
 function swatch(number) {
-  const none = number === undefined;
-  const css = none ? "plain" : colourOf(number);
-  return svg("svg", { class: `chart swatch${none ? " empty" : ""}`, width: 26, height: 12, "aria-hidden": "true" },
-    svg("path", { class: `curve ${css}`, d: "M0 6L26 6" }), marker(13, 6, number ?? 0, css, 3.5));
+  const css = colourOf(number);
+  return svg("svg", { class: "chart swatch", width: 26, height: 12, "aria-hidden": "true" },
+    svg("path", { class: `curve ${css}`, d: "M0 6L26 6" }), marker(13, 6, number, css, 3.5));
 }
 
 function niceTicks(low, high, count) {
@@ -57,8 +56,8 @@ function padded(values, within) {
 
 // A chart with axes, as wide as its place; `labels` are names at the right ends of curves.
 function framed(place, { title, xLabel, yLabel, x, y, xTicks, room }) {
-  const width = Math.max(300, Math.min(1000, place.clientWidth || 700));
-  const height = Math.round(Math.max(250, Math.min(430, width * 0.5)));
+  const width = Math.max(300, Math.min(1120, place.clientWidth || 700));
+  const height = Math.round(Math.max(250, Math.min(430, width * 0.42)));
   const [left, right, top, bottom] = [52, room ?? 14, 12, 42];
   const at = {
     x: (value) => left + ((width - left - right) * (value - x[0])) / (x[1] - x[0] || 1),

@@ -18,6 +18,7 @@ from segarena.reports.boards.wording import about_text, counted_text, leader_tex
 from segarena.reports.parts import Gallery
 from segarena.reports.renderers import sheet_html
 from segarena.reports.rendering import read_text, templates
+from segarena.reports.tables import TargetKey
 from segarena.reports.wording import bounds_text, count_text, seconds_text, value_text
 
 _REPORTS, _BOARDS = "segarena.reports", "segarena.reports.boards"
@@ -40,6 +41,10 @@ POLICY = (
 """What the browser may load and run."""
 
 
+FIRST_ROWS = 100
+"""Rows that can be read without the script."""
+
+
 def asset_text(name: str) -> str:
     """Return one of `ASSETS`."""
     return read_text(ASSETS[name], name)
@@ -52,6 +57,7 @@ def board_html(
     choice: Choice = "all",
     files: Sequence[tuple[str, str]] = (),
     pages: Mapping[str, str] | None = None,
+    anchors: Mapping[TargetKey, str] | None = None,
 ) -> str:
     """Return the page of a board.
 
@@ -61,8 +67,9 @@ def board_html(
         choice: which runs of a participant are shown at first.
         files: address and name of each file that is offered beside it, such as the CSV.
         pages: the address of each sample's page; None leaves out the table of targets.
+        anchors: where a target stands on the page of its sample.
     """
-    view = _view(board, choice, files, pages)
+    view = _view(board, choice, files, pages, anchors)
     return _page("board.html", assets, _BOARD_SCRIPTS, title=board.title, view=view)
 
 
@@ -75,7 +82,7 @@ def board_parts(
 ) -> Markup:
     """Return the same for a page of one's own, which links `STYLES`, and the scripts of a board with `defer`."""
     module: Any = templates(_BOARDS).get_template("parts.html").module
-    return Markup(module.board_parts(_view(board, choice, files, pages)))  # noqa: S704 - the template has escaped it
+    return Markup(module.board_parts(_view(board, choice, files, pages, None)))  # noqa: S704 - the template has escaped it
 
 
 def sample_html(
@@ -126,7 +133,11 @@ def _page(template: str, assets: str, scripts: Sequence[str], **values: Any) -> 
 
 
 def _view(
-    board: Board, choice: Choice, files: Sequence[tuple[str, str]], pages: Mapping[str, str] | None
+    board: Board,
+    choice: Choice,
+    files: Sequence[tuple[str, str]],
+    pages: Mapping[str, str] | None,
+    anchors: Mapping[TargetKey, str] | None,
 ) -> dict[str, Any]:
     """Return what the template names, for the panel that is shown first."""
     key, words = board.first_key, board.entries[0].extract.words
@@ -150,10 +161,11 @@ def _view(
             {"name": one.name, "definition": definitions[one.name], "arrow": " ↑" if one.higher_is_better else " ↓"}
             for one in columns
         ],
-        "rows": [_row(board, key, row.entry, row.place, range_text(row)) for row in rows],
+        "rows": [_row(board, key, row.entry, row.place, range_text(row)) for row in rows[:FIRST_ROWS]],
+        "left_out": len(rows) - FIRST_ROWS,
         "ranks_note": "Below a rank: the places that chance leaves open, all pairs of runs tested together.",
         "files": files,
-        "targets": None if pages is None else targets_sheet(board, key, pages),
+        "targets": None if pages is None else targets_sheet(board, key, pages, anchors),
         "table": sheet_html,
         "notes": notes_of(board),
         "told": told(board),

@@ -74,8 +74,13 @@ def board_tex(board: Board, key: Key | None = None, choice: Choice = "all") -> s
     return f"% {latex_comment('needs booktabs; brackets hold 95 % intervals')}\n{sheet_tex(sheet)}"
 
 
-def targets_sheet(board: Board, key: Key, pages: Mapping[str, str]) -> Sheet:
-    """Return every target with the mean and the best of all runs, the hardest first; `pages` are those of samples."""
+def targets_sheet(
+    board: Board, key: Key, pages: Mapping[str, str], anchors: Mapping[TargetKey, str] | None = None
+) -> Sheet:
+    """Return every target with the mean and the best of all runs, the hardest first.
+
+    `pages` are the addresses of the samples' pages, `anchors` where a target stands on its own.
+    """
     statistic = statistic_of(board, key)
     sign = 1 if statistic.higher_is_better else -1
     rows: list[tuple[float, tuple[Cell, ...]]] = []
@@ -84,7 +89,8 @@ def targets_sheet(board: Board, key: Key, pages: Mapping[str, str]) -> Sheet:
         known = list(values.values())
         mean, best = math.fsum(known) / len(known), max(known, key=lambda value: sign * value)
         page = pages.get(sample, "")
-        names = (Link(target, page=page), Link(sample, page=page), labels[sample, target])
+        anchor = (anchors or {}).get((sample, target), "")
+        names = (Link(target, anchor, page), Link(sample, page=page), labels[sample, target])
         rows.append((sign * mean, (*names, *(_value(statistic, one) for one in (mean, best)), len(known))))
     _, word, _ = board.entries[0].extract.words
     return Sheet(
@@ -114,6 +120,12 @@ def sample_sheet(board: Board, key: Key, sample: str, choice: Choice = "all") ->
     head = (Column("Rank", "number", "rank"), Column("Run", key="run"), Column("Participant", key="participant"))
     columns = (Column(name, "number", name, "", statistic.higher_is_better) for name in targets)
     return Sheet(name="sample", caption=f"{statistic.name} with {key.user}.", head=(*head, *columns), rows=tuple(rows))
+
+
+def hardest_first(board: Board, key: Key) -> list[TargetKey]:
+    """Return the targets in the order of `targets_sheet`."""
+    rows = targets_sheet(board, key, {}).rows
+    return [(row[1].text, row[0].text) for row in rows if isinstance(row[0], Link) and isinstance(row[1], Link)]
 
 
 @lru_cache(maxsize=2)

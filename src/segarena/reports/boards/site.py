@@ -13,14 +13,14 @@ from segarena.files.whole import write_whole
 from segarena.records.trust import reading
 from segarena.reports.boards.board import Board, Choice, Entry, Key
 from segarena.reports.boards.pages import ASSETS, asset_text, board_html, sample_html
-from segarena.reports.boards.sheets import board_csv, board_tex, targets_sheet
+from segarena.reports.boards.sheets import board_csv, board_tex, hardest_first
 from segarena.reports.boards.telling import board_json
 from segarena.reports.gallery import gallery
 from segarena.reports.pages import page_of
 from segarena.reports.parts import Gallery
 from segarena.reports.reading import read_runs
 from segarena.reports.rounds import Key as DialogueKey
-from segarena.reports.sheets import Link
+from segarena.reports.tables import TargetKey
 
 MOST_DRAWN = 6
 """Runs that a sample's page has pictures of: the best ones shown."""
@@ -69,7 +69,8 @@ def write_site(
         StoreError: `out` cannot be written.
     """
     folder, key = Path(out), board.first_key
-    samples = _samples(board, key)
+    hardest = hardest_first(board, key)
+    samples = list(dict.fromkeys(sample for sample, _ in hardest))
     pages = {sample: f"samples/{number:04d}.html" for number, sample in enumerate(samples, 1)}
     files = (("board.csv", "CSV"), ("board.json", "JSON"), ("board.tex", "LaTeX"))
     texts = {
@@ -77,15 +78,17 @@ def write_site(
         "board.csv": board_csv(board, key, choice),
         "board.json": board_json(board),
         "board.tex": board_tex(board, key, choice),
-        "index.html": board_html(board, assets="files/", choice=choice, files=files, pages=pages),
     }
     notes: list[str] = []
+    anchors: dict[TargetKey, str] = {}
     with reading(trust=trust):
-        drawn = _Drawn(board, key, choice, runs, trust=trust, data=data) if runs else None
+        drawn = _Drawn(board, key, choice, runs, hardest, trust=trust, data=data) if runs else None
         for number, sample in enumerate(samples):
             pictures = drawn.of(sample) if drawn and number < pictured else None
-            notes += pictures.notes if pictures else ()
-            texts[pages[sample]] = sample_html(
+            if pictures:
+                notes += pictures.notes
+                anchors |= {shown[:2]: anchor for shown, anchor in pictures.shown.items()}
+            page = sample_html(
                 board,
                 key,
                 sample,
@@ -96,16 +99,11 @@ def write_site(
                 before=_name(pages, samples, number - 1),
                 after=_name(pages, samples, number + 1),
             )
-            write_whole(folder / pages[sample], texts.pop(pages[sample]))
+            write_whole(folder / pages[sample], page)
+    texts["index.html"] = board_html(board, assets="files/", choice=choice, files=files, pages=pages, anchors=anchors)
     for name, text in texts.items():
         write_whole(folder / name, text)
     return SiteFiles(index=folder / "index.html", pages=len(samples), notes=tuple(dict.fromkeys(notes)))
-
-
-def _samples(board: Board, key: Key) -> list[str]:
-    """Return the samples of a panel, the one with the hardest target first."""
-    cells = (row[1] for row in targets_sheet(board, key, {}).rows)
-    return list(dict.fromkeys(cell.text for cell in cells if isinstance(cell, Link)))
 
 
 def _name(pages: Mapping[str, str], samples: Sequence[str], number: int) -> str:
@@ -121,6 +119,7 @@ class _Drawn:
         key: Key,
         choice: Choice,
         runs: Mapping[Entry, str | Path],
+        hardest: Sequence[TargetKey],
         *,
         trust: bool,
         data: str | Path | None,
@@ -129,17 +128,13 @@ class _Drawn:
         read = read_runs([runs[board.entries[entry]] for entry in best], trust=trust, data=data)
         # What they are called on the board, their pictures are called too.
         self._own = page_of([replace(run, label=board.names[entry]) for run, entry in zip(read, best, strict=True)])
-        self._user = key.user
         self._targets: dict[str, list[DialogueKey]] = {}
-        for run in self._own.shown_runs:
-            for dialogue in run.finished(key.user):
-                keys = self._targets.setdefault(dialogue.sample, [])
-                if dialogue.key not in keys and not dialogue.repeat:
-                    keys.append(dialogue.key)
+        for sample, target in hardest:
+            self._targets.setdefault(sample, []).append((sample, target, key.user, 0))
 
     def of(self, sample: str) -> Gallery | None:
         """Return a card for each target of a sample; None where nothing draws samples of this kind."""
         if self._own.pictures is None:
             return None
-        keys = self._targets.get(sample, [])
+        keys = self._targets[sample]
         return gallery(self._own, self._own.pictures, keys, every=keys)

@@ -11,8 +11,9 @@ from segarena.roles import Statistic
 TESTED = (
     "Below a place stand those that chance leaves open: behind the runs that are better, before those that are worse. "
     "All pairs of runs on the board are tested together on the targets that both finished, so that chance alone names "
-    "any difference on 5 % of boards at most: signs of whole {sample}s are flipped and the largest difference looked "
-    "at, step by step (Westfall and Young 1993; Romano and Wolf 2005). The places hold for whatever rows are shown."
+    "any difference on 5 % of boards at most: signs of whole {sample}s are flipped, each counting the same, and the "
+    "largest difference looked at, step by step (Westfall and Young 1993; Romano and Wolf 2005). The places hold for "
+    "whatever rows are shown."
 )
 
 BLIND = (

@@ -9,6 +9,7 @@ import typer
 from segarena.cli.options import takes_what_to_run
 from segarena.terminal.exits import FAILURES
 from segarena.terminal.running import run_and_show
+from segarena.terminal.workers import Share
 
 
 @takes_what_to_run(interrupted="stopped; finished samples are kept, and the same command goes on where it was")
@@ -37,9 +38,7 @@ def run(
         int,
         typer.Option(help="After the run, ask so many answers again in another process, and say what differs."),
     ] = 0,
-    share: Annotated[
-        bool, typer.Option("--share", help="Take part in a run that other processes or hosts share in this folder.")
-    ] = False,
+    share: Share = False,
 ) -> None:
     """Evaluate a segmenter on a benchmark, and keep every round as a record.
 

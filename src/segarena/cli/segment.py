@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from segarena.terminal.exits import FAILURES, one_line_errors
-from segarena.terminal.workers import Workers, takes_workers
+from segarena.terminal.workers import Share, Workers, takes_workers
 
 if TYPE_CHECKING:
     from segarena.engine.segmenting import Segmented
@@ -55,6 +55,7 @@ def segment(
         ),
     ] = "superpixel-prototypes",
     workers: Workers = 0,
+    share: Share = False,
 ) -> None:
     """Segment your own images by example: one image with a mask in, a mask for each image out.
 
@@ -81,7 +82,7 @@ def segment(
     with one_line_errors("stopped; the same command resumes"):
         pairs = [_pair(text) for text in support]
         with ProgressBar("segment", console, unit="images", workers=workers) as bar:
-            found = segment_folder(segmenter, pairs, query, out, workers=workers, on_progress=bar.update)
+            found = segment_folder(segmenter, pairs, query, out, workers=workers, share=share, on_progress=bar.update)
     _report(found, out, console)
     if found.failed:
         raise typer.Exit(FAILURES)

@@ -28,6 +28,8 @@ from segarena.work.jobs import Building, Workers
 from segarena.work.ledger import Ledger, refuse_other
 from segarena.work.progress import OnProgress, say_nothing
 from segarena.work.resuming import work_through
+from segarena.work.sharing.ledgers import SharedLedger, claims_beside
+from segarena.work.sharing.locks import refuse_sharers, remove_claims
 
 DESCRIPTION = "segment.json"
 
@@ -58,6 +60,7 @@ def segment_folder(
     out: Path,
     *,
     workers: Workers = 0,
+    share: bool = False,
     on_progress: OnProgress = say_nothing,
 ) -> Segmented:
     """Write a mask for each image under `queries`: grey PNG, 0 and 255, under `out` by the image's own path.
@@ -71,6 +74,7 @@ def segment_folder(
         queries: an image, or a folder of images, nested ones too.
         out: a folder; made if need be.
         workers: processes, or an executor such as `segarena.Ray`; 0 works in this one.
+        share: divide the images among all processes that are called so with this `out`.
         on_progress: told when it starts and after each image.
 
     Raises:
@@ -87,15 +91,19 @@ def segment_folder(
     files = {name: (file, out / f"{name}.png") for name, file in _images_of(queries).items()}
     job = Building(partial(_build, segmenter, tuple(supports), None))
     job.check(executor)
-    _describe(out, segmenter, supports)
-    ledger = Ledger(None, {})
-    # A mask is whole or absent, so those that are there need no other note.
-    before = [name for name, (_, target) in files.items() if target.is_file()]
-    ledger.done.update(dict.fromkeys(before))
-    with marked(out) as mark:
-        if not executor.is_near:
-            job = Building(partial(_build, segmenter, tuple(supports), mark))
-        failures = work_through(job, files, ledger, executor, on_progress=on_progress, noted=_arrived)
+    identity = _describe(out, segmenter, supports)
+    claims = claims_beside(out / DESCRIPTION)
+    if not share:
+        refuse_sharers(claims)
+        remove_claims(claims)
+    with SharedLedger(claims, None, identity) if share else Ledger(None, identity) as ledger:
+        # A mask is whole or absent, so those that are there need no other note.
+        before = [name for name, (_, target) in files.items() if target.is_file()]
+        ledger.done.update(dict.fromkeys(before))
+        with marked(out) as mark:
+            if not executor.is_near:
+                job = Building(partial(_build, segmenter, tuple(supports), mark))
+            failures = work_through(job, files, ledger, executor, on_progress=on_progress, noted=_arrived)
     return Segmented(
         images=len(files),
         done=len(ledger.done),
@@ -129,8 +137,8 @@ def _read_support(image: Path, mask: Path) -> Support:
     return Support(ImageSample(id=image.stem, image=pixels), shown)
 
 
-def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) -> None:
-    """Write down what makes the masks, unless it stands there already."""
+def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) -> dict[str, Any]:
+    """Write down what makes the masks, unless it stands there already; return it."""
     described: dict[str, Any] = {
         "segarena": __version__,
         "segmenter": describe("segmenter", segmenter),
@@ -139,8 +147,9 @@ def _describe(out: Path, segmenter: str, supports: Sequence[tuple[Path, Path]]) 
     file = out / DESCRIPTION
     if file.is_file():
         refuse_other(out, json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(described)))
-        return
-    write_whole(file, json.dumps(described, indent=2) + "\n")
+    else:
+        write_whole(file, json.dumps(described, indent=2) + "\n")
+    return described
 
 
 def _build(

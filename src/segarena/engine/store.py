@@ -17,7 +17,6 @@ equal runs have equal record files, byte for byte.
 from __future__ import annotations
 
 import importlib
-import shutil
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -49,7 +48,7 @@ from segarena.records.tables import ONLY_WITH_ROWS, TABLES, frame_of
 from segarena.records.trust import rebuilt
 from segarena.work.ledger import Ledger, first_difference, open_alone
 from segarena.work.sharing.claims import CLAIMS
-from segarena.work.sharing.locks import refuse_sharers
+from segarena.work.sharing.locks import is_of_claims, refuse_sharers, remove_claims
 
 _ANEW = "--overwrite starts anew, another --out keeps both"
 
@@ -141,7 +140,7 @@ class RunFolder:
         """
         refuse_sharers(self.path / CLAIMS)
         with open_alone(self.path / LEDGER) as ledger:
-            shutil.rmtree(self.path / CLAIMS, ignore_errors=True)
+            remove_claims(self.path / CLAIMS)
             ledger.truncate(0)
             for table in reversed(TABLES):
                 for file in (self.path / table).glob("*.parquet"):
@@ -192,7 +191,7 @@ class RunFolder:
         """
         refuse_sharers(self.path / CLAIMS)
         with Ledger(self.path / LEDGER, {"pieces": 1}, sync_s=0.0) as ledger:
-            shutil.rmtree(self.path / CLAIMS, ignore_errors=True)  # of sharers who are gone
+            remove_claims(self.path / CLAIMS)  # of sharers who are gone
             self.clear_leftovers()
             with self._held_with(HeldPieces(self.path, self.samples, ledger), retry_damaged=retry_damaged):
                 yield
@@ -364,7 +363,8 @@ def _is_of_a_start(path: Path) -> bool:
     """Tell whether a run that was ended before its run.json was whole leaves this behind."""
     is_empty_table = path.name in TABLES and path.is_dir() and not any(path.iterdir())
     is_empty_ledger = path.name == LEDGER and path.is_file() and not path.stat().st_size
-    return is_leftover(path) or is_empty_table or is_empty_ledger or path.name == CLAIMS
+    is_folder_of_claims = path.name == CLAIMS and path.is_dir() and all(map(is_of_claims, path.iterdir()))
+    return is_leftover(path) or is_empty_table or is_empty_ledger or is_folder_of_claims
 
 
 def _refuse_other(folder: Path, existing: RunConfiguration, asked: RunConfiguration, data: Fingerprints) -> None:

@@ -23,6 +23,12 @@ ADDRESS = typer.Option(
     "--address", metavar="HOST:PORT", help="Of the cluster of Ray, or auto; without it one starts on this machine."
 )
 GPUS = typer.Option("--gpus-per-worker", help="What each has on Ray: 0.5 lets two share a GPU. [default: 0]")
+Share = Annotated[
+    bool,
+    typer.Option(
+        "--share", help="Divide the work among all processes, of any hosts, that have this command and --out."
+    ),
+]
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 

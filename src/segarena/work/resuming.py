@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 from segarena.errors import SegarenaError
-from segarena.work.jobs import Done, Executor, Job, Unit
+from segarena.work.jobs import Done, Executor, Failed, Job, Outcome, Unit
 from segarena.work.ledger import Ledger
 from segarena.work.progress import OnProgress, Progress, say_nothing
+from segarena.work.sharing.claims import OnWait
+from segarena.work.sharing.ledgers import SharedLedger
 from segarena.work.signals import stoppable
 
 
 def work_through(
     job: Job[Unit, Any],
     units: Mapping[str, Unit],
-    ledger: Ledger,
+    ledger: Ledger | SharedLedger,
     executor: Executor,
     *,
     stage: str = "",
@@ -26,7 +28,8 @@ def work_through(
 ) -> dict[str, SegarenaError]:
     """Do the units that the ledger does not have, and note each one; return why others failed.
 
-    A failed unit is not noted: the next call tries it again.
+    A failed unit is not noted: the next call tries it again. With a ledger that other processes share, units are
+    divided among them, and this returns when all are done everywhere.
 
     Args:
         job: what is done to a unit; returns plain values, which the ledger keeps.
@@ -41,23 +44,65 @@ def work_through(
         StoreError: the job or the ledger cannot write.
         SegarenaError: the job cannot be opened.
     """
-    failures: dict[str, SegarenaError] = {}
-    pending = {name: unit for name, unit in units.items() if name not in ledger.done}
-    resumed = len(units) - len(pending)
-    progress = Progress(stage=stage, units=len(units), done=resumed, resumed=resumed)
-    on_progress(progress)
-    with stoppable(), closing(executor.map(_Named(job), pending.items())) as outcomes:
-        for outcome in outcomes:
-            name, unit = outcome.unit
-            if isinstance(outcome, Done):
-                ledger.add(name, noted(unit, outcome.result))
-            else:
-                failures[name] = outcome.error
-            progress.done += 1
-            progress.failures = len(failures)
-            progress.seconds += outcome.seconds
+    with stoppable():
+        taking = _taking(units, ledger, executor)
+        resumed = taking.count_done
+        progress = Progress(stage=stage, units=len(units), done=resumed, resumed=resumed)
+        on_progress(progress)
+
+        def tell(waiting_for: str = "") -> None:
+            progress.done, progress.failures = taking.count_done, len(taking.failures)
+            progress.waiting_for = waiting_for
             on_progress(progress)
-    return failures
+
+        while (turn := taking.turn(tell)) is not None:
+            with closing(executor.map(_Named(job), ((name, units[name]) for name in turn))) as outcomes:
+                for outcome in outcomes:
+                    taking.note(_mapped(outcome, noted))
+                    progress.seconds += outcome.seconds
+                    tell()
+        if progress.done < len(units):  # others did the rest
+            tell()
+        return taking.failures
+
+
+def _mapped(
+    outcome: Outcome[tuple[str, Unit], Any], noted: Callable[[Unit, Any], Any]
+) -> Outcome[tuple[str, Unit], Any]:
+    if isinstance(outcome, Failed):
+        return outcome
+    return replace(outcome, result=noted(outcome.unit[1], outcome.result))
+
+
+def _taking(units: Collection[str], ledger: Ledger | SharedLedger, executor: Executor) -> _Alone | SharedLedger:
+    """Return what gives units to do, and is told what came of them."""
+    if isinstance(ledger, Ledger):
+        return _Alone(units, ledger)
+    ledger.join(units, executor.workers)
+    return ledger
+
+
+class _Alone:
+    """The units of a ledger that this process has alone."""
+
+    def __init__(self, units: Collection[str], ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._pending = [name for name in units if name not in ledger.done]
+        self._has_begun = False
+        self.count_done = len(units) - len(self._pending)
+        self.failures: dict[str, SegarenaError] = {}
+
+    def turn(self, _: OnWait) -> Iterator[str] | None:
+        has_begun, self._has_begun = self._has_begun, True
+        return None if has_begun else iter(self._pending)
+
+    def note(self, outcome: Outcome[tuple[str, Any], Any]) -> None:
+        name, _ = outcome.unit
+        if isinstance(outcome, Done):
+            self._ledger.add(name, outcome.result)
+        else:
+            self.failures[name] = outcome.error
+        self.count_done += 1
 
 
 @dataclass(frozen=True, slots=True)

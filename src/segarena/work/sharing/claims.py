@@ -46,6 +46,8 @@ class Claims:
         folder: of the claims; made if need be.
         lock: a file that who works alone has locked.
         were_done: of units that a dead process had claimed, those that it finished.
+        before_telling: called before others are told that units are done, to make what came of them readable.
+        before_clearing: called by the last one who leaves.
         workers: processes that this one has for the work.
         expire_s: after so much silence others count as dead.
 
@@ -60,13 +62,17 @@ class Claims:
         lock: Path,
         *,
         were_done: Callable[[Collection[int]], Iterable[int]],
+        before_telling: Callable[[], None] = lambda: None,
+        before_clearing: Callable[[], None] = lambda: None,
         workers: int = 1,
         expire_s: float = EXPIRE_S,
     ) -> None:
         self._folder = folder
         self._lock = lock
         self._were_done = were_done
-        self._workers = max(1, workers)
+        self._before_telling = before_telling
+        self._before_clearing = before_clearing
+        self.workers = max(1, workers)
         self._presence = Presence(folder, expire_s=expire_s)
         self._me = self._presence.me.token
         self._log = Log(folder)
@@ -79,7 +85,7 @@ class Claims:
 
     def __enter__(self) -> Claims:
         with ExitStack() as stack:
-            stack.callback(clear_claims, self._folder, self._lock)
+            stack.callback(clear_claims, self._folder, self._lock, self._before_clearing)
             stack.enter_context(shared_lock(self._lock))
             stack.enter_context(self._presence)
             self._refuse_other_versions()
@@ -89,6 +95,11 @@ class Claims:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @property
+    def name(self) -> str:
+        """The name of this process in the folder, which no other has."""
+        return self._me
 
     # What belongs to all
 
@@ -232,8 +243,8 @@ class Claims:
 
     def _claim_size(self) -> int:
         if not self._timed:
-            return self._workers
-        unit_s = max(1e-6, self._seconds / self._timed / self._workers)
+            return self.workers
+        unit_s = max(1e-6, self._seconds / self._timed / self.workers)
         fair = self._shares.count_free // (2 * max(1, len(self._shares.members)))
         return max(1, min(max(fair, round(LEAST_S / unit_s)), round(MOST_S / unit_s)))
 
@@ -243,6 +254,8 @@ class Claims:
 
     def _with_finished(self, *, takes: Ranges = (), leaves: bool = False) -> Entry:
         done = ranges_of(self._finished)
+        if done:
+            self._before_telling()
         return Entry(who=self._me, takes=takes, leaves=leaves, done=done, failed=dict(self._failed))
 
     def _forget_finished(self) -> None:

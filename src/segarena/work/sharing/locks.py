@@ -5,16 +5,18 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
+import re
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from segarena.errors import RunConflict
-from segarena.files.whole import cannot_write
+from segarena.errors import RunConflict, SegarenaError
+from segarena.files.whole import cannot_write, is_leftover
 from segarena.work.sharing.presence import Presence, present
+
+_OURS = re.compile(r"[0-9a-f]{16}\.(sharer|jsonl)|[0-9]{9}|\.[0-9a-f]{16}\.entry|lock")
 
 _POLL_S = 0.1
 _PATIENCE_S = 5.0
@@ -65,16 +67,30 @@ def refuse_sharers(claims: Path) -> None:
         )
 
 
-def clear_claims(claims: Path, lock: Path) -> None:
-    """Remove the claims of a work in which nobody takes part any more."""
+def clear_claims(claims: Path, lock: Path, before: Callable[[], None] = lambda: None) -> None:
+    """Remove the claims of a work in which nobody takes part any more, after `before`; if that fails they stay."""
     if not claims.is_dir():
         return
-    with suppress(OSError), lock.open("a+b") as file:
+    with suppress(OSError, SegarenaError), lock.open("a+b") as file:
         is_ours = _try_lock(file, fcntl.LOCK_EX)
         if is_ours or (is_ours is None and not present(claims)):
-            shutil.rmtree(claims, ignore_errors=True)
-            if not lock.stat().st_size:  # nothing came of the work
+            before()
+            remove_claims(claims)
+            if lock.is_file() and not lock.stat().st_size:  # nothing came of the work
                 lock.unlink()
+
+
+def remove_claims(claims: Path) -> None:
+    """Remove a folder of claims, or only what is ours in it."""
+    with suppress(OSError):
+        for file in filter(is_of_claims, claims.iterdir()):
+            file.unlink(missing_ok=True)
+        claims.rmdir()
+
+
+def is_of_claims(file: Path) -> bool:
+    """Tell whether a file has a name that only files in a folder of claims have."""
+    return _OURS.fullmatch(file.name) is not None or is_leftover(file)
 
 
 def _try_lock(file: BinaryIO, how: int) -> bool | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,17 @@ class Built:
 
 
 def build_tiers(
-    source: ImageSource, out: Path, plan: BuildPlan, *, workers: Workers = 0, on_progress: OnProgress = say_nothing
+    source: ImageSource,
+    out: Path,
+    plan: BuildPlan,
+    *,
+    workers: Workers = 0,
+    share: bool = False,
+    on_progress: OnProgress = say_nothing,
 ) -> Built:
     """Build tiers of a source of images and masks; the same source, plan and version give the same bytes.
+
+    With `share` what is measured is divided among all processes that build the same here, and each returns all of it.
 
     Written under `out`: `pairs.parquet` and `pairs.jsonl` (every tier and level), `items.parquet` (what was
     measured), `published/` where the data set's names have that form, `keep.txt` and `drop.txt` with training classes,
@@ -72,7 +81,8 @@ def build_tiers(
     check_folds(plan, {label for label, _ in all_items})
     in_folds = {*chain(*plan.folds), *(plan.training if plan.folds else ())}
     wanted = [item for item in all_items if not plan.folds or item[0] in in_folds]
-    items, looks, left_out = _measured(source, wanted, out / "stages", plan, executor_of(workers), on_progress)
+    run = partial(run_stage, out / "stages", executor=executor_of(workers), share=share, on_progress=on_progress)
+    items, looks, left_out = _measured(source, wanted, plan, executor_of(workers), run)
     if not items.height:
         raise DatasetError(f"no item can be used; the first: {next(iter(left_out.values()), 'there are none')}")
     thresholds = thresholds_of(items, plan)
@@ -107,10 +117,9 @@ def build_tiers(
 def _measured(
     source: ImageSource,
     wanted: Sequence[Item],
-    folder: Path,
     plan: BuildPlan,
     executor: Executor,
-    on_progress: OnProgress,
+    run: Callable[..., pl.DataFrame],
 ) -> tuple[pl.DataFrame, np.ndarray[Any, np.dtype[np.float64]], dict[str, str]]:
     """Return what was measured of items that can be used, their looks, and why others cannot."""
     files = dict.fromkeys(chain.from_iterable(source.files(*item) for item in wanted))
@@ -119,10 +128,7 @@ def _measured(
     def stage(
         name: str, items: Sequence[Item], job: StageJob, columns: Mapping[str, Any], **parameters: Any
     ) -> pl.DataFrame:
-        told = {**version, **parameters}
-        return run_stage(
-            folder, name, items, job, columns=columns, parameters=told, executor=executor, on_progress=on_progress
-        )
+        return run(name, items, job, columns=columns, parameters={**version, **parameters})
 
     threshold = plan.saliency_threshold
     stages = {

@@ -16,9 +16,10 @@ from segarena.files.whole import write_whole
 from segarena.records.tables import parquet_of
 from segarena.systems.oneshot.pairs.sources import Item
 from segarena.work.jobs import Building, Executor
-from segarena.work.ledger import Ledger
 from segarena.work.progress import OnProgress, Progress
 from segarena.work.resuming import work_through
+from segarena.work.sharing.ledgers import claims_beside, open_ledger
+from segarena.work.sharing.locks import refuse_sharers, remove_claims
 
 Row: TypeAlias = dict[str, Any]
 Measure: TypeAlias = Callable[[str, str], Row]
@@ -46,6 +47,7 @@ def run_stage(
     columns: Mapping[str, Any],
     parameters: Mapping[str, Any],
     executor: Executor,
+    share: bool = False,
     on_progress: OnProgress,
 ) -> pl.DataFrame:
     """Return a table with columns class, image and `columns`, one row per item, in their order.
@@ -53,9 +55,11 @@ def run_stage(
     The table is kept as `folder/NAME.parquet`, its parameters beside it; it is computed again when these or the items
     are others, or either file is damaged. Until it is whole, a ledger beside it has the images that are done.
 
-    `parameters` are all that the values depend on besides the items, as plain values; `columns` are types.
+    `parameters` are all that the values depend on besides the items, as plain values; `columns` are types. With `share`
+    the images are divided among all processes that make this stage, and each returns the whole table.
 
     Raises:
+        RunConflict: others share the making of this stage with other parameters or items.
         SegarenaError: an item failed, once all others are done; as the first of them.
     """
     told = json.dumps({"parameters": parameters, "items": [list(item) for item in items]}, sort_keys=True)
@@ -69,7 +73,9 @@ def run_stage(
         return kept
     finished = folder / f"{name}.{digest[:16]}.jsonl"
     _remove_others(finished, name)
-    with Ledger(finished, {"stage": name, "digest": digest}) as ledger:
+    with open_ledger(finished, {"stage": name, "digest": digest}, share=share) as ledger:
+        if share and (kept := _kept(table, facts, digest)) is not None:  # others have just finished it
+            return kept
         failures = work_through(job, units, ledger, executor, stage=name, on_progress=on_progress)
     for image, error in failures.items():
         raise type(error)(f"{image}: {error} ({len(failures)} of {len(units)} images fail; the others are done)")
@@ -81,7 +87,7 @@ def run_stage(
     write_whole(table, parquet_of(whole))
     noted = {"digest": digest, "table": sha256_of_file(table), "parameters": parameters, "items": len(items)}
     write_whole(facts, json.dumps(noted, indent=1) + "\n")
-    finished.unlink()
+    finished.unlink(missing_ok=True)  # who shared it may have been first
     return whole
 
 
@@ -105,5 +111,7 @@ def _remove_others(finished: Path, name: str) -> None:
     """Remove what was done for other parameters, and the parts that earlier versions kept."""
     for other in finished.parent.glob(f"{name}.*.jsonl"):
         if other != finished:
-            other.unlink()
+            refuse_sharers(claims_beside(other))
+            remove_claims(claims_beside(other))
+            other.unlink(missing_ok=True)
     shutil.rmtree(finished.parent / f"{name}.parts", ignore_errors=True)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
 from segarena.terminal.exits import FAILURES, one_line_errors
-from segarena.terminal.workers import Workers, takes_workers
+from segarena.terminal.workers import Share, Workers, takes_workers
 
 if TYPE_CHECKING:
     from segarena.specs import PluginSpec
@@ -61,6 +61,7 @@ def build(
     name: Annotated[str | None, typer.Option(help="Of the data set. [default: of the folder]")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
     workers: Workers = 0,
+    share: Share = False,
 ) -> None:
     """Build tiers from images and masks: measure, split, pair. Needs no weights and no download.
 
@@ -106,7 +107,7 @@ def build(
         )
         _say_scores("these images cannot have", hopeless_scores(source.items(), plan))
         with ProgressBar("measure", Console(stderr=True), unit="images", workers=workers) as bar:
-            built = build_tiers(source, out, plan, workers=workers, on_progress=bar.update)
+            built = build_tiers(source, out, plan, workers=workers, share=share, on_progress=bar.update)
         write_whole(out / DATASET, f"{dataset}\n")
         _show(built, out, str(dataset))
     if built.manifest["left_out"]:

@@ -11,7 +11,7 @@ import typer
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exits import one_line_errors
-from segarena.terminal.workers import Workers, takes_workers
+from segarena.terminal.workers import Share, Workers, takes_workers
 
 if TYPE_CHECKING:
     from segarena.terminal.progress import ProgressBar
@@ -36,6 +36,7 @@ def statistics(
     estimator: Annotated[str, typer.Option(help="Of simplicity: centres (as in the paper) or cracks.")] = "centres",
     out: OutOption = None,
     workers: Workers = 0,
+    share: Share = False,
     limit: LimitOption = None,
 ) -> None:
     """Say how many regions there are, of what shapes, how much is hidden and how deep it goes.
@@ -55,7 +56,7 @@ def statistics(
         survey = Survey.of_statistics(estimator)
         images = find_images(path, splits=split or ())[:limit]
         with _bar(workers) as bar:
-            results = survey.run(images, out, data=_place(path), workers=workers, on_progress=bar.update)
+            results = survey.run(images, out, data=_place(path), workers=workers, share=share, on_progress=bar.update)
         annotations = chain.from_iterable(result["annotations"] for result in results.values())
         records = msgspec.convert(list(annotations), list[AnnotationRecord])
         summary = summarise_annotations(records)
@@ -74,6 +75,7 @@ def agreement(
     overlays: Annotated[int, typer.Option(min=0, help="Pictures of agreement on single images in the page.")] = 6,
     out: OutOption = None,
     workers: Workers = 0,
+    share: Share = False,
     limit: LimitOption = None,
 ) -> None:
     """Say how far the annotators of the same images agree: regions, edges, depth order, names.
@@ -96,7 +98,7 @@ def agreement(
         survey = Survey.of_agreement(is_strict=strict, with_regions=only != "edges", with_edges=only != "regions")
         images = find_images(path, splits=split or ())[:limit]
         with _bar(workers) as bar:
-            results = survey.run(images, out, data=_place(path), workers=workers, on_progress=bar.update)
+            results = survey.run(images, out, data=_place(path), workers=workers, share=share, on_progress=bar.update)
         found = msgspec.convert(list(results.values()), list[ImageAgreement])
         summary = summarise_agreement(found)
         show_sheet(agreement_sheet(summary))
@@ -123,6 +125,7 @@ def edges(
     partial: Annotated[bool, typer.Option("--partial", help="Leave out images that MAPS has no file for.")] = False,
     out: OutOption = None,
     workers: Workers = 0,
+    share: Share = False,
     limit: LimitOption = None,
 ) -> None:
     """Judge edges or segmentations against those that people drew: ODS, OIS, AP, R50.
@@ -157,7 +160,9 @@ def edges(
         items = dict(list(items.items())[:limit])
         request = {**rules.as_json(), "maps": _place(detections), "data": _place(path)}
         with _bar(workers) as bar:
-            found = work_on_images(items, rules.work, request, out, workers=workers, on_progress=bar.update)
+            found = work_on_images(
+                items, rules.work, request, out, workers=workers, share=share, on_progress=bar.update
+            )
         results = list(found.values())
         summary = summarise_edges([edge_counts_of(result) for result in results], occurrence=occurrence)
         files = write_edge_files(out, summary) if out is not None else []

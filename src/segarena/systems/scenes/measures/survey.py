@@ -17,9 +17,10 @@ from segarena.systems.scenes.measures.statistics import measure_annotation
 from segarena.systems.scenes.model.shapes import Estimator
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Calling, Workers
-from segarena.work.ledger import Ledger, upgrade_ledger
+from segarena.work.ledger import upgrade_ledger
 from segarena.work.progress import OnProgress, say_nothing
 from segarena.work.resuming import work_through
+from segarena.work.sharing.ledgers import open_ledger
 
 Item = TypeVar("Item")
 Record = dict[str, Any]
@@ -62,6 +63,7 @@ class Survey:
         *,
         data: str = "",
         workers: Workers = 0,
+        share: bool = False,
         on_progress: OnProgress = say_nothing,
     ) -> dict[str, Record]:
         """Return the result of every image of `find_images` by split/id, see `work_on_images`.
@@ -70,7 +72,7 @@ class Survey:
         """
         items = {f"{image.split}/{image.id}": image for image in images}
         request = {**self.request, "data": data}
-        return work_on_images(items, self.work, request, folder, workers=workers, on_progress=on_progress)
+        return work_on_images(items, self.work, request, folder, workers=workers, share=share, on_progress=on_progress)
 
 
 def _statistics(image: HumanImage, *, estimator: Estimator) -> dict[str, Any]:
@@ -90,6 +92,7 @@ def work_on_images(
     folder: Path | None,
     *,
     workers: Workers = 0,
+    share: bool = False,
     on_progress: OnProgress = say_nothing,
 ) -> dict[str, Record]:
     """Return the result of every item, in their order; with a folder, those done before are not done again.
@@ -100,6 +103,7 @@ def work_on_images(
         request: what is asked for, in plain values.
         folder: where `images.jsonl` is kept; None keeps nothing.
         workers: processes, or an executor; 0 works in this one.
+        share: take part in the work of other processes on the same request and folder.
         on_progress: called when it starts and after every image.
 
     Raises:
@@ -110,7 +114,7 @@ def work_on_images(
     file = folder and folder / LEDGER
     if file is not None:
         upgrade_ledger(file, _read_earlier)
-    with Ledger(file, request) as ledger:
+    with open_ledger(file, request, share=share) as ledger:
         failures = work_through(Calling(work), items, ledger, executor_of(workers), on_progress=on_progress)
     for key, error in failures.items():
         kept = "" if len(failures) == 1 else f" ({len(failures)} images fail; the others are done)"

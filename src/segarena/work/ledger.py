@@ -98,6 +98,11 @@ class Ledger:
                 self._file.close()
                 self._file = None
 
+    def discard(self) -> None:
+        """Remove the file: what was noted in it is kept elsewhere now."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
     def __enter__(self) -> Ledger:
         return self
 

@@ -80,6 +80,7 @@ class SharedLedger:
         self._names: Sequence[str] = ()
         self._places: dict[str, int] = {}
         self._part = Ledger(None, identity)
+        self._is_discarded = False
         self._stack = ExitStack()
 
     def __enter__(self) -> SharedLedger:
@@ -135,6 +136,10 @@ class SharedLedger:
             failure = outcome.error
         self._claims.done(self._places[name], outcome.seconds, failure)
 
+    def discard(self) -> None:
+        """Have the last one who leaves remove the file: what was noted in it is kept elsewhere now."""
+        self._is_discarded = True
+
     def _read_before(self) -> None:
         """Read what was done before, or refuse other work."""
         if self._path is not None and self._claims.others:
@@ -159,15 +164,20 @@ class SharedLedger:
         self._part.sync()
 
     def _take_in(self) -> None:
-        if self._path is not None and any(_parts(self._folder)):
+        if self._path is not None and self._is_discarded:
+            self._path.unlink(missing_ok=True)
+        elif self._path is not None and any(_parts(self._folder)):
             with Ledger(self._path, self._identity, is_locked=False) as ledger:
-                _take_parts_in(ledger, self._folder)
+                _take_parts_in(ledger, self._folder, self._places)
 
 
-def _take_parts_in(ledger: Ledger, claims: Path) -> None:
+def _take_parts_in(ledger: Ledger, claims: Path, places: Mapping[str, int] = {}) -> None:
+    """Note what the parts have and the ledger has not, in the order of the units where that is known."""
+    found: dict[str, Any] = {}
     for done in _parts(claims):
-        for name in done.keys() - ledger.done.keys():
-            ledger.add(name, done[name])
+        found.update(done)
+    for name in sorted(found.keys() - ledger.done.keys(), key=lambda name: (places.get(name, len(places)), name)):
+        ledger.add(name, found[name])
 
 
 def _parts(claims: Path) -> Iterator[dict[str, Any]]:

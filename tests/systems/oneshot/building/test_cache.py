@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+
 import polars as pl
 import pytest
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, RunConflict
 from segarena.systems.oneshot.building.cache import run_stage, stage_job
 from segarena.work.executors import executor_of
+from segarena.work.sharing.ledgers import open_ledger
 
 ITEMS = [(label, f"{number}") for number in range(20) for label in ("cat", "dog")]
 
@@ -23,10 +28,10 @@ class Counter:
         return {"value": (float(image) + len(label)) / 3}
 
 
-def run(folder, compute, items=ITEMS, told=None, **parameters):
+def run(folder, compute, items=ITEMS, told=None, share=False, **parameters):
     return run_stage(
         folder, "measure", items, stage_job(lambda: compute), columns={"value": pl.Float64}, parameters=parameters,
-        executor=executor_of(0),
+        executor=executor_of(0), share=share,
         on_progress=lambda state: told.append((state.stage, state.done, state.units)) if told is not None else None,
     )  # fmt: skip
 
@@ -104,3 +109,28 @@ def test_an_item_that_fails_is_said_once_the_others_are_done(tmp_path):
     rest = Counter()
     run(tmp_path, rest)
     assert rest.seen == ITEMS[6:8]
+
+
+def test_a_stage_is_shared_and_nothing_computed_twice(tmp_path):
+    whole = run(tmp_path / "alone", Counter())
+    each = [Counter(), Counter(), Counter()]
+    with ThreadPoolExecutor(3) as threads:
+        tables = list(threads.map(lambda counter: run(tmp_path / "shared", counter, share=True), each))
+    assert all(table.equals(whole) for table in tables)
+    assert sorted(chain.from_iterable(counter.seen for counter in each)) == sorted(ITEMS)
+    for name in ("measure.parquet", "measure.json"):
+        assert (tmp_path / "shared" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+    assert len(list((tmp_path / "shared").iterdir())) == 2
+
+
+def test_while_a_stage_is_shared_nobody_makes_another_of_its_name(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, Counter(stop_at="3"), side=1)
+    (ledger,) = tmp_path.glob("*.jsonl")
+    digest = json.loads(ledger.read_text().splitlines()[0])["identity"]
+    with (
+        open_ledger(ledger, digest, share=True),
+        pytest.raises(RunConflict, match=r"is shared by .*; give --share to take part"),
+    ):
+        run(tmp_path, Counter(), side=2, share=True)
+    assert run(tmp_path, Counter(), side=2).height == len(ITEMS)

@@ -74,21 +74,26 @@ def run_stage(
     finished = folder / f"{name}.{digest[:16]}.jsonl"
     _remove_others(finished, name)
     with open_ledger(finished, {"stage": name, "digest": digest}, share=share) as ledger:
-        if share and (kept := _kept(table, facts, digest)) is not None:  # others have just finished it
-            return kept
-        failures = work_through(job, units, ledger, executor, stage=name, on_progress=on_progress)
-    for image, error in failures.items():
-        raise type(error)(f"{image}: {error} ({len(failures)} of {len(units)} images fail; the others are done)")
-    values: dict[Item, Row] = {}
-    for image, of_image in ledger.done.items():
-        values.update(zip(units[image], of_image, strict=True))
-    rows = [{"class": item[0], "image": item[1], **values[item]} for item in items]
-    whole = pl.DataFrame(rows, schema={**_KEYS, **columns})
-    write_whole(table, parquet_of(whole))
-    noted = {"digest": digest, "table": sha256_of_file(table), "parameters": parameters, "items": len(items)}
-    write_whole(facts, json.dumps(noted, indent=1) + "\n")
-    finished.unlink(missing_ok=True)  # who shared it may have been first
+        whole = _kept(table, facts, digest) if share else None  # others may have just finished it
+        if whole is None:
+            failures = work_through(job, units, ledger, executor, stage=name, on_progress=on_progress)
+            for image, error in failures.items():
+                raise type(error)(
+                    f"{image}: {error} ({len(failures)} of {len(units)} images fail; the others are done)"
+                )
+            whole = pl.DataFrame(_rows(items, units, ledger.done), schema={**_KEYS, **columns})
+            write_whole(table, parquet_of(whole))
+            noted = {"digest": digest, "table": sha256_of_file(table), "parameters": parameters, "items": len(items)}
+            write_whole(facts, json.dumps(noted, indent=1) + "\n")
+        ledger.discard()
     return whole
+
+
+def _rows(items: Sequence[Item], units: Mapping[str, Sequence[Item]], done: Mapping[str, Sequence[Row]]) -> list[Row]:
+    values: dict[Item, Row] = {}
+    for image, of_image in done.items():
+        values.update(zip(units[image], of_image, strict=True))
+    return [{"class": item[0], "image": item[1], **values[item]} for item in items]
 
 
 def _kept(table: Path, facts: Path, digest: str) -> pl.DataFrame | None:

@@ -118,7 +118,7 @@ def find(site: Site, slug: str) -> Challenge:
 
 
 def set_challenge_state(site: Site, slug: str, state: str) -> None:
-    """Open, freeze or close a challenge.
+    """Open or close a challenge.
 
     Raises:
         InvalidInput: there is none.

@@ -81,7 +81,7 @@ class Challenge(Table):
     """A challenge; its rules are the description, which `segarena.challenges` reads."""
 
     __tablename__ = "challenges"
-    __table_args__ = (CheckConstraint("state IN ('open', 'frozen', 'closed')", name="state"),)
+    __table_args__ = (CheckConstraint("state IN ('open', 'closed')", name="state"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     slug: Mapped[str] = mapped_column(String(60), unique=True)

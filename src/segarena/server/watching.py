@@ -1,6 +1,7 @@
 """Around every request: a host that is ours, headers that bind the browser, a number, two moments, a line in the log.
 
-`state.arrived` is when its first byte had come; what sets `state.on_sent` is called with when the last byte had left.
+`state.arrived` is when its first byte had come; what sets `state.on_sent` is called with when the first and the last
+byte of the answer had left.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "segarena-api": API,
@@ -59,9 +60,10 @@ class Watch:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message["headers"], *self._headers(scope, message["headers"])]
+                state["sending"] = Moment.now()
             await send(message)
             if message["type"] == "http.response.body" and not message.get("more_body") and "on_sent" in state:
-                state["on_sent"](Moment.now())
+                state["on_sent"](state["sending"], Moment.now())
 
         try:
             if self._is_ours(scope):

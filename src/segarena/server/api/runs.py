@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Request
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -16,10 +16,11 @@ from segarena.challenges.wire.frames import CONTENT_TYPE
 from segarena.server.audit import note
 from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
+from segarena.server.queues import queue_of
 from segarena.server.runs import Asked, begin, find_place, own_run, places_of
 from segarena.server.scores import scores_of
 from segarena.server.tables import Challenge, Run, Turn
-from segarena.server.turns import spent, waiting_before
+from segarena.server.turns import spent
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
 router = APIRouter(prefix="/api/v1")
@@ -127,15 +128,6 @@ def _progress(session: Session, run: Run) -> dict[str, Any]:
     queue = None if turn is None else queue_of(session, turn)
     told = {"state": run.state, "fault": run.fault, "places_over": over, "queue": queue}
     return told | {"spent_s": round(spent(session, run.id), 3)}
-
-
-def queue_of(session: Session, turn: Turn) -> dict[str, Any]:
-    """Return where a turn stands: what happens to it, how many come before it, and how long that may take."""
-    before = waiting_before(session, turn) if turn.state == "waiting" else 0
-    recent = select(Turn.done_at - Turn.received_at).where(Turn.state == "done").order_by(Turn.done_at.desc()).limit(50)
-    took_s = session.scalar(select(func.avg(recent.subquery().c[0]))) or 0.0
-    phase = {"waiting": "waiting", "leased": "evaluating"}.get(turn.state, turn.state)
-    return {"phase": phase, "place": before, "estimate_s": round((before + 1) * took_s, 2), "tries": turn.tries}
 
 
 def _who(visitor: Visitor) -> dict[str, Any]:

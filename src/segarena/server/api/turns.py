@@ -10,14 +10,14 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from segarena.challenges.clock import Charged, Moment, charge
+from segarena.challenges.clock import Charged, Moment, charge, counted_from
 from segarena.challenges.wire.frames import CONTENT_TYPE
 from segarena.challenges.wire.turns import read_turn_head
 from segarena.files.hashes import sha256
 from segarena.server import refusals
-from segarena.server.api.runs import queue_of
 from segarena.server.bodies import is_committed, read_body
 from segarena.server.packing import unpack
+from segarena.server.queues import queue_of
 from segarena.server.runs import check_goes_on, find_place, own_run
 from segarena.server.site import Site
 from segarena.server.tables import Run, Turn
@@ -125,7 +125,7 @@ def _made(request: Request, key: Key) -> Response | None:
     if turn.state != "done" or turn.response is None:
         return None
     if not turn.sent:
-        request.state.on_sent = _Sent(site, key)
+        request.state.on_sent = _Sent(site, key, len(turn.response))
     return Response(unpack(turn.response), media_type=CONTENT_TYPE)
 
 
@@ -139,11 +139,11 @@ def _not_yet(site: Site, key: Key) -> Response:
 class _Sent:
     """Keeps when a response had left: here at once, in the table a moment later."""
 
-    def __init__(self, site: Site, key: Key) -> None:
-        self._site, self._key = site, key
+    def __init__(self, site: Site, key: Key, size: int) -> None:
+        self._site, self._key, self._size = site, key, size
 
-    def __call__(self, moment: Moment) -> None:
-        self._site.sent.setdefault(self._key, moment)
+    def __call__(self, begun: Moment, ended: Moment) -> None:
+        self._site.sent.setdefault(self._key, counted_from(begun, ended, self._size))
         asyncio.get_running_loop().run_in_executor(None, self._write)
 
     def _write(self) -> None:

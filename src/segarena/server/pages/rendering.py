@@ -10,15 +10,23 @@ from fastapi import Request
 from starlette.responses import HTMLResponse
 
 from segarena.files.hashes import fingerprint
+from segarena.reports.boards.pages import ASSETS
 from segarena.reports.rendering import read_text, templates
 from segarena.server.visitors import Visitor, site_of
 from segarena.version import __version__
 
 _PACKAGE = "segarena.server"
+
+
+def _kind(name: str) -> str:
+    return "text/css" if name.endswith(".css") else "text/javascript"
+
+
 STATIC = {
     "page.css": ("segarena.reports", "page.css", "text/css"),
     "server.css": (_PACKAGE, "static/server.css", "text/css"),
     "server.js": (_PACKAGE, "static/server.js", "text/javascript"),
+    **{name: (package, name, _kind(name)) for name, package in ASSETS.items() if name != "page.css"},
 }
 """The files that pages load: their package, place and type. There are no others."""
 

@@ -18,7 +18,7 @@ def upgrade() -> None:
         sa.Column("description", sa.Text(), nullable=False),
         sa.Column("state", sa.String(length=20), nullable=False),
         sa.Column("made_at", sa.Float(), nullable=False),
-        sa.CheckConstraint("state IN ('open', 'frozen', 'closed')", name=op.f("ck_challenges_state")),
+        sa.CheckConstraint("state IN ('open', 'closed')", name=op.f("ck_challenges_state")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_challenges")),
         sa.UniqueConstraint("slug", name=op.f("uq_challenges_slug")),
     )

@@ -1,0 +1,128 @@
+"""The organiser's page: people, challenges, runs, and what happened."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from segarena.server import refusals
+from segarena.server.audit import latest, note
+from segarena.server.bodies import read_form
+from segarena.server.challenges import all_challenges, find_challenge, shown_of
+from segarena.server.pages.rendering import page
+from segarena.server.pages.runs import listed_runs
+from segarena.server.people import invite, is_at_least, set_role, set_state
+from segarena.server.tables import ROLES, Person, Run, Turn
+from segarena.server.visitors import Visitor, needs, site_of, visitor_of
+
+router = APIRouter(include_in_schema=False)
+Form = Annotated[dict[str, str], Depends(read_form)]
+_LINES = 100
+_CHALLENGE_STATES = ("open", "closed")
+
+
+@router.get("/organise")
+@needs("organiser")
+def show_organise(request: Request) -> Response:
+    """Show all that an organiser looks after."""
+    return _organise(request)
+
+
+@router.post("/organise/invitations")
+@needs("organiser")
+def make_invitation(request: Request, form: Form) -> Response:
+    """Make an invitation and show its link, once."""
+    site, visitor = site_of(request), visitor_of(request)
+    role = form.get("role", "participant")
+    _check_may_give(visitor, role)
+    with site.database.writing() as session:
+        text = invite(session, site.now(), role, form.get("label", ""))
+        note(session, site.now(), "invitation made", role, person_id=visitor.person_id, address=visitor.address)
+    return _organise(request, link=f"{site.settings.address}/register?invitation={text}")
+
+
+@router.post("/organise/people/{person_id:int}")
+@needs("organiser")
+def change_person(request: Request, person_id: int, form: Form) -> Response:
+    """Confirm an account, close it, or give it another role."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        person = session.get(Person, person_id)
+        if person is None:
+            raise refusals.unknown()
+        if is_at_least(person.role, "organiser") and not visitor.may("admin"):
+            raise refusals.forbidden()
+        if state := form.get("state"):
+            if state not in ("confirmed", "closed"):
+                raise refusals.invalid("state: expected confirmed or closed")
+            set_state(session, person, state, site.now())
+        if role := form.get("role"):
+            _check_may_give(visitor, role)
+            set_role(session, person, role)
+        told = f"{person.name}: {person.state}, {person.role}"
+        note(session, site.now(), "account changed", told, person_id=visitor.person_id, address=visitor.address)
+    return RedirectResponse("/organise#people", 303)
+
+
+@router.post("/organise/challenges/{slug}")
+@needs("organiser")
+def change_challenge(request: Request, slug: str, form: Form) -> Response:
+    """Open or close a challenge."""
+    site, visitor, state = site_of(request), visitor_of(request), form.get("state", "")
+    if state not in _CHALLENGE_STATES:
+        raise refusals.invalid(f"state: expected {', '.join(_CHALLENGE_STATES)}")
+    with site.database.writing() as session:
+        find_challenge(session, slug).state = state
+        note(session, site.now(), f"challenge {state}", slug, person_id=visitor.person_id, address=visitor.address)
+    return RedirectResponse("/organise#challenges", 303)
+
+
+@router.post("/organise/runs/{run_id}/again")
+@needs("organiser")
+def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
+    """Evaluate what failed in a run once more, and let the run go on."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        run = session.get(Run, run_id)
+        if run is None:
+            raise refusals.unknown()
+        dead = update(Turn).where(Turn.run_id == run.id, Turn.state == "dead")
+        again = session.connection().execute(dead.values(state="waiting", tries=0, failure="")).rowcount
+        run.state, run.fault, run.is_free, run.ended_at = ("open" if again else "closing"), "", False, None
+        note(session, site.now(), "run evaluated again", run.id, person_id=visitor.person_id, address=visitor.address)
+    site.hurry()
+    return RedirectResponse(f"/runs/{run_id}", 303)
+
+
+def _organise(request: Request, link: str = "") -> Response:
+    site = site_of(request)
+    with site.database.reading() as session:
+        told: dict[str, Any] = {
+            "people": _people(session),
+            "challenges": [(one, shown_of(one.description)) for one in all_challenges(session)],
+            "runs": listed_runs(session),
+            "events": _events(session),
+        }
+    return page(request, "organise.html", title="Organise", link=link, roles=ROLES, **told)
+
+
+def _people(session: Session) -> list[Person]:
+    order = {"waiting": 0, "confirmed": 1, "closed": 2}
+    return sorted(session.scalars(select(Person)), key=lambda person: (order[person.state], person.folded))
+
+
+def _events(session: Session) -> list[tuple[object, str]]:
+    names = {person.id: person.name for person in session.scalars(select(Person))}
+    return [(event, names.get(event.person_id or 0, "")) for event in latest(session, _LINES)]
+
+
+def _check_may_give(visitor: Visitor, role: str) -> None:
+    """Raise `Refusal` when somebody would give a role that is above what they may give."""
+    if role not in ROLES:
+        raise refusals.invalid(f"role: expected {', '.join(ROLES)}")
+    if is_at_least(role, "organiser") and not visitor.may("admin"):
+        raise refusals.forbidden()

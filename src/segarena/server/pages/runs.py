@@ -1,0 +1,138 @@
+"""Pages of runs: one's own, and every round of each."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from segarena.challenges.clock import Charged
+from segarena.challenges.scores import shows_own
+from segarena.server.audit import note
+from segarena.server.bodies import read_form
+from segarena.server.challenges import find_phase
+from segarena.server.pages.rendering import page
+from segarena.server.queues import queue_of
+from segarena.server.runs import own_run, places_of
+from segarena.server.scores import scores_of
+from segarena.server.tables import Challenge, Person, Place, Run, Turn
+from segarena.server.visitors import needs, site_of, visitor_of
+
+router = APIRouter(include_in_schema=False)
+_MOST_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A run in a list.
+
+    Attributes:
+        run: its row.
+        challenge: its name in addresses.
+        person: whose it is.
+        places, over: how many samples it has, and how many are over.
+    """
+
+    run: Run
+    challenge: str
+    person: str
+    places: int
+    over: int
+
+
+@router.get("/runs")
+@needs("participant")
+def show_runs(request: Request) -> Response:
+    """List one's own runs."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        found = listed_runs(session, person_id=visitor.person_id)
+    return page(request, "runs.html", title="My runs", runs=found, is_organiser=False)
+
+
+@router.get("/runs/{run_id}")
+@needs("participant")
+def show_run(request: Request, run_id: str) -> Response:
+    """Show where a run stands, and every round of it."""
+    site, visitor = site_of(request), visitor_of(request)
+    is_organiser = visitor.may("organiser")
+    with site.database.reading() as session:
+        run = own_run(session, run_id, visitor.person_id, is_organiser=is_organiser)
+        challenge = session.get_one(Challenge, run.challenge_id)
+        phase = find_phase(challenge, run.phase)
+        person = session.get_one(Person, run.person_id)
+        waiting = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased"))).limit(1)
+        turn = session.scalar(waiting.order_by(Turn.received_at))
+        queue = queue_of(session, turn) if turn else None
+        places = [_audit(session, place, sees_truth=is_organiser) for place in places_of(session, run.id)]
+    moment = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
+    told: dict[str, Any] = {"places": places, "queue": queue, "challenge": challenge, "phase": phase, "person": person}
+    scores = scores_of(run, phase, site.now(), sees_all=is_organiser)
+    shows = shows_own(phase, moment)
+    own: dict[str, Any] = {"is_own": run.person_id == visitor.person_id, "is_organiser": is_organiser}
+    return page(request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told)
+
+
+@router.post("/runs/{run_id}/finish")
+@needs("participant")
+async def finish_run(request: Request, run_id: str) -> Response:
+    """End a run of one's own before its last sample."""
+    await read_form(request)
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        if run.state == "open":
+            run.state = "closing"
+            note(session, site.now(), "run ended early", run.id, person_id=visitor.person_id, address=visitor.address)
+    site.hurry()
+    return RedirectResponse(f"/runs/{run.id}", 303)
+
+
+def listed_runs(session: Session, person_id: int | None = None) -> list[Listed]:
+    """Return the newest runs, of one person or of all."""
+    found = select(Run, Challenge.slug, Person.name).join(Challenge, Challenge.id == Run.challenge_id)
+    found = found.join(Person, Person.id == Run.person_id)
+    found = found if person_id is None else found.where(Run.person_id == person_id)
+    rows = session.execute(found.order_by(Run.made_at.desc()).limit(_MOST_LISTED)).all()
+    counts = _counts(session, [run.id for run, _, _ in rows])
+    return [
+        Listed(run=run, challenge=slug, person=name, places=sum(counts[run.id].values()), over=counts[run.id]["over"])
+        for run, slug, name in rows
+    ]
+
+
+def _counts(session: Session, run_ids: list[str]) -> dict[str, dict[str, int]]:
+    counted = select(Place.run_id, Place.state, func.count()).where(Place.run_id.in_(run_ids))
+    found = {run_id: {"open": 0, "over": 0} for run_id in run_ids}
+    for run_id, state, count in session.execute(counted.group_by(Place.run_id, Place.state)):
+        found[run_id][state] = count
+    return found
+
+
+def _audit(session: Session, place: Place, *, sees_truth: bool) -> dict[str, Any]:
+    """Return what is told of a sample: every turn with its times; to organisers also the sample and the values."""
+    turns = session.scalars(select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number))
+    told: list[dict[str, Any]] = [
+        {
+            "number": turn.number,
+            "state": turn.state,
+            "received_at": turn.received_at,
+            "evaluated_s": (turn.done_at or turn.received_at) - turn.received_at,
+            "charged_s": turn.charged_s,
+            "client_s": turn.client_s,
+            "is_apart": Charged(seconds=turn.charged_s).is_apart(turn.client_s) and turn.number > 0,
+            "is_sure": turn.is_sure,
+            "failure": turn.failure,
+            "judged": json.loads(turn.judged or "[]") if sees_truth else [],
+        }
+        for turn in sorted(turns, key=lambda turn: turn.number)
+    ]
+    sample = place.sample if sees_truth else ""
+    charged = sum(turn["charged_s"] for turn in told)
+    return {"number": place.number + 1, "sample": sample, "state": place.state, "turns": told, "charged_s": charged}

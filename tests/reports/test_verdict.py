@@ -10,7 +10,6 @@ from segarena.reports.reading import read_runs
 from segarena.reports.report import report_html
 from segarena.reports.standings import standings
 from segarena.reports.terminal import terminal_table
-from segarena.statistics.intervals import holm
 
 
 @pytest.fixture
@@ -76,6 +75,16 @@ def test_whoever_is_ahead_of_all_is_said_to_be(made):
     assert told.startswith("a is ahead of both others: a needs 1.00 fewer clicks than b for IoU 0.9 [1.00, 1.00] on 9 ")
 
 
+def test_twenty_runs_can_still_be_told_apart(made):
+    """190 pairs, and the smallest p-value of one pair is 1 / 2001: corrected by itself it would say nothing."""
+    runs = made(best=[1] * 12, **{f"other{k}": [3, 4] * 6 for k in range(19)})
+    (told,) = verdict(runs)
+    assert told.startswith("best is ahead of all 19 others: best needs 2.50 fewer clicks than other0 ")
+    assert told.endswith("(p < 0.001; of all pairs p < 0.001).")
+    found = standings(runs, "centre", page_of(runs).decides)
+    assert [(one.first, one.last) for one in found] == [(1, 1), *[(2, 20)] * 19]
+
+
 def test_the_number_of_the_verdict_is_that_of_the_table(made):
     html = report_html(page_of(made(slow=[4, 3, 4, 3, 4, 4], fast=[2, 1, 1, 2, 2, 2])))
     assert "fast needs 2.00 fewer clicks than slow" in html
@@ -87,11 +96,3 @@ def test_the_terminal_says_it_too(made):
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(terminal_table([run.folder.path for run in made(plain=[1, 3, 1, 3])]))
     assert "plain needs 2.00 [1.00, 3.00] clicks" in console.export_text()
-
-
-def test_holm_agrees_with_its_definition(rng):
-    ps = rng.random(7).tolist()
-    order = sorted(ps)
-    slow = [max(min(1, (7 - i) * order[i]) for i in range(order.index(p) + 1)) for p in ps]
-    assert holm(ps) == pytest.approx(slow)
-    assert holm([]) == []

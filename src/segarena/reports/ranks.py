@@ -22,7 +22,7 @@ from segarena.roles import Statistic
 
 RANK = (
     "place by the mean; below it the places that a run may have, behind those that are better and before those that "
-    "are worse by the paired test after Holm's correction for all pairs"
+    "are worse, with all pairs tested together"
 )
 
 
@@ -81,13 +81,13 @@ def pairs_sheet(runs: Sequence[Run], statistic: Statistic) -> Sheet:
                 )
                 rows.append((data, columns[one.run], labels[label], ahead, *ps, lead.n, lead.clusters))
     names = (Column(name, key=name.lower()) for name in ("Dataset", "Ahead", "Behind"))
-    numbers = {"p": "p_value", "p, Holm": "p_holm", "Targets": "targets", "Independent": "independent"}
+    numbers = {"p": "p_value", "p, all pairs": "p_all_pairs", "Targets": "targets", "Independent": "independent"}
     return Sheet(
         name="pairs",
         caption=f"Every pair, by how much the first is better in {statistic.name}.",
         head=(*names, Column("By", "interval", "by"), *(Column(name, "number", key) for name, key in numbers.items())),
         rows=tuple(rows),
-        notes=("Bold: p is at most 0.05 after Holm's correction for all pairs of a dataset.",),
+        notes=("Bold: p is at most 0.05 with all pairs of a dataset tested together, each sample counting the same.",),
     )
 
 

@@ -6,12 +6,15 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
+
+import numpy as np
 
 from segarena.reports.reading import Run
-from segarena.reports.tables import SIGNIFICANT, difference_of, mean_of, user_names
+from segarena.reports.tables import SIGNIFICANT, difference_of, image_clusters, mean_of, target_values, user_names
 from segarena.roles import Statistic
-from segarena.statistics.intervals import Interval, PairedDifference, holm
+from segarena.statistics.intervals import Interval, PairedDifference
+from segarena.statistics.pairs import Pairs, all_pairs, places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,9 +25,9 @@ class Standing:
         run: the run.
         mean: of the statistic, with its interval.
         first, last: the places it may have: behind those that are better by the paired test, before those that are
-            worse, all pairs taken together (Holm).
+            worse, all pairs tested together.
         leads: by label, by how much it is ahead of those after it; positive is good.
-        adjusted: by label, the p-values of these, all pairs taken together.
+        adjusted: by label, the p-values of these, all pairs tested together.
     """
 
     run: Run
@@ -40,32 +43,31 @@ def standings(runs: Sequence[Run], user: str, statistic: Statistic) -> list[Stan
     sign = 1 if statistic.higher_is_better else -1
     means = {run: mean_of(run, user, statistic) for run in runs}
     known = sorted((run for run in runs if not math.isnan(means[run].mean)), key=lambda run: -sign * means[run].mean)
-    pairs = list(combinations(range(len(known)), 2))
-    found = [difference_of(known[one], known[other], user, statistic) for one, other in pairs]
-    adjusted = holm([1.0 if math.isnan(difference.p_value) else difference.p_value for difference in found])
-    better, worse = [0] * len(known), [0] * len(known)
+    tested = _tested(known, user, statistic)
+    firsts, lasts = places(tested.ahead(higher_is_better=statistic.higher_is_better, level=SIGNIFICANT))
     leads: list[dict[str, PairedDifference]] = [{} for _ in known]
-    ps: list[dict[str, float]] = [{} for _ in known]
-    for (one, other), difference, p_value in zip(pairs, found, adjusted, strict=True):
-        lead = difference if sign > 0 else difference.turned()
-        leads[one][known[other].label] = lead
-        ps[one][known[other].label] = p_value
-        if p_value <= SIGNIFICANT:
-            # On the targets of both the order may be another one than that of the means.
-            ahead, behind = (one, other) if lead.difference > 0 else (other, one)
-            better[behind] += 1
-            worse[ahead] += 1
+    for one, other in combinations(range(len(known)), 2):
+        difference = difference_of(known[one], known[other], user, statistic)
+        leads[one][known[other].label] = difference if sign > 0 else difference.turned()
     return [
         Standing(
             run=run,
             mean=means[run],
-            first=1 + better[place],
-            last=len(known) - worse[place],
+            first=int(firsts[place]),
+            last=int(lasts[place]),
             leads=leads[place],
-            adjusted=ps[place],
+            adjusted=dict(zip(leads[place], tested.p_values[place, place + 1 :].tolist(), strict=True)),
         )
         for place, run in enumerate(known)
     ]
+
+
+def _tested(runs: Sequence[Run], user: str, statistic: Statistic) -> Pairs:
+    """Return how runs on the same data differ, all pairs tested together."""
+    values = [target_values(run, user, statistic) for run in runs]
+    keys = list(dict.fromkeys(chain.from_iterable(values)))
+    table = [[of_run.get(key, math.nan) for key in keys] for of_run in values]
+    return all_pairs(np.reshape(table, (len(runs), len(keys))), image_clusters(keys))
 
 
 def best_user(runs: Sequence[Run], statistic: Statistic) -> str:

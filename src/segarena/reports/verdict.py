@@ -73,7 +73,7 @@ class _Verdict:
         if not unclear:
             every = "both others" if len(others) == 2 else f"all {len(others)} others"
             name, p_value = self.names[best.run.label], best.adjusted[second]
-            return f"{name} is ahead of {every}: {ahead}, Holm {p_value:.3f})."
+            return f"{name} is ahead of {every}: {ahead}; of all pairs {p_text(p_value)})."
         clear = len(others) - len(unclear)
         rest = f", and is ahead of {'the other' if clear == 1 else f'the other {clear}'}" if clear else ""
         pairs = len(found) * len(others) // 2

@@ -200,22 +200,6 @@ def paired_difference(
     )
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values so enlarged that among all of them chance alone gives one below 5 % only in 5 % of cases.
-
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-
-    Source: Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
-    """
-    adjusted = [1.0] * len(p_values)
-    largest = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = largest
-    return adjusted
-
-
 def _clustered(
     values: ArrayLike, clusters: Sequence[Any] | NDArray[Any] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:

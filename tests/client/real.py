@@ -19,16 +19,20 @@ def describe(slug, benchmark, dataset, **phase):
 
 
 def lay(data, *challenges, port=0):
-    """Return a site with these challenges, and the token of a participant."""
+    """Return a site with these challenges."""
     site = open_site(data, Settings(port=port, workers=1))
     for challenge in challenges:
         make_challenge(site, challenge, lambda *_: None)
+    return site
+
+
+def token_of(site, name):
+    """Return a token of a new participant."""
     with site.database.writing() as session:
-        person = Person(name="ann", folded="ann", password="-", role="participant", state="confirmed", made_at=0.0)
+        person = Person(name=name, folded=name, password="-", role="participant", state="confirmed", made_at=0.0)
         session.add(person)
         session.flush()
-        token = make_key(session, "token", site.now(), person_id=person.id)
-    return site, token
+        return make_key(session, "token", site.now(), person_id=person.id)
 
 
 @contextmanager

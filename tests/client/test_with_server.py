@@ -14,7 +14,7 @@ import segarena
 from segarena.client.taking_part import standing
 
 sys.path.insert(0, str(Path(__file__).parent))
-from real import SEED, at_work, describe, lay
+from real import SEED, at_work, describe, lay, token_of
 
 KEYS = ["sample", "target", "user", "repeat", "round"]
 CASES = {
@@ -31,9 +31,9 @@ def arena(tmp_path_factory):
     challenges = [
         describe(slug, benchmark, dataset, samples_per_run=3) for slug, (benchmark, dataset, _) in CASES.items()
     ]
-    site, token = lay(tmp_path_factory.mktemp("arena") / "data", *challenges)
+    site = lay(tmp_path_factory.mktemp("arena") / "data", *challenges)
     with at_work(site) as address:
-        yield site, token, address
+        yield site, token_of(site, "ann"), address
     site.database.close()
 
 
@@ -101,9 +101,9 @@ def test_a_run_outlives_the_death_of_its_client_and_of_its_server(tmp_path, monk
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     dataset = "sample-squares(count=3)"
-    site, token = lay(tmp_path / "data", describe("squares", "clicks(rounds=4)", dataset))
+    site = lay(tmp_path / "data", describe("squares", "clicks(rounds=4)", dataset))
+    monkeypatch.setenv("SEGARENA_TOKEN", token_of(site, "ann"))
     site.database.close()
-    monkeypatch.setenv("SEGARENA_TOKEN", token)
     (tmp_path / "slow.py").write_text(SLOW)
     url = f"http://127.0.0.1:{port}/challenges/squares"
     out, segmenter = tmp_path / "mine", f"{tmp_path / 'slow.py'}:Slow"

@@ -79,6 +79,18 @@ class Place:
             raise self._odd(f"nothing about dialogue {dialogue}")
         return heard
 
+    @property
+    def was_sent(self) -> bool:
+        """Whether the next turn was sent before, by a run that was stopped."""
+        return self._file("turn").is_file()
+
+    def said_before(self, dialogue: int) -> Answer | None:
+        """Return what the next turn answers about a dialogue, if it was sent before."""
+        if not self.was_sent:
+            return None
+        answers = self._unpacked(self._file("turn").read_bytes()).answers
+        return next((answer for answer in answers if answer.dialogue == dialogue), None)
+
     def settle(self) -> None:
         """Send the answers that wait, also about dialogues that were given up before they were opened."""
         given_up = [number for number in self._queued if number in self._unopened]
@@ -114,12 +126,15 @@ class Place:
             if is_told or failed:
                 del self._queued[number]
 
+    def _file(self, kind: str) -> Path:
+        return self._folder / f"{self._number}.{kind}"
+
     def _id(self) -> str:
         return str(uuid.uuid5(uuid.UUID(self._run), f"{self.told.key}/{self._number}"))
 
     def _kept_turn(self, turn: Turn) -> bytes:
         """Return what was sent as this turn before, else this turn, which is on disk from now on."""
-        file = self._folder / f"{self._number}.turn"
+        file = self._file("turn")
         with suppress(FileNotFoundError):
             return file.read_bytes()
         body = pack_turn(turn)
@@ -134,7 +149,7 @@ class Place:
             raise StoreError(f"{self._folder}: turn {self._number} is damaged: {error}; begin another run") from error
 
     def _reply(self, body: bytes) -> Sequence[Asked]:
-        file = self._folder / f"{self._number}.reply"
+        file = self._file("reply")
         came = file.read_bytes() if file.is_file() else self._server.turn(self._run, self.told.key, self._number, body)
         try:
             reply = unpack_reply(came, self.shape)

@@ -70,6 +70,26 @@ class RemoteSession:
         return self._kept.about.name
 
     @property
+    def objects(self) -> int:
+        """How many objects are judged together."""
+        return self._kept.about.objects
+
+    @property
+    def repeat(self) -> int:
+        """The number of this dialogue among its user's about the target, from 0."""
+        return self._kept.about.key["repeat"]
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether the next question was asked before, by a run that was stopped."""
+        return self._place.was_sent
+
+    def said_before(self) -> Prediction | None:
+        """Return what was answered to these prompts before, by a run that was stopped; None when nothing was."""
+        answer = self._place.said_before(self._number)
+        return None if answer is None else answer.prediction
+
+    @property
     def answered(self) -> int:
         """Rounds that have been answered, and judged."""
         return self._kept.answered

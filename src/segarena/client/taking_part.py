@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from segarena.engine import evaluate as engine
 from segarena.engine import participant
 from segarena.engine.elsewhere import AnySession
 from segarena.engine.store import RunFolder
-from segarena.errors import InvalidInput, RunConflict
+from segarena.errors import InvalidInput, RemoteError, RunConflict
 from segarena.options import options_of
 from segarena.registry import build, find
 from segarena.roles import Benchmark, Segmenter, TimeBudget
@@ -85,7 +85,7 @@ def evaluate(
         segmenter: as for `segarena.evaluate`.
         rules: what was said of the benchmark: nothing may be, for the organiser says it.
         out: folder of the run; by default `runs/<challenge>-<phase>-<segmenter>`.
-        overwrite: begin another run where `out` holds one; the server counts both.
+        overwrite: end the run that `out` holds, and begin another; the server counts both.
         token: of the participant; by default as `segarena.client.tokens.token_for` finds it.
         patience_s: how long a server that is not reached is asked again.
         on_trouble: told, in a line, that the server is not reached and will be tried again.
@@ -161,7 +161,7 @@ def join(
         phase = _phase(shown, address)
         address = replace(address, phase=phase.name)
         folder = Path(out) if out is not None else Path("runs") / _plain(f"{address.slug}-{phase.name}-{called}")
-        _check_folder(folder, address, overwrite=overwrite)
+        _check_folder(folder, address, connection if overwrite else None)
         rules = rules_of(shown, phase)
         on_refusal.pop_all()
     samples = ChallengeSamples(
@@ -178,12 +178,15 @@ def join(
     return Joined(benchmark=rules, samples=samples, folder=folder)
 
 
-def _check_folder(folder: Path, address: Address, *, overwrite: bool) -> None:
-    """Raise `RunConflict` where a folder belongs to another challenge, unless it may be overwritten."""
+def _check_folder(folder: Path, address: Address, ending: Connection | None) -> None:
+    """Raise `RunConflict` where a folder belongs to another challenge; or where it may be overwritten, end its run."""
     known = begun_in(folder)
     if known is None:
         return
-    if overwrite:
+    if ending is not None:
+        if known.server == address.server:
+            with suppress(RemoteError):  # it is over, or was somebody else's
+                Server(ending).finish_run(known.run)
         forget(folder)
     elif known.address != address:
         raise RunConflict(f"{folder} holds a run at {known.address}, not {address}; another --out keeps both")

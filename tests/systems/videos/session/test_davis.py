@@ -312,7 +312,7 @@ def test_sessions_that_begin_at_once_have_reports_of_their_own(open_session, mas
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"host": "https://server"}, "expected 'localhost'"),
+        ({"host": "https://server"}, "expected https://host/challenges/NAME"),
         ({"max_nb_interactions": None}, "at least one of them"),
         ({"max_time": 0}, "max_time: expected more than 0"),
         ({"max_time": "240"}, "max_time: expected more than 0, got '240'"),

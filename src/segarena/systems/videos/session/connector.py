@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from segarena.roles import Benchmark
 from segarena.samples import Labels, Mask
 from segarena.systems.videos.scribbles.files import Scribbles
 
@@ -31,7 +32,12 @@ class Connector(Protocol):
     """Gives samples and scribbles, takes answers, keeps time and records.
 
     One sample is open at a time. What a participant does in the wrong order is refused before it gets here.
+
+    Attributes:
+        rules: the benchmark, as far as it is known here.
     """
+
+    rules: Benchmark
 
     @property
     def report_name(self) -> str:
@@ -44,6 +50,10 @@ class Connector(Protocol):
 
     def advance(self) -> OpenedSample | None:
         """Open the next sample that is not over; None when there is none."""
+        ...
+
+    def frames(self) -> Sequence[Any]:
+        """Return the frames of the open sample, uint8 (H, W, 3) each."""
         ...
 
     def ask(self) -> Scribbles | None:

@@ -16,15 +16,17 @@ from __future__ import annotations
 import copy
 import importlib
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from segarena.engine.plan import make_plan
+from segarena.client.address import read_address
+from segarena.engine.plan import Plan, make_plan
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.files.whole import write_whole
 from segarena.registry import build
@@ -48,14 +50,18 @@ from segarena.systems.videos.session.functions import InteractiveScribblesRobot,
 from segarena.systems.videos.session.local import LocalConnector
 from segarena.systems.videos.users.scribble_robot import ScribbleRobot
 
+LOCALHOST = "localhost"
+
 
 class DavisInteractiveSession:
     """Gives scribbles, takes masks, keeps time, and judges; a context manager.
 
     Args:
-        host: "localhost" judges on this machine; nothing else is possible yet.
-        user_key: of a participant at a server; not used on this machine.
-        davis_root: the folder with `JPEGImages`; by default what the environment variable DATASET_DAVIS says.
+        host: "localhost" judges on this machine. `https://host/challenges/NAME`: a server does, by rules, sequences,
+            limits and robot of its own, so that what follows here about these counts for nothing.
+        user_key: the participant's token at a server; by default the one that `segarena login` keeps.
+        davis_root: the folder with `JPEGImages`; by default what the environment variable DATASET_DAVIS says. Sequences
+            of a server are called as they are there, those that are not there by a key; `frames` has their images.
         subset: "train", "val" or "trainval".
         shuffle: draw the order of sequences.
         max_time: seconds for all interactions of a sample, for each of its objects; at most 600. None: no limit.
@@ -76,6 +82,7 @@ class DavisInteractiveSession:
         StoreError: `report_save_dir` cannot be made.
         DatasetError, PluginError: when it is entered, if the data are not there.
         RunConflict: when it is entered, if the folder holds another session or is in use.
+        RemoteError: the server is not reached, or refuses; entered again with the same `folder`, the session goes on.
     """
 
     def __init__(
@@ -99,30 +106,32 @@ class DavisInteractiveSession:
         name: str = "participant",
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        del user_key
-        if host != "localhost":
-            raise InvalidInput(f"host: expected 'localhost', got {host!r}; evaluation by a server is not there yet")
-        if max_time is None and max_nb_interactions is None:
+        self._plan: Plan | None = None
+        if host != LOCALHOST:
+            read_address(host)
+        elif max_time is None and max_nb_interactions is None:
             raise InvalidInput("max_time and max_nb_interactions: expected at least one of them, got none")
-        most = capped("max_nb_interactions", max_nb_interactions, MOST_INTERACTIONS, is_whole=True)
-        options = {
-            "preset": preset,
-            "metric": metric_to_optimize,
-            "rounds": None if most is None else int(most),
-            "seconds_per_object": capped("max_time", max_time, MOST_SECONDS),
-            "protocol": protocol,
-        }
-        rules: Benchmark = build("benchmark", PluginSpec("davis", options))
-        self._plan = make_plan(
-            rules,
-            dataset=choose_dataset(dataset, davis_root, subset, sequences),
-            segmenter=None,
-            name=name,
-            keep_rounds=tuple(range(1, rules.rounds + 1)),
-        )
+        else:
+            most = capped("max_nb_interactions", max_nb_interactions, MOST_INTERACTIONS, is_whole=True)
+            options = {
+                "preset": preset,
+                "metric": metric_to_optimize,
+                "rounds": None if most is None else int(most),
+                "seconds_per_object": capped("max_time", max_time, MOST_SECONDS),
+                "protocol": protocol,
+            }
+            rules: Benchmark = build("benchmark", PluginSpec("davis", options))
+            self._plan = make_plan(
+                rules,
+                dataset=choose_dataset(dataset, davis_root, subset, sequences),
+                segmenter=None,
+                name=name,
+                keep_rounds=tuple(range(1, rules.rounds + 1)),
+            )
         self._folder = Path(folder) if folder is not None else new_folder(report_save_dir)
         self._report_folder = None if report_save_dir is None else made_folder(Path(report_save_dir))
         self._shuffle_seed = seed_of(seed) if shuffle else None
+        self._server = partial(_server, host, user_key, name=name, davis_root=davis_root)
         self._clock = clock
         self._connector: Connector | None = None
         self._is_closed = self._is_finished = False
@@ -131,13 +140,16 @@ class DavisInteractiveSession:
 
     def __enter__(self) -> Self:
         """Begin or continue the session."""
-        self._connector = LocalConnector(
-            self._plan,
-            self._folder,
-            report_folder=self._report_folder,
-            shuffle_seed=self._shuffle_seed,
-            clock=self._clock,
-        )
+        if self._plan is None:
+            self._connector = self._server(self._folder)
+        else:
+            self._connector = LocalConnector(
+                self._plan,
+                self._folder,
+                report_folder=self._report_folder,
+                shuffle_seed=self._shuffle_seed,
+                clock=self._clock,
+            )
         self._is_closed = self._is_finished = False
         self._open(None)
         return self
@@ -157,7 +169,7 @@ class DavisInteractiveSession:
     @cached_property
     def connector(self) -> ServiceConnector:
         """The robot that draws in this session is its `service.robot`, for scripts that draw more scribbles with it."""
-        (spec,) = self._plan.benchmark.users
+        (spec,) = (self._entered().rules if self._plan is None else self._plan.benchmark).users
         user: ScribbleRobot = build("user", spec)
         return ServiceConnector(Service(InteractiveScribblesRobot.drawing_by(user.settings)))
 
@@ -182,6 +194,10 @@ class DavisInteractiveSession:
     def sample_last_scribble(self) -> dict[str, Any] | None:
         """The newest scribbles about the open sample; None when there are none."""
         return copy.deepcopy(dict(self._given[-1])) if self._given else None
+
+    def frames(self) -> Sequence[Any]:
+        """Return the frames of the open sample, uint8 (H, W, 3) each: for those that no folder here has."""
+        return self._at_work().frames()
 
     def next(self) -> bool:
         """Go to the next interaction, or to the next sample when this one is over; False at the end.
@@ -253,7 +269,7 @@ class DavisInteractiveSession:
             raise ProtocolViolation("there are no scribbles to answer; call get_scribbles() first")
         candidates = frames_of(next_scribble_frame_candidates, self._opened.shape[0])
         if not connector.submit(masks_array(pred_masks), seconds=seconds, candidates=candidates):
-            limit_s = self._plan.benchmark.options["seconds_per_object"] * self._opened.objects
+            limit_s = connector.rules.options["seconds_per_object"] * self._opened.objects
             warnings.warn(
                 f"{self._opened.sequence}: the {limit_s:g} s of its {self._opened.objects} objects were over when the "
                 "answer came; it was dropped",
@@ -317,3 +333,13 @@ class DavisInteractiveSession:
         if self._opened is not None and not self._is_fetched:
             connector.spend(self._clock() - self._left_at)
             self._left_at = self._clock()
+
+
+def _server(host: str, user_key: str | None, folder: Path, *, name: str, davis_root: str | Path | None) -> Connector:
+    """Connect to a server; what that needs is an extra, imported when it is asked for."""
+    from segarena.systems.videos.session.local_images import LocalImages
+    from segarena.systems.videos.session.remote import ServerConnector
+
+    root = davis_root or os.environ.get("DATASET_DAVIS")
+    images = None if root is None else LocalImages(root)
+    return ServerConnector(host, token=user_key, folder=folder, name=name, images=images)

@@ -63,7 +63,7 @@ class LocalConnector:
         shuffle_seed: int | None = None,
         clock: Callable[[], float],
     ) -> None:
-        self._benchmark = plan.benchmark
+        self.rules = plan.benchmark
         self._cast = plan.cast()
         self._clock = clock
         self._run = open_folder(plan, self._cast.dataset, folder)
@@ -92,6 +92,11 @@ class LocalConnector:
         names = [self._run.samples[index] for index in self._order]
         opened = (session for name in names for session in self._sessions(name, Rows()))
         return [(session.sample.id, session.repeat + 1) for session in opened]
+
+    def frames(self) -> Sequence[Any]:
+        """See `Connector`."""
+        sample = self._open().sample
+        return sample.frames if isinstance(sample, VideoSample) else ()
 
     def advance(self) -> OpenedSample | None:
         """Open the next sample that is not over; None when there is none.
@@ -135,7 +140,7 @@ class LocalConnector:
     def submit(self, masks: Mask | Labels, *, seconds: float, candidates: Sequence[int] | None) -> bool:
         """See `Connector`; the answer is on disk when this returns, or `StoreError` is raised."""
         session = self._open()
-        labels = as_labels(masks, session)
+        labels = as_labels(masks, session.target.objects)
         frames = None if candidates is None else tuple(candidates)
         before = session.answered
         session.submit(Prediction(labels, candidates=frames), seconds)
@@ -151,7 +156,7 @@ class LocalConnector:
 
     def summary(self) -> dict[str, Any]:
         """Return the published summary of what was answered so far, and how it was come by."""
-        rules = self._benchmark
+        rules = self.rules
         options = rules.options
         scores = sample_scores(self.report(), COLUMNS_OF[options["metric"]])
         answered = {(score.sequence, score.scribble_idx) for score in scores}
@@ -251,7 +256,7 @@ class LocalConnector:
         if people and len(rounds) == 1:
             return copy.deepcopy(dict(people[session.repeat]))
         name = people[session.repeat]["sequence"] if people else sample.id
-        fractions = "size" if self._benchmark.protocol == "published" else "last-pixel"
+        fractions = "size" if self.rules.protocol == "published" else "last-pixel"
         return scribbles_from_prompts(rounds[-1], sample.shape, name, fractions=fractions)
 
     def _report_last(self, session: Session) -> None:

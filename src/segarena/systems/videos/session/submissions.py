@@ -105,13 +105,13 @@ def answer_of(entry: Submission, shape: tuple[int, ...]) -> Prediction:
     return Prediction(labels, candidates=None if frames is None else tuple(frames))
 
 
-def as_labels(masks: Any, session: Session) -> Any:
+def as_labels(masks: Any, objects: int) -> Any:
     """Return integers as uint8, anything else as it is; what it should be is the session's to say.
 
     Raises:
-        PredictionInvalid: there is an object id that the target does not have.
+        PredictionInvalid: there is an object id above `objects`.
     """
-    given, objects = np.asarray(masks), session.target.objects
+    given = np.asarray(masks)
     if given.dtype.kind not in "iuf" or not given.size:
         return given
     if objects < given.max() < np.inf:

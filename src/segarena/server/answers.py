@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse
 
@@ -38,7 +39,7 @@ def refusal_of(error: Exception) -> Refusal:
             return refusals.busy("the database cannot be used at this moment; nothing was changed", _RETRY_S)
         case HTTPException(status_code=405):
             return Refusal(405, "method", "this cannot be done here")
-        case HTTPException() | RequestValidationError():
+        case HTTPException() | RequestValidationError() | OverflowError() | DataError():  # numbers that no column has
             return refusals.unknown()
         case _:
             return Refusal(500, "fault", "the server has a fault; its log says which, under this request's number")

@@ -29,6 +29,7 @@ def make_app(site: Site) -> Watch:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        redirect_slashes=False,
     )
     app.state.site = site
     for router in ROUTERS:

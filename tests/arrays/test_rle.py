@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segarena.arrays.rle import decode_rle, encode_rle, run_lengths
+from segarena.arrays.rle import decode_rle, encode_labels_rle, encode_rle, run_lengths
 from segarena.errors import InvalidMask
 
 shapes = st.one_of(
@@ -31,6 +31,12 @@ def slow_encode(mask) -> bytes:
             length //= 128
         out.append(length)
     return bytes(out)
+
+
+@given(shapes.flatmap(lambda shape: hnp.arrays(np.uint8, shape, elements=st.sampled_from([0, 1, 2, 7, 255]))))
+def test_labels_are_encoded_as_each_of_their_masks_is(labels):
+    expected = {label: encode_rle(labels == label) for label in (1, 2, 7, 255) if (labels == label).any()}
+    assert encode_labels_rle(labels) == expected
 
 
 @given(masks)

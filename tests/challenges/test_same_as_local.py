@@ -1,11 +1,14 @@
 """A run that a challenge judges leaves the same records as the same run held here, seconds apart."""
 
+from dataclasses import replace
+
 import pytest
 from msgspec import to_builtins as as_plain
 
 import segarena
 from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.rehearsal import Rehearsal
+from segarena.challenges.steps import RunFacts
 
 VIDEOS = "demo-videos(size=(60, 100), frames=6)"
 RUNS = {
@@ -18,19 +21,17 @@ RUNS = {
 }
 
 
+def as_challenge(benchmark, dataset):
+    return Challenge(slug="c", title="C", benchmark=benchmark, dataset=dataset, phases=(Phase(name="final", seed=11),))
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_the_records_are_those_of_a_local_run(name, tmp_path):
     benchmark, dataset, segmenter, limit = RUNS[name]
     local = segarena.evaluate(
         benchmark, segmenter=segmenter, dataset=dataset, seed=11, limit=limit, out=tmp_path / "local"
     )
-    described = Challenge(
-        slug="c",
-        title="C",
-        benchmark=benchmark,
-        dataset=str(local.config.dataset.spec),
-        phases=(Phase(name="final", seed=11),),
-    )
+    described = as_challenge(benchmark, str(local.config.dataset.spec))
     remote, places = Rehearsal(described, "final", segmenter).hold(local.samples, tmp_path / "remote")
     assert len(places) == limit
     for table in ("records", "masks", "parts"):
@@ -39,3 +40,25 @@ def test_the_records_are_those_of_a_local_run(name, tmp_path):
     assert remote.timings().drop("predict_s").equals(answers.drop("predict_s"))
     nobody_saw = {"encodes": 0}
     assert {**as_plain(remote.config.counts), **nobody_saw} == {**as_plain(local.config.counts), **nobody_saw}
+
+
+REPLAYED = {
+    "labels of a video": RUNS["labels of a video"],
+    "volumes by slices": (
+        "radioactive(prompts='3b-inter', refine=('scribble', 'lasso'), rounds=3)",
+        *RUNS["volumes by slices"][1:],
+    ),
+    "one example": ("toss", "oneshot-demo", *RUNS["one example"][2:]),
+}
+
+
+@pytest.mark.parametrize("name", REPLAYED)
+def test_asked_again_a_segmenter_that_says_the_same_leaves_the_same(name):
+    benchmark, dataset, segmenter, _ = REPLAYED[name]
+    rehearsal = Rehearsal(as_challenge(benchmark, dataset), "final", segmenter)
+    run = RunFacts(id="a", phase="final", name="a", samples=rehearsal.evaluator.samples("final")[:1])
+    told, rows = rehearsal.hold_place(run, 0)
+    again, replayed = rehearsal.hold_place(replace(run, id="b"), 0, tuple(told.given))
+    assert replayed.records == rows.records
+    assert again.given == []
+    assert max(judged.replayed for judged in again.judged) == max(judged.rounds for judged in told.judged)

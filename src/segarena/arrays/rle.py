@@ -36,6 +36,26 @@ def encode_rle(mask: Mask) -> bytes:
     return _pack(run_lengths(as_mask(mask)))
 
 
+def encode_labels_rle(labels: NDArray[np.uint8]) -> dict[int, bytes]:
+    """Return for each label above 0 that occurs, in order, the run lengths of its pixels, as `encode_rle` gives them.
+
+    >>> {label: list(data) for label, data in encode_labels_rle(np.array([[0, 2, 2], [1, 1, 2]], np.uint8)).items()}
+    {1: [3, 2, 1], 2: [1, 2, 2, 1]}
+
+    One pass over the pixels, however many labels there are.
+    """
+    flat = labels.ravel()
+    starts = np.concatenate(([0], np.flatnonzero(flat[1:] != flat[:-1]) + 1)) if flat.size else np.zeros(0, np.int64)
+    stops, values = np.append(starts[1:], flat.size), flat[starts]
+    found: dict[int, bytes] = {}
+    for label in np.unique(values[values > 0]).tolist():
+        own = values == label
+        edges = np.column_stack([starts[own], stops[own]]).ravel()
+        lengths = np.diff(edges, prepend=0, append=flat.size)
+        found[label] = _pack(lengths[:-1] if lengths[-1] == 0 else lengths)
+    return found
+
+
 def decode_rle(data: bytes, shape: Shape) -> Mask:
     """Return the bool mask of `shape` whose run lengths are `data`.
 

@@ -7,6 +7,7 @@ left: it never charges less than nothing, and says that it is not sure.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -31,6 +32,8 @@ APART_S = 1.0
 SENDING_S = 5.0
 SLOWEST_BYTES = 64 * 1024
 """What sending prompts may take before they count as sent, and a second's worth of them beyond."""
+
+TICK_S = 0.25
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -124,6 +127,14 @@ def charge(sent: Moment, first: Moment, last: Moment | None = None, *, committed
     if sent.boot and sent.boot == arrived.boot:
         return Charged(seconds=max(0.0, arrived.boot_s - sent.boot_s))
     return Charged(seconds=max(0.0, arrived.utc_s - sent.utc_s), is_sure=False)
+
+
+def held_back_s(evaluated_s: float) -> float:
+    """Return how long a reply waits that took so long to evaluate, so that its time tells little of the answer.
+
+    A larger error takes users and metrics longer. Replies leave a whole number of `TICK_S` after the turn was taken up.
+    """
+    return math.ceil(evaluated_s / TICK_S) * TICK_S - evaluated_s
 
 
 class Bank:

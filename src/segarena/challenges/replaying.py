@@ -10,7 +10,7 @@ from segarena.challenges.wire.replies import Asked, Reply, pack_reply, unpack_re
 from segarena.errors import InvalidInput, StoreError
 from segarena.prompts import Prompt
 from segarena.roles import Turn, User
-from segarena.samples import Shape
+from segarena.samples import Shape, Support
 
 Given: TypeAlias = dict[int, list[Sequence[Prompt]]]
 """By the number of the dialogue, the prompts of its first rounds."""
@@ -33,10 +33,11 @@ class Replaying:
         self.past = past
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the prompts of this round."""
-        if turn.round <= len(self.past):
-            return self.past[turn.round - 1]
-        return self._user.next(turn)
+        """Return the prompts of this round; examples are shown anew, as they are of other samples and have names."""
+        said = self.past[turn.round - 1] if turn.round <= len(self.past) else None
+        if said is None or any(isinstance(prompt, Support) for prompt in said):
+            return self._user.next(turn)
+        return said
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._user, name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from segarena.arrays.rle import decode_rle, encode_rle
+from segarena.arrays.rle import decode_rle, encode_labels_rle, encode_rle
 from segarena.challenges.wire.frames import Announced
 from segarena.errors import InvalidInput
 from segarena.samples import Labels, Mask, Shape, as_labels
@@ -37,18 +37,21 @@ def tell_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
     if given.dtype == np.bool_:
         return {**told, **_tell_one(given, arrays)}
     labels = as_labels(given)
-    numbers, start = np.flatnonzero(np.bincount(labels.ravel(), minlength=256)[1:]) + 1, len(arrays)
-    each = [[int(number), _tell_one(labels == number, arrays)] for number in numbers]
-    if sum(body.size for body in arrays[start:]) <= labels.size:
-        return {**told, "labels": each}
-    del arrays[start:]
-    return {**told, "values": flatten(labels, arrays)}
+    lengths = encode_labels_rle(labels)
+    sizes = [len(each) for each in lengths.values()]
+    if sum(sizes) > labels.size or max(sizes, default=0) > packed_bytes(labels.shape):
+        return {**told, "values": flatten(labels, arrays)}
+    return {**told, "labels": [[number, _tell_lengths(each, arrays)] for number, each in lengths.items()]}
 
 
 def _tell_one(mask: Mask, arrays: list[Any]) -> dict[str, Any]:
     lengths = encode_rle(mask)
-    if len(lengths) >= packed_bytes(mask.shape):
-        return {"bits": flatten(mask, arrays)}
+    return (
+        {"bits": flatten(mask, arrays)} if len(lengths) >= packed_bytes(mask.shape) else _tell_lengths(lengths, arrays)
+    )
+
+
+def _tell_lengths(lengths: bytes, arrays: list[Any]) -> dict[str, Any]:
     return {"rle": flatten(np.frombuffer(lengths, np.uint8), arrays)}
 
 

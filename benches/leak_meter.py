@@ -15,12 +15,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from segarena.challenges.leak import blind_labels, leak_of
+from segarena.challenges.leak import leak_of
 from segarena.dialogue import Prediction
 from segarena.engine.session import Rules, Session
 from segarena.objects import begin
 from segarena.registry import build
 from segarena.samples import Sample, Target, VideoSample
+from segarena.segmenters.drawing.nearest import blind_labels
 from segarena.specs import PluginSpec
 
 CLICKS = (1, 3, 5, 10, 20, 40, 60)

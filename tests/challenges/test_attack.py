@@ -9,10 +9,10 @@ from tests.challenges.conftest import SIDES
 
 from segarena.challenges.drawing import draw
 from segarena.challenges.evaluating import Evaluator
-from segarena.challenges.leak import blind_labels
 from segarena.challenges.rehearsal import Rehearsal
 from segarena.challenges.replaying import unpack_given
 from segarena.challenges.steps import RunFacts
+from segarena.segmenters.drawing.nearest import blind_labels
 
 ROUNDS = 12
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segarena.challenges import leak
-from segarena.challenges.leak import Leak, blind_labels, leak_of
+from segarena.challenges.leak import Leak, leak_of
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
+from segarena.segmenters.drawing import nearest
+from segarena.segmenters.drawing.nearest import blind_labels
 
 SHAPE = (40, 60)
 ROWS, COLUMNS = np.indices(SHAPE)
@@ -126,7 +127,7 @@ def test_a_volume_is_measured_in_millimetres_and_limits_close_slices():
 def test_a_large_sample_is_read_on_a_grid_and_says_about_the_same(monkeypatch):
     clicks = [Click((20, 25)), Click((20, 45), is_positive=False), Click((35, 25), is_positive=False)]
     fine = of(DISC, *clicks).iou
-    monkeypatch.setattr(leak, "MOST_POINTS", 900)
+    monkeypatch.setattr(nearest, "MOST_POINTS", 900)
     assert blind_labels(clicks, SHAPE)[1] == (2, 2)
     assert of(DISC, *clicks).iou == pytest.approx(fine, abs=0.08)
 

@@ -97,6 +97,7 @@ CASES = {
     "degraded-truth": Case("degraded-truth", labelled_volume),
     "nothing": Case("nothing"),
     "everything": Case("everything"),
+    "nearest-prompt": Case("nearest-prompt"),
     "copy-support-mask": Case("copy-support-mask"),
     "saliency-only": Case("saliency-only"),
     "superpixel-prototypes": Case("superpixel-prototypes"),

@@ -9,6 +9,7 @@ import segarena
 from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.rehearsal import Rehearsal
 from segarena.challenges.steps import RunFacts
+from segarena.records.prompts import read_prompts
 
 VIDEOS = "demo-videos(size=(60, 100), frames=6)"
 RUNS = {
@@ -52,6 +53,11 @@ REPLAYED = {
 }
 
 
+def said(row):
+    """Return a record with its prompts as they are meant: 7 and 7.0 are one place on a line."""
+    return {**as_plain(row), "prompts": read_prompts(row.prompts)}
+
+
 @pytest.mark.parametrize("name", REPLAYED)
 def test_asked_again_a_segmenter_that_says_the_same_leaves_the_same(name):
     benchmark, dataset, segmenter, _ = REPLAYED[name]
@@ -59,6 +65,6 @@ def test_asked_again_a_segmenter_that_says_the_same_leaves_the_same(name):
     run = RunFacts(id="a", phase="final", name="a", samples=rehearsal.evaluator.samples("final")[:1])
     told, rows = rehearsal.hold_place(run, 0)
     again, replayed = rehearsal.hold_place(replace(run, id="b"), 0, tuple(told.given))
-    assert replayed.records == rows.records
+    assert list(map(said, replayed.records)) == list(map(said, rows.records))
     assert again.given == []
     assert max(judged.replayed for judged in again.judged) == max(judged.rounds for judged in told.judged)

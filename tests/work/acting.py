@@ -64,6 +64,7 @@ class Act:
             "killed once": lambda: once(self.flag, lambda: os.kill(os.getpid(), signal.SIGKILL)),
             "hangs": hang,
             "sleeps": lambda: time.sleep(1000),
+            "sleeps a while": lambda: time.sleep(4),
             "sets a deadline and hangs": self.hang_past_deadline,
             "huge": lambda: bytes(50_000_000),
             "lambda": lambda: lambda: None,

@@ -3,8 +3,11 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -132,6 +135,15 @@ class KillsForeman:
         return act_or_kill
 
 
+def test_units_after_one_that_takes_long_go_to_others_and_those_before_it_are_told(cluster, act):
+    """Small units come first, so that the others are handed over together."""
+    came = []
+    with closing(Ray(2).map(act(), [*range(100), "sleeps a while", *range(100, 150)])) as outcomes:
+        came += [one.unit for one in outcomes]
+    assert sorted(came[:-1]) == list(range(150))
+    assert came[-1] == "sleeps a while"
+
+
 def test_small_units_are_handed_over_together_and_large_ones_alone():
     pace = site.Pace()
     assert pace.batch == 1
@@ -217,3 +229,85 @@ def test_an_address_where_somebody_else_answers_is_refused():
         threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(WorkersInvalid, match="is no cluster of Ray"):
             list(Ray(1, f"127.0.0.1:{other.getsockname()[1]}").map(None, []))
+
+
+@pytest.fixture
+def add_node(cluster):
+    """Add a node to the cluster; what is returned kills it, as a machine that is switched off."""
+    from ray._private.node import Node
+    from ray._private.parameter import RayParams
+
+    nodes = []
+
+    def add(cpus):
+        address = cluster.get_runtime_context().gcs_address
+        alone = RayParams(gcs_address=address, num_cpus=cpus, object_store_memory=100 << 20, include_log_monitor=False)
+        nodes.append(Node(alone, head=False, shutdown_at_exit=False, spawn_reaper=False))
+        return lambda: nodes[-1].kill_all_processes(check_alive=False, allow_graceful=False)
+
+    yield add
+    for node in nodes:
+        node.kill_all_processes(check_alive=False, allow_graceful=True)
+
+
+class SaysWhere:
+    """Returns the number of the process that has the node, after a moment."""
+
+    def open(self):
+        return lambda unit: time.sleep(0.02) or int(os.environ["RAY_RAYLET_PID"])
+
+
+def test_a_node_that_is_switched_off_loses_no_unit(cluster, add_node):
+    switch_off = add_node(1)
+    done, nodes = [], Counter()
+    with closing(Ray(3).map(SaysWhere(), range(600))) as outcomes:
+        for one in outcomes:
+            done.append(one.unit)
+            nodes[one.result] += 1
+            if switch_off and len(nodes) == 2 and min(nodes.values()) > 20:
+                switch_off = switch_off()
+    assert switch_off is None
+    assert sorted(done) == list(range(600))
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {here!r})
+from pathlib import Path
+from acting import Act
+from segarena.work.cluster.executor import Ray
+from segarena.work.ledger import Ledger
+from segarena.work.resuming import work_through
+
+out = Path(sys.argv[1])
+units = {{str(number): number for number in range(int(sys.argv[2]))}} | {{unit: unit for unit in sys.argv[3:]}}
+with Ledger(out / "done.jsonl", {{}}) as ledger:
+    work_through(Act(flag=str(out / "flag")), units, ledger, Ray(2, {address!r}))
+    print(sorted(ledger.done))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_driver_that_is_ended_keeps_what_is_done_and_leaves_no_worker(cluster, tmp_path, number):
+    address = cluster.get_runtime_context().gcs_address
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(here=str(HERE), address=address))
+    process = subprocess.Popen([sys.executable, script, tmp_path, "4", "hangs", "sleeps"])
+    ledger = tmp_path / "done.jsonl"
+    wait_until(lambda: ledger.exists() and ledger.read_bytes().count(b"\n") == 5)
+    workers = [int(file.name.removeprefix("opened-")) for file in tmp_path.glob("opened-*")]
+    asked = time.monotonic()
+    process.send_signal(number)
+    assert process.wait() != 0
+    assert time.monotonic() < asked + 10
+    wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    assert workers
+    answer = subprocess.run([sys.executable, script, tmp_path, "6"], check=True, capture_output=True, text=True).stdout
+    assert answer == "['0', '1', '2', '3', '4', '5']\n"
+
+
+def wait_until(happened):
+    deadline = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

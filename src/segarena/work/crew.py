@@ -46,11 +46,20 @@ class Crew:
 
     def do(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
         """Yield what came of each unit, in the order in which they finish; one process keeps their order."""
+        for step in self.steps(units):
+            if step is not None:
+                yield step
+
+    def steps(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any] | None]:
+        """Yield the same, and None several times a second while nothing is heard."""
         waiting = Waiting(units)
         deaths: Counter[int] = Counter()
         self._start(waiting.count_ahead(self._size))
         while self._hand_out(waiting) or self._busy:
-            for worker, message in self._listen():
+            speaking = self._listen()
+            if not speaking:
+                yield None
+            for worker, message in speaking:
                 if isinstance(message, Ended):
                     raise message.error
                 if isinstance(message, Opened):

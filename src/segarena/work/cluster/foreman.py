@@ -14,21 +14,29 @@ import pickle
 import platform
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from segarena.work.crew import Crew
+    from segarena.work.jobs import Outcome
+
+_PATIENCE_S = 1.0
+"""So long units are waited for before what there is is said."""
 
 
 class Foreman:
     """Has one worker process and hands it units. Units and results are packed: it knows neither."""
 
-    _crew: Crew
     _node: str
+    _crew: Crew
+    _queue: deque[bytes]
+    _steps: Generator[Outcome[Any, Any] | None]
 
     def begin(
         self,
@@ -59,14 +67,38 @@ class Foreman:
         return ""
 
     def do(self, units: Sequence[bytes]) -> bytes:
-        """Return what came of each unit, in their order, or why the work ends; packed."""
+        """Return what came of units, in their order, and how many were not begun; or why the work ends. All packed.
+
+        Where one takes long, what came of those before it is returned. It goes on, and those after it are not begun.
+        """
+        self._queue = deque(units)
+        self._steps = self._crew.steps(iter(self._next, None))
+        return self.go_on()
+
+    def go_on(self) -> bytes:
+        """Return what came of the unit that took long, as `do` does."""
         from segarena.errors import SegarenaError
         from segarena.work.child import Ended
 
         try:
-            return pickle.dumps([replace(outcome, unit=None) for outcome in self._crew.do(units)])
+            return pickle.dumps(self._outcomes())
         except SegarenaError as error:
             return pickle.dumps(Ended(type(error)(f"{error} (on {self._node})")))
+
+    def _outcomes(self) -> tuple[list[Outcome[Any, Any]], int]:
+        found: list[Outcome[Any, Any]] = []
+        until = time.monotonic() + _PATIENCE_S
+        for outcome in self._steps:
+            if outcome is not None:
+                found.append(replace(outcome, unit=None))
+            elif (found or self._queue) and time.monotonic() > until:
+                break
+        forgotten = len(self._queue)
+        self._queue.clear()
+        return found, forgotten
+
+    def _next(self) -> bytes | None:
+        return self._queue.popleft() if self._queue else None
 
 
 def _differences(expected: Mapping[str, str]) -> list[str]:

@@ -52,6 +52,8 @@ class Pace:
 
     def learn(self, outcomes: Sequence[Outcome[Any, Any]]) -> None:
         """Take in what some units took; the latest count most."""
+        if not outcomes:
+            return
         mean_s = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
         self.mean_s = mean_s if self.mean_s is None else (self.mean_s + mean_s) / 2
 
@@ -62,7 +64,7 @@ class Hand:
 
     Attributes:
         actor: its foreman.
-        asked: what it was asked last and has not answered.
+        asked: what it was asked last and has not answered; None when it has nothing to do.
         tasks: the units that this was about.
         has_begun: it can work where it is.
         since: when it was asked.
@@ -78,6 +80,10 @@ class Hand:
         """Hand it units, and their numbers."""
         self.tasks, self.since = tasks, time.monotonic()
         self.asked = self.actor.do.remote(packed)
+
+    def go_on(self) -> None:
+        """Have it go on with the unit that it is at."""
+        self.asked = self.actor.go_on.remote()
 
 
 class Site:
@@ -100,7 +106,7 @@ class Site:
         self._pace = Pace()
         self._losses: Counter[int] = Counter()
         self._failed_starts = 0
-        self._since = time.monotonic()
+        self._heard = time.monotonic()
 
     def work(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
         """Yield what came of each unit, in the order in which they finish."""
@@ -108,14 +114,15 @@ class Site:
         for _ in range(waiting.count_ahead(self._workers)):
             self._hire()
         while self._hands:
+            outcomes: list[Outcome[Any, Any]] = []
             for hand in self._ready():
                 try:
-                    outcomes = self._answer(hand)
+                    outcomes += self._answer(hand, waiting)
                 except Lost:
-                    yield from self._replace(hand, waiting)
-                    continue
+                    outcomes += self._replace(hand, waiting)
+            for hand in [hand for hand in self._hands if hand.asked is None]:
                 self._hand_out(hand, waiting)
-                yield from outcomes
+            yield from outcomes
 
     def end(self) -> None:
         """End all workers."""
@@ -144,15 +151,16 @@ class Site:
 
     def _ready(self) -> Iterator[Hand]:
         """Wait a moment; yield those who answered or are lost."""
-        asked = {hand.asked: hand for hand in self._hands}
+        asked = {hand.asked: hand for hand in self._hands if hand.asked is not None}
         if not self._ray.wait(list(asked), timeout=_POLL_S)[0]:
-            self._check_room()
+            self._check_cluster()
             return
+        self._heard = time.monotonic()
         for answered in self._ray.wait(list(asked), num_returns=len(asked), timeout=0)[0]:
             yield asked[answered]
 
-    def _answer(self, hand: Hand) -> list[Outcome[Any, Any]]:
-        """Return what came of its units, none when it has just begun."""
+    def _answer(self, hand: Hand, waiting: Waiting) -> list[Outcome[Any, Any]]:
+        """Return what came of its units, none when it has just begun. Those after one that takes long wait again."""
         errors = self._ray.exceptions
         try:
             answer = self._ray.get(hand.asked)
@@ -163,20 +171,29 @@ class Site:
         if not hand.has_begun:
             if answer:
                 raise WorkersInvalid(answer)
-            hand.has_begun, self._failed_starts = True, 0
+            hand.has_begun, hand.asked, self._failed_starts = True, None, 0
             return []
-        said: Ended | list[Done[None, bytes] | Failed[None]] = pickle.loads(answer)  # noqa: S301 - from our own foreman
+        said: Ended | tuple[list[Done[None, bytes] | Failed[None]], int]
+        said = pickle.loads(answer)  # noqa: S301 - from our own foreman
         if isinstance(said, Ended):
             raise said.error
-        self._pace.learn(said)
-        return [of_unit(unit, _unpacked(outcome)) for (_, unit), outcome in zip(hand.tasks, said, strict=True)]
+        outcomes, not_begun = said
+        self._pace.learn(outcomes)
+        at, stop = len(outcomes), len(hand.tasks) - not_begun
+        done, again = hand.tasks[:at], hand.tasks[stop:]
+        hand.tasks, hand.asked = hand.tasks[at:stop], None
+        for task in reversed(again):
+            waiting.put_back(task)
+        if hand.tasks:
+            hand.go_on()
+        return [of_unit(unit, _unpacked(outcome)) for (_, unit), outcome in zip(done, outcomes, strict=True)]
 
     def _hand_out(self, hand: Hand, waiting: Waiting) -> None:
-        """Give it units; one for whom there are none makes room on the cluster."""
+        """Give it units. One for whom there will be none makes room on the cluster."""
         tasks = self._batch(waiting)
         if tasks:
             hand.do(tasks, [self._ray.cloudpickle.dumps(unit) for _, unit in tasks])
-        else:
+        elif all(len(other.tasks) < 2 for other in self._hands):  # else some may come back
             self._dismiss(hand)
 
     def _batch(self, waiting: Waiting) -> list[Task]:
@@ -208,16 +225,19 @@ class Site:
                 yield Failed(unit=unit, error=UnitDied(why), seconds=time.monotonic() - hand.since)
         self._hire()
 
-    def _check_room(self) -> None:
-        """Refuse to wait where there can never be room for a worker."""
-        if any(hand.has_begun for hand in self._hands) or time.monotonic() < self._since + _PATIENCE_S:
+    def _check_cluster(self) -> None:
+        """Refuse to wait for a cluster that is gone, or where there can never be room for a worker."""
+        if time.monotonic() < self._heard + _PATIENCE_S:
             return
-        self._since = time.monotonic()
-        nodes = [node for node in self._ray.nodes() if node["Alive"]]
-        if any(_fits(self._needs, node["Resources"]) for node in nodes) or self._grows():
+        self._heard = time.monotonic()
+        nodes = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
+        if self._ray.get_runtime_context().get_node_id() not in nodes:
+            raise WorkersInvalid("the cluster of Ray is gone, or this machine is no node of it any more")
+        if any(hand.has_begun for hand in self._hands) or self._grows():
             return
-        has = "; ".join(f"{node['NodeManagerHostname']} {_amounts(node['Resources'])}" for node in nodes)
-        raise WorkersInvalid(f"no node of the cluster has {_amounts(self._needs)} for a worker: {has}")
+        if not any(_fits(self._needs, node["Resources"]) for node in nodes.values()):
+            has = "; ".join(f"{node['NodeManagerHostname']} {_amounts(node['Resources'])}" for node in nodes.values())
+            raise WorkersInvalid(f"no node of the cluster has {_amounts(self._needs)} for a worker: {has}")
 
     def _grows(self) -> bool:
         """Tell whether the cluster gets further nodes when work waits; Ray has no public word for it."""

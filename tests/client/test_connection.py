@@ -66,7 +66,7 @@ REFUSALS = {
     "a closed phase": ((403, {"error": "closed", "message": "test closed on 1 May"}, {}), "test closed on 1 May"),
     "another challenge": (
         (404, {"error": "unknown", "message": "there is no challenge x"}, {}),
-        "there is no challenge x",
+        "/ping: there is no challenge x",
     ),
     "a later version": ((200, {}, {"Segarena-Api": "2"}), "speaks version 2 of the interface, we 1; update segarena"),
     "another place": ((301, {}, {"Location": "https://new.example"}), "it has moved to https://new.example"),

@@ -89,7 +89,7 @@ def test_all_dialogues_about_a_sample_travel_together(tmp_path):
 
 
 def test_scores_that_are_not_shown_are_in_no_record(tmp_path):
-    arena = Arena("clicks(rounds=2)")
+    arena = Arena("clicks(rounds=2)", "sample-squares(count=1)")
     with serving(arena) as server:
         folder = run(server, tmp_path / "run")
     assert "iou" not in folder.records().columns
@@ -107,7 +107,7 @@ def test_a_sample_is_fetched_once_for_all_runs(tmp_path):
 
 
 def test_a_kept_sample_that_is_damaged_is_fetched_again(tmp_path):
-    arena = Arena("clicks(rounds=1)")
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=1)")
     with serving(arena) as server:
         run(server, tmp_path / "one")
         (kept,) = (tmp_path / "cache" / "segarena" / "samples").iterdir()
@@ -117,7 +117,7 @@ def test_a_kept_sample_that_is_damaged_is_fetched_again(tmp_path):
 
 
 def test_another_sample_than_announced_is_refused(tmp_path):
-    arena = Arena("clicks(rounds=1)")
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=1)")
     with serving(arena) as server:
         begin = arena.begin
 
@@ -161,7 +161,7 @@ def test_a_run_that_was_stopped_goes_on_and_no_answer_counts_twice(tmp_path, at,
 
 @pytest.mark.parametrize("fault", ["cut", "deaf", 503, (429, {"error": "busy", "message": "many"}, {})], ids=str)
 def test_what_passes_is_tried_again(tmp_path, fault):
-    arena = Arena("clicks(rounds=2)", **PRACTICE)
+    arena = Arena("clicks(rounds=2)", "sample-squares(count=1)", **PRACTICE)
     with serving(arena) as server:
         troubles = []
         arena.faults = [fault, fault, None, fault, None, None, fault]
@@ -179,7 +179,7 @@ def test_a_segmenter_that_cannot_take_part_costs_no_try(tmp_path):
 
 
 def test_a_folder_that_holds_something_else_costs_no_try(tmp_path):
-    arena = Arena("clicks(rounds=1)")
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=1)")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").touch()
     with serving(arena) as server, pytest.raises(RunConflict, match="holds other files"):
@@ -188,7 +188,10 @@ def test_a_folder_that_holds_something_else_costs_no_try(tmp_path):
 
 
 def test_a_folder_belongs_to_one_challenge_until_it_is_overwritten(tmp_path):
-    arena, other = Arena("clicks(rounds=1)"), Arena("clicks(rounds=1)")
+    arena, other = (
+        Arena("clicks(rounds=1)", "sample-squares(count=1)"),
+        Arena("clicks(rounds=1)", "sample-squares(count=1)"),
+    )
     with serving(arena) as server, serving(other) as elsewhere:
         run(server, tmp_path / "run")
         with pytest.raises(RunConflict, match=f"holds a run at {server}.*, not {elsewhere}"):
@@ -198,7 +201,7 @@ def test_a_folder_belongs_to_one_challenge_until_it_is_overwritten(tmp_path):
 
 
 def test_a_finished_run_given_again_asks_for_nothing_more(tmp_path):
-    arena = Arena("clicks(rounds=1)")
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=1)")
     with serving(arena) as server:
         run(server, tmp_path / "run")
         arena.requests.clear()
@@ -250,7 +253,7 @@ def test_a_script_that_gives_up_where_it_answered_before_keeps_that_answer(tmp_p
 
 
 def test_turns_that_were_damaged_are_not_sent(tmp_path):
-    arena = Arena("clicks(rounds=2)")
+    arena = Arena("clicks(rounds=2)", "sample-squares(count=1)")
     with serving(arena) as server:
         answer_once(f"{server}/challenges/spring", tmp_path / "run").close()
         file = tmp_path / "run" / "turns" / "k0" / "1.turn"
@@ -260,7 +263,7 @@ def test_turns_that_were_damaged_are_not_sent(tmp_path):
 
 
 def test_no_token_gets_into_the_folder(tmp_path):
-    arena = Arena("clicks(rounds=1)")
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=1)")
     with serving(arena) as server:
         run(server, tmp_path / "run")
     files = [file.read_bytes() for file in (tmp_path / "run").rglob("*") if file.is_file()]
@@ -270,7 +273,7 @@ def test_no_token_gets_into_the_folder(tmp_path):
 
 @pytest.mark.parametrize("phases", [0, 2])
 def test_which_phase_is_meant_must_be_clear(tmp_path, phases):
-    arena = Arena("clicks(rounds=1)")
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=1)")
     dates = {"closes": datetime(2020, 1, 1, tzinfo=UTC)} if not phases else {}
     arena.challenge = replace(arena.challenge, phases=(Phase(name="a", **dates), Phase(name="b", **dates)))
     with (
@@ -288,3 +291,30 @@ def test_the_command_says_where_the_run_lies_and_stands(tmp_path):
     assert done.exit_code == 0, done.output
     assert "1 samples" in done.stderr
     assert f"{server}/challenges/spring/test" in done.stderr
+
+
+ODD = {
+    "nothing": b"",
+    "noise": bytes(range(256)) * 8,
+    "an empty object": b"{}",
+    "a list": b"[]",
+    "no end": b'{"a": ' * 5000,
+    "another run": b'{"id": "x", "places": [{"key": "../../x", "bytes": -1, "sha256": "", "dialogues": []}]}',
+    "a frame that promises much": b"\x10\x00\x00\x00" + b"\xff" * 8 + b"{}" + b" " * 14,
+}
+
+
+@pytest.mark.parametrize("at", range(5))
+@pytest.mark.parametrize("name", ODD)
+def test_a_server_that_says_odd_things_is_named_and_nothing_is_recorded(tmp_path, at, name):
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=1)")
+    with serving(arena) as server:
+        arena.faults = [None] * at + [(200, ODD[name], {})]
+        with pytest.raises(RemoteError) as told:
+            run(server, tmp_path / "run", patience_s=0.0)
+        assert server in str(told.value)
+        assert "\n" not in str(told.value)
+        assert len(str(told.value)) < 500
+        folder = run(server, tmp_path / "run")
+    assert not folder.failed()
+    assert len(arena.runs) == 1

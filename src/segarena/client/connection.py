@@ -182,7 +182,8 @@ class Connection:
             told = _told(answer)
             if answer.status == HTTPStatus.TOO_MANY_REQUESTS and told.error != "quota":
                 raise _Passing(told.message or "too many requests", _wait_s(answer, told))
-            raise RemoteError(f"{self.server}: {_refusal(answer.status, told, self.server)}")
+            where = f"{self.server}{path}" if answer.status == HTTPStatus.NOT_FOUND else self.server
+            raise RemoteError(f"{where}: {_refusal(answer.status, told, self.server)}")
 
 
 def _digest(body: bytes) -> dict[str, str]:

@@ -14,7 +14,7 @@ from segarena.challenges.wire.samples import unpack_sample
 from segarena.challenges.wire.turns import Answer, Turn, pack_turn
 from segarena.dialogue import Prediction
 from segarena.engine.rows import Rows
-from segarena.errors import EarlierNeeded, InvalidInput
+from segarena.errors import EarlierNeeded, InvalidInput, StoreError
 
 RUN = RunFacts(id="r", phase="final", name="mine", samples=("p2", "p0"))
 
@@ -114,6 +114,30 @@ def test_what_cannot_be_is_refused_and_the_round_stays_open(challenge, name):
         evaluator.step(job(BEGIN, REFUSED[name]))
     again = evaluator.step(job(BEGIN, turn((0, HALF))))
     assert again == Evaluator(challenge()).step(job(BEGIN, turn((0, HALF))))
+
+
+def test_broken_turns_are_refused_and_nothing_else_happens(challenge):
+    described, rng = challenge(), np.random.default_rng(1)
+    good = turn((0, HALF))
+    size = 12 + int.from_bytes(good.body[:4], "little")
+    evaluator, refused = Evaluator(described), 0
+    evaluator.step(job(BEGIN))
+    for _ in range(300):
+        broken = bytearray(good.body)
+        for place in rng.integers(0, size, 2):
+            broken[place] ^= 1 << int(rng.integers(0, 8))
+        try:
+            evaluator.step(job(BEGIN, replace(good, body=bytes(broken))))
+            evaluator = Evaluator(described)  # what is still a turn is taken
+        except InvalidInput:
+            refused += 1
+    assert refused > 200
+    assert evaluator.step(job(BEGIN, good)) == Evaluator(described).step(job(BEGIN, good))
+
+
+def test_turns_that_were_taken_before_are_not_the_participants_fault(challenge):
+    with pytest.raises(StoreError, match="cannot be taken again"):
+        Evaluator(challenge()).step(job(turn(opens=[7]), turn((0, HALF))))
 
 
 def test_a_dialogue_without_an_answer_has_failed_alone(challenge):

@@ -11,10 +11,10 @@ from segarena.challenges.rehearsal import Rehearsal
 from segarena.challenges.steps import RunFacts
 from segarena.records.prompts import read_prompts
 
-VIDEOS = "demo-videos(size=(60, 100), frames=6)"
+VIDEOS = "demo-videos(size=(60, 100), frames=5)"
 RUNS = {
-    "clicks": ("clicks(rounds=3)", "demo", "watershed", 1),
-    "several users": ("rclicks(groups=2, rounds=3)", "demo", "watershed", 1),
+    "clicks": ("clicks(rounds=3)", "POOL", "watershed", 3),
+    "several users": ("rclicks(groups=2, rounds=3)", "POOL", "watershed", 3),
     "labels of a video": ("davis(rounds=3)", VIDEOS, "colour-flow", 1),
     "silent users": ("davis(rounds=4, protocol='published', preset='server-2020')", VIDEOS, "colour-flow", 1),
     "volumes by slices": ("radioactive", "phantom(cases=1, shape=(20, 48, 48))", "watershed", 1),
@@ -27,8 +27,9 @@ def as_challenge(benchmark, dataset):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_records_are_those_of_a_local_run(name, tmp_path):
+def test_the_records_are_those_of_a_local_run(name, pool, tmp_path):
     benchmark, dataset, segmenter, limit = RUNS[name]
+    dataset = pool if dataset == "POOL" else dataset
     local = segarena.evaluate(
         benchmark, segmenter=segmenter, dataset=dataset, seed=11, limit=limit, out=tmp_path / "local"
     )

@@ -25,7 +25,7 @@ from segarena.engine.lockstep import Cast, load_sample, open_sessions
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
-from segarena.errors import EarlierNeeded
+from segarena.errors import EarlierNeeded, InvalidInput, StoreError
 from segarena.prompts import Prompt
 
 MOST_PLACES = 8
@@ -47,7 +47,7 @@ class PooledSample:
 
 
 class Evaluator:
-    """Evaluates the turns of a challenge, in a process that may be ended at any moment.
+    """Evaluates the turns of a challenge, one at a time, in a process that may be ended at any moment.
 
     Args:
         challenge: as described.
@@ -139,9 +139,13 @@ class Evaluator:
         cast = self._cast(phase)[1]
         sample = load_sample(cast.dataset, name)
         prompts: dict[str, list[Prompt]] = {target.id: [] for target in sample.targets}
-        sessions = open_sessions(cast, sample)
+        asked_about = dict(enumerate(session.target.id for session in open_sessions(cast, sample)))
         for number, rounds in unpack_given(given, sample.shape).items():
-            prompts[sessions[number].target.id] += chain.from_iterable(rounds)
+            if number not in asked_about:
+                raise StoreError(
+                    f"sample {name}: prompts were given in dialogue {number}, there are {len(asked_about)}"
+                )
+            prompts[asked_about[number]] += chain.from_iterable(rounds)
         return {target.id: leak_of(sample, target, prompts[target.id]) for target in sample.targets}
 
     def _before_last(self, job: StepJob) -> Place:
@@ -162,8 +166,12 @@ class Evaluator:
         plan, cast = self._cast(job.run.phase)
         sample = load_sample(cast.dataset, job.run.samples[job.place])
         place = Place(cast, sample, self._challenge.phase(job.run.phase), job.past, limit_of(plan))
-        for given in turns:
-            place.take(place.read(given), given)
+        try:
+            for given in turns:
+                place.take(place.read(given), given)
+        except InvalidInput as error:  # they were taken before, so this is not the participant's fault
+            where = f"run {job.run.id}, place {job.place}"
+            raise StoreError(f"{where}: turns that were taken before cannot be taken again: {error}") from error
         return place
 
     def _forget(self, job: StepJob) -> None:

@@ -221,6 +221,15 @@ def test_after_the_first_sample_a_line_says_how_long_all_may_take(resumed, worke
     assert [said for said in text.getvalue().splitlines() if "in all" in said] == [line]
 
 
+def test_what_others_do_counts_for_how_long_all_may_take_and_who_is_waited_for_is_said():
+    text = io.StringIO()
+    with ProgressBar("title", Console(file=text, width=100)) as shown:
+        shown.update(Progress(units=100, done=41, elsewhere=40, sharers=3, seconds=30.0))
+        shown.update(Progress(units=100, done=100, elsewhere=60, waiting_for="b (process 7) with 2"))
+    assert "about 17 min in all, judging by the first of 100 samples" in text.getvalue()
+    assert "title: 100/100 samples, waiting for b (process 7) with 2" in text.getvalue()
+
+
 @pytest.mark.parametrize(("samples", "seconds"), [(100, 0.05), (1, 30.0)])
 def test_nothing_is_said_of_runs_of_seconds_or_of_one_sample(samples, seconds):
     text = io.StringIO()

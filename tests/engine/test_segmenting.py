@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -15,6 +16,7 @@ from segarena.errors import (
     PluginInvalid,
     RunConflict,
 )
+from segarena.work.sharing.ledgers import SharedLedger
 
 SEGMENTER = "superpixel-prototypes(superpixels=60)"
 
@@ -68,6 +70,26 @@ def test_it_goes_on_where_it_was_with_the_same_bytes(folder):
     found = segment(folder)
     assert (found.done, found.resumed) == (2, 1)
     assert file.read_bytes() == before
+
+
+def test_processes_that_share_divide_the_images_and_all_return_with_all(folder):
+    segment(folder, out=folder / "alone")
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda _: segment(folder, share=True), range(2)))
+    assert [(each.done, each.empty, each.failed) for each in found] == [(2, 0, {})] * 2
+    masks = {file.relative_to(folder / "masks"): file for file in (folder / "masks").rglob("*") if file.is_file()}
+    assert len(masks) == 3
+    assert all(file.read_bytes() == (folder / "alone" / name).read_bytes() for name, file in masks.items())
+
+
+def test_while_images_are_shared_nobody_makes_their_masks_alone(folder):
+    segment(folder)
+    with (
+        SharedLedger(folder / "masks" / "segment.claims", None, {}),
+        pytest.raises(RunConflict, match=r"is shared by .*; give --share"),
+    ):
+        segment(folder)
+    assert segment(folder).done == 2
 
 
 def test_masks_made_otherwise_are_not_mixed(folder):

@@ -25,6 +25,7 @@ import os, sys
 import segarena
 from segarena.engine import evaluate
 from segarena.roles import Benchmark
+from segarena.work.sharing import claims
 
 segarena.registry.names("user")  # imports all plug-ins
 os.fsync = lambda _: None  # no kill takes back what was written
@@ -37,7 +38,9 @@ for line in sys.stdin:
         continue
     out, workers = words
     if (child := os.fork()) == 0:
-        share, workers = what == "share", int(workers)
+        share, workers = what != "alone", int(workers)
+        if what == "impatient":
+            claims.Claims.__init__.__kwdefaults__["expire_s"] = 0.5
         try:
             os.setsid()
             evaluate.evaluate(rules, segmenter=segmenter, dataset=dataset, out=out, workers=workers, share=share)
@@ -121,6 +124,20 @@ def test_what_was_begun_together_goes_on_alone_and_the_reverse(runs, whole, tmp_
     assert runs.ask("wait", runs.ask("alone", out, 0)) == 0
     assert digests(out) == whole
     assert not (out / "claims").exists()
+
+
+def test_one_that_is_held_is_given_up_and_does_no_harm_when_it_goes_on(runs, whole, tmp_path):
+    out = tmp_path / "run"
+    held = runs.ask("impatient", out, 0)
+    wait_for_samples(out, 2)
+    os.kill(held, signal.SIGSTOP)
+    assert runs.ask("wait", runs.ask("impatient", out, 0)) == 0
+    assert digests(out) == whole
+    os.kill(held, signal.SIGCONT)
+    assert runs.ask("wait", held) == 0
+    assert digests(out) == whole
+    assert not (out / "claims").exists()
+    assert not list(out.glob("*/.*.part"))
 
 
 def test_one_that_is_stopped_leaves_the_rest_to_the_others(runs, whole, tmp_path):

@@ -24,6 +24,7 @@ PARTS = {
     "records_flips": ("--flips", 1500),
     "bombs": ("", 0),
     "kills": ("--kills", 20),
+    "sharing": ("--kills", 10),
 }
 """The scripts, and how much each does."""
 

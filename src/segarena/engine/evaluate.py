@@ -159,19 +159,19 @@ def _hold_all(
     progress = Progress(units=count, done=resumed, resumed=resumed)
     on_progress(progress)
 
-    def tell_who(waiting_for: str) -> None:
-        progress.done, progress.waiting_for = samples.count_done, waiting_for
+    def tell(waiting_for: str = "") -> None:
+        progress.done, progress.sharers, progress.waiting_for = samples.count_done, samples.sharers, waiting_for
+        progress.elsewhere = progress.done - resumed - held_here
         on_progress(progress)
 
-    first, known, cause = _FirstSamples(), set[str](), None
-    while cause is None and (turn := samples.turn(tell_who)) is not None:
-        progress.waiting_for = ""
+    first, known, cause, held_here = _FirstSamples(), set[str](), None, 0
+    while cause is None and (turn := samples.turn(tell)) is not None:
         with closing(hold_samples(job, rules, samples.folder, first.in_order(turn), executor)) as steps:
             for held in steps:
                 samples.note(held)
+                held_here += 1
                 _advance(progress, held, known)
-                progress.done = samples.count_done
-                on_progress(progress)
+                tell()
                 if not keep_going and (cause := first.shared_cause(held)):
                     break
     if cause is not None:
@@ -181,8 +181,7 @@ def _hold_all(
             "Mend that and give the same command again; --keep-going goes on and records the failures"
         )
     if progress.done < count:  # others did the rest
-        progress.done, progress.waiting_for = count, ""
-        on_progress(progress)
+        tell()
     return resumed < count
 
 

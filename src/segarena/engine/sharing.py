@@ -33,6 +33,11 @@ class Samples(Protocol):
         """How many samples need no more doing, whoever did them."""
         ...
 
+    @property
+    def sharers(self) -> int:
+        """How many processes hold samples of the run."""
+        ...
+
     def __enter__(self) -> Samples: ...
 
     def __exit__(self, *_: object) -> None: ...
@@ -66,6 +71,7 @@ class Alone:
     def __init__(self, folder: RunFolder, *, retry_failed: bool = False, retry_damaged: bool = False) -> None:
         self.folder = folder
         self.count_done = 0
+        self.sharers = 1
         self._retry_failed = retry_failed
         self._retry_damaged = retry_damaged
         self._pending: list[int] = []
@@ -153,6 +159,11 @@ class Shared:
         """How many are done, here or elsewhere."""
         return self._claims.count_done
 
+    @property
+    def sharers(self) -> int:
+        """How many take part."""
+        return self._claims.count_sharers
+
     def __enter__(self) -> Shared:
         with ExitStack() as stack:
             stack.enter_context(self._claims)
@@ -215,6 +226,9 @@ class Shared:
 
     def finish(self, finishing: Callable[[RunFolder], None]) -> RunFolder:
         """Finish the run as the first who finds all done; the others find it finished."""
+        if self._claims.is_over:  # one that was given up and came back may have written a sample once more
+            with suppress(Lapsed), self._folder.keep(self._claims.check_kept):
+                pass
         while not self._claims.is_over:
             self._folder.config = RunFolder.open(self._path).config
             try:

@@ -81,11 +81,11 @@ class ProgressBar:
             self._console.print(f"{title}: {state.done}/{state.units} {self._unit}, {rest}")
 
     def _estimate(self, stage: _Stage, state: Progress) -> None:
-        here, pending = state.done - state.resumed, state.units - state.resumed
-        if not here or stage.is_estimated:
+        here, pending = state.done - state.resumed - state.elsewhere, state.units - state.resumed
+        if here <= 0 or stage.is_estimated:
             return
         stage.is_estimated = True
-        all_s = state.seconds / here * pending / min(self._workers, pending)
+        all_s = state.seconds / here * pending / min(self._workers * state.sharers, pending)
         if pending > here and all_s >= _WORTH_SAYING_S:
             self._console.print(f"about {duration_text(all_s)} in all, judging by the first of {pending} {self._unit}")
 

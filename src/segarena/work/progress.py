@@ -17,6 +17,8 @@ class Progress:
         units: how many there are in all.
         done: of these, those that need no more doing: resumed, done now, or failed.
         resumed: done before.
+        elsewhere: done meanwhile by others who share the work.
+        sharers: how many share it, this one included.
         failures: what went wrong; in a run dialogues, of which a unit may hold several.
         seconds: what the units took that were done now, added up over all processes.
         counts: what else the work counts, such as rounds.
@@ -28,6 +30,8 @@ class Progress:
     units: int
     done: int = 0
     resumed: int = 0
+    elsewhere: int = 0
+    sharers: int = 1
     failures: int = 0
     seconds: float = 0.0
     counts: Counter[str] = field(default_factory=Counter[str])

@@ -51,15 +51,17 @@ def work_through(
         on_progress(progress)
 
         def tell(waiting_for: str = "") -> None:
-            progress.done, progress.failures = taking.count_done, len(taking.failures)
-            progress.waiting_for = waiting_for
+            progress.done, progress.sharers, progress.failures = taking.count_done, taking.sharers, len(taking.failures)
+            progress.elsewhere, progress.waiting_for = progress.done - resumed - done_here, waiting_for
             on_progress(progress)
 
+        done_here = 0
         while (turn := taking.turn(tell)) is not None:
             with closing(executor.map(_Named(job), ((name, units[name]) for name in turn))) as outcomes:
                 for outcome in outcomes:
                     taking.note(_mapped(outcome, noted))
                     progress.seconds += outcome.seconds
+                    done_here += 1
                     tell()
         if progress.done < len(units):  # others did the rest
             tell()
@@ -90,6 +92,7 @@ class _Alone:
         self._pending = [name for name in units if name not in ledger.done]
         self._has_begun = False
         self.count_done = len(units) - len(self._pending)
+        self.sharers = 1
         self.failures: dict[str, SegarenaError] = {}
 
     def turn(self, _: OnWait) -> Iterator[str] | None:

@@ -219,6 +219,11 @@ class Claims:
         return self._shares.count_done + len(self._finished)
 
     @property
+    def count_sharers(self) -> int:
+        """How many processes take part, as far as this one knows."""
+        return max(1, len(self._shares.members))
+
+    @property
     def failed(self) -> dict[int, tuple[str, str]]:
         """Why units came to nothing, here or elsewhere: the kind of error, and what it says."""
         return {**self._shares.failed, **self._failed}
@@ -245,7 +250,7 @@ class Claims:
         if not self._timed:
             return self.workers
         unit_s = max(1e-6, self._seconds / self._timed / self.workers)
-        fair = self._shares.count_free // (2 * max(1, len(self._shares.members)))
+        fair = self._shares.count_free // (2 * self.count_sharers)
         return max(1, min(max(fair, round(LEAST_S / unit_s)), round(MOST_S / unit_s)))
 
     def _tell(self) -> None:

@@ -110,6 +110,11 @@ class SharedLedger:
         return self._claims.count_done
 
     @property
+    def sharers(self) -> int:
+        """How many processes take part."""
+        return self._claims.count_sharers
+
+    @property
     def failures(self) -> dict[str, SegarenaError]:
         """Why units came to nothing, here or elsewhere."""
         failed = self._claims.failed

@@ -1,11 +1,12 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy.io import savemat
 
 from segarena.arrays.label_edges import thin_label_edges
-from segarena.errors import DatasetMissing, InvalidMask, RunConflict
+from segarena.errors import DatasetMissing, InvalidInput, InvalidMask, RunConflict
 from segarena.systems.scenes.demo.files import write_demo
 from segarena.systems.scenes.demo.scenes import demo_scenes
 from segarena.systems.scenes.measures.sources import find_images, read_boundaries
@@ -102,3 +103,17 @@ def test_processes_give_the_same_in_the_same_order(tmp_path):
     survey = Survey.of_statistics()
     alone, together = (list(survey.run(images, tmp_path / str(w), workers=w).items()) for w in (0, 2))
     assert json.dumps(alone) == json.dumps(together)
+
+
+def test_processes_that_share_a_folder_give_the_same_to_each(tmp_path):
+    items, asked = {str(k): k for k in range(20)}, []
+
+    def take_part(_):
+        return work_on_images(items, lambda k: asked.append(k) or double(k), {}, tmp_path, share=True)
+
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(take_part, range(3)))
+    assert [list(each.items()) for each in found] == [[(str(k), {"twice": 2 * k}) for k in range(20)]] * 3
+    assert sorted(asked) == list(range(20))
+    with pytest.raises(InvalidInput, match="give --out"):
+        work_on_images(items, double, {}, None, share=True)

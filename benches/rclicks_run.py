@@ -1,15 +1,21 @@
-"""A full RClicks run, twelve strategies and 20 rounds, against the least that it can cost.
+"""What a full RClicks run, twelve users and 20 rounds, costs outside the model, beside a model that answers quickly.
 
-    python benches/rclicks_run.py [--decode-ms 10] [--images 1]
+    python benches/rclicks_run.py [--decode-ms 5 10] [--images 1] [--repeats 3]
 
-The segmenter is a stand-in for SAM: it spends a fixed time on each encode, and a two-hundredth of it on each decode, in
-which it also makes its answer. A decode of 10 ms with the mask brought to full size is a fast GPU's; on a CPU it is
-several times that. The least a run can cost is one encode per image and one decode per dialogue and round;
-all that is above it is ours: users with their click maps, IoU and boundary IoU, records, masks, files. Images are
-480 x 854 with two objects each; the click model is by depth. Counted is the time of all of the process's threads on a
-core, so that the ratio holds on a busy machine too; the wall time is printed beside it.
+The segmenter is a stand-in for SAM: it spends a fixed time on each encode, and a two-hundredth of it on each decode,
+in which it also makes its answer. A decode of 5 to 10 ms with the mask brought to full size is a fast GPU's; on a CPU
+it is several times that. Images are 480 x 854 with two objects each; the click model is by depth.
 
-Bar: at most 1.3 times one encode per image and the decodes.
+- The model: encode and predict. All that is not in them is outside the model, from the call of `evaluate` until it
+  returns: opening the run folder, users, metrics, rounds, records, masks, files.
+- Users and metrics: what is in their own calls, with everything that they are the first to ask a comparison for.
+- The engine's own: what is outside the model and not users or metrics, from one round's predict to the next, for each
+  of its dialogues; the median over rounds.
+
+Counted is the time of all of the process's threads on a core; the wall time of the run is printed beside it. Of several
+runs the quickest counts, because a machine that has other work makes each slower than it is.
+
+Bars: outside the model at most 15 % of a run with decodes of 5 ms, and 8 % with 10 ms; the engine's own at most 0.4 ms.
 """
 
 from __future__ import annotations
@@ -19,19 +25,71 @@ import sys
 import tempfile
 import time
 import zlib
+from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
+from statistics import median
 
 import cv2
 import numpy as np
 
 import segarena
+from segarena.metrics.boundary import BoundaryIou
+from segarena.metrics.overlap import Iou
 from segarena.registry import build
 from segarena.samples import ImageSample, Target
+from segarena.systems.clicks.sampling.maps import SharedMap
+from segarena.systems.clicks.users.click_maps import MapClicker
+from segarena.users.centre import CentreClicker
 
 SHAPE = (480, 854)
 ROUNDS = 20
 ENCODE_IN_DECODES = 200
-BAR = 1.3
+BARS = {5.0: 0.15, 10.0: 0.08}
+BAR_OWN_MS = 0.4
+
+
+@dataclass
+class Clock:
+    """What was spent on a core since a run began, in seconds."""
+
+    model_s: float = 0.0
+    users_s: float = 0.0
+    metrics_s: float = 0.0
+    rounds: list[tuple[float, int]] = field(default_factory=list)
+    """When each round's predict began, less model, users and metrics until then; and its dialogues."""
+
+    def clear(self):
+        """Begin a run."""
+        vars(self).update(vars(Clock()))
+
+    def note_round(self, dialogues):
+        """Note that a round's predict begins."""
+        theirs = self.model_s + self.users_s + self.metrics_s
+        self.rounds.append((time.process_time() - theirs, dialogues))
+
+    @property
+    def own_ms(self):
+        """Of each round but the last, what the engine spent on a dialogue."""
+        pairs = zip(self.rounds[:-1], self.rounds[1:], strict=True)
+        return [1000 * (stop - start) / dialogues for (start, dialogues), (stop, _) in pairs]
+
+    def times(self, kind, name, whose):
+        """Let the calls of a method be counted as those of the model, of users or of metrics."""
+        method = getattr(kind, name)
+
+        @wraps(method)
+        def timed(*args):
+            start = time.process_time()
+            try:
+                return method(*args)
+            finally:
+                setattr(self, whose, getattr(self, whose) + time.process_time() - start)
+
+        setattr(kind, name, timed)
+
+
+CLOCK = Clock()
 
 
 class Photographs:
@@ -85,6 +143,10 @@ class StandIn:
         return [target.mask for target in sample.targets], answers
 
     def predict(self, encoded, dialogues):  # noqa: D102
+        CLOCK.note_round(len(dialogues))
+        return self._decode_all(encoded, dialogues)
+
+    def _decode_all(self, encoded, dialogues):
         return [self._decode(encoded, dialogue) for dialogue in dialogues]
 
     def _decode(self, encoded, dialogue):
@@ -111,33 +173,60 @@ def spend(start, seconds):
         pass
 
 
-def main():
-    """Print what a run costs and what it must cost; exit with 1 when the bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--decode-ms", type=float, default=10.0)
-    parser.add_argument("--images", type=int, default=1)
-    options = parser.parse_args()
-    cv2.setNumThreads(1)
-    rules = build("benchmark", "rclicks")
-    users = [*rules.users, "whole=group(click_model='depth')"]
-    segmenter = StandIn(options.decode_ms / 1000)
-    with tempfile.TemporaryDirectory() as folder:  # imports are not part of a run
-        segarena.evaluate(rules, segmenter=StandIn(0), dataset=Photographs(1), rounds=2, out=Path(folder) / "warm")
-    photographs = Photographs(options.images)
+def run_once(decode_ms, images, users, rules):
+    """Return what a run spent on a core, on the clock, and in the model's calls; `CLOCK` has the rest."""
+    segmenter = StandIn(decode_ms / 1000)
+    photographs = Photographs(images)
+    CLOCK.clear()
     with tempfile.TemporaryDirectory() as folder:
         wall, start = time.perf_counter(), time.process_time()
         run = segarena.evaluate(rules, segmenter=segmenter, dataset=photographs, users=users, out=Path(folder) / "run")
         spent_s, wall_s = time.process_time() - start, time.perf_counter() - wall
-        if run.config.counts.failures or segmenter.encodes != options.images:
+        if run.config.counts.failures or segmenter.encodes != images:
             raise SystemExit(f"the run went wrong: {run.config.counts}, {segmenter.encodes} encodes")
-    least_s = segmenter.decode_s * (ENCODE_IN_DECODES * segmenter.encodes + segmenter.decodes)
-    ratio = spent_s / least_s
-    print(f"{options.images} images x 2 objects x {len(users)} strategies x {ROUNDS} rounds, {SHAPE[0]} x {SHAPE[1]}")
-    print(f"{segmenter.encodes} encodes of {1000 * ENCODE_IN_DECODES * segmenter.decode_s:.0f} ms, ", end="")
-    print(f"{segmenter.decodes} decodes of {1000 * segmenter.decode_s:.1f} ms: {least_s:.2f} s")
-    print(f"the run: {spent_s:.2f} s on the core ({wall_s:.2f} s on the clock), ratio {ratio:.3f} (bar {BAR})")
-    print(f"ours: {1000 * (spent_s - least_s) / segmenter.decodes:.2f} ms per round")
-    return 1 if ratio > BAR else 0
+    return spent_s, wall_s, segmenter.decodes
+
+
+def report(decode_ms, images, users, rules, repeats):
+    """Print what the quickest of several runs came to; tell whether a bar was missed."""
+    found = []
+    for _ in range(repeats):
+        spent_s, wall_s, decodes = run_once(decode_ms, images, users, rules)
+        outside_s = spent_s - CLOCK.model_s
+        found.append((outside_s, spent_s, wall_s, decodes, CLOCK.users_s, CLOCK.metrics_s, median(CLOCK.own_ms)))
+    outside_s, spent_s, wall_s, decodes, users_s, metrics_s, own_ms = min(found)
+    share, bar = outside_s / spent_s, BARS.get(decode_ms, 1.0)
+    parts = {"users": users_s, "metrics": metrics_s}
+    parts["the rest, with folder and files,"] = outside_s - users_s - metrics_s
+    print(f"decodes of {decode_ms:g} ms: {spent_s:.2f} s on the core, {wall_s:.2f} s on the clock")
+    print(f"  outside the model: {share:.1%} (bar {bar:.0%}), {1000 * outside_s / decodes:.2f} ms a round")
+    print("  of that", ", ".join(f"{name} {1000 * part_s / decodes:.2f}" for name, part_s in parts.items()))
+    print(f"  the engine's own, median over rounds: {own_ms:.2f} ms (bar {BAR_OWN_MS})")
+    return share > bar or own_ms > BAR_OWN_MS
+
+
+def main():
+    """Print where the time goes; exit with 1 when a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--decode-ms", type=float, nargs="+", default=list(BARS))
+    parser.add_argument("--images", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    cv2.setNumThreads(1)
+    for kind in (MapClicker, CentreClicker):
+        CLOCK.times(kind, "next", "users_s")
+    CLOCK.times(SharedMap, "prepare", "users_s")
+    for kind in (Iou, BoundaryIou):
+        CLOCK.times(kind, "__call__", "metrics_s")
+    for name in ("encode", "_decode_all"):
+        CLOCK.times(StandIn, name, "model_s")
+    rules = build("benchmark", "rclicks")
+    users = [*rules.users, "whole=group(click_model='depth')"]
+    with tempfile.TemporaryDirectory() as folder:  # imports are not part of a run
+        segarena.evaluate(rules, segmenter=StandIn(0), dataset=Photographs(1), rounds=2, out=Path(folder) / "warm")
+    print(f"{options.images} images x 2 objects x {len(users)} users x {ROUNDS} rounds, {SHAPE[0]} x {SHAPE[1]}")
+    missed = [report(each, options.images, users, rules, options.repeats) for each in options.decode_ms]
+    return 1 if any(missed) else 0
 
 
 if __name__ == "__main__":

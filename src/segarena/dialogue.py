@@ -8,6 +8,7 @@ ground truth, and a segmenter keeps nothing of it: whatever it wants back in the
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -77,25 +78,25 @@ class Dialogue:
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """All prompts so far, in the order given."""
-        return tuple(prompt for round_ in self.rounds for prompt in round_)
+        return tuple(chain.from_iterable(self.rounds))
 
     @property
     def clicks(self) -> tuple[Click, ...]:
         """All clicks so far, in the order given."""
-        return tuple(prompt for prompt in self.prompts if isinstance(prompt, Click))
+        return tuple([prompt for prompt in chain.from_iterable(self.rounds) if isinstance(prompt, Click)])
 
     @property
     def effort(self) -> float:
         """Interactions the user has spent so far."""
-        return sum(prompt.effort for prompt in self.prompts)
+        return sum([prompt.effort for prompt in chain.from_iterable(self.rounds)])
 
     def ask(self, prompts: tuple[Prompt, ...]) -> Dialogue:
         """Return this dialogue with one more round of prompts."""
-        return replace(self, rounds=(*self.rounds, prompts))
+        return Dialogue((*self.rounds, prompts), self.previous, self.lift)
 
     def answer(self, prediction: Prediction) -> Dialogue:
         """Return this dialogue with its last round answered."""
-        return replace(self, previous=prediction)
+        return Dialogue(self.rounds, prediction, self.lift)
 
     def previous_mask(self, shape: Shape) -> Mask | Labels:
         """Return the mask of the round before; all False of `shape` in the first round."""

@@ -116,6 +116,8 @@ def check_prompt(prompt: Prompt, shape: Shape) -> None:
     Raises:
         InvalidPrompt: wrong number of axes, not finite, or outside.
     """
+    if isinstance(prompt, Click) and _is_pixel(prompt.position, shape):  # most prompts
+        return
     if isinstance(prompt, Support):
         if prompt.mask.shape != prompt.sample.shape:
             raise InvalidPrompt(f"support mask has shape {prompt.mask.shape}, its image {prompt.sample.shape}")
@@ -135,6 +137,11 @@ def check_prompt(prompt: Prompt, shape: Shape) -> None:
         raise InvalidPrompt(f"{prompt.kind} at {_corners(prompt)} lies outside a sample of shape {shape}")
     if isinstance(prompt, Box) and any(a >= b for a, b in zip(prompt.start, prompt.stop, strict=True)):
         raise InvalidPrompt(f"box from {prompt.start} to {prompt.stop} is empty; stop is exclusive")
+
+
+def _is_pixel(position: Position, shape: Shape) -> bool:
+    inside = [type(place) is int and 0 <= place < side for place, side in zip(position, shape, strict=False)]
+    return len(position) == len(shape) and all(inside)
 
 
 def _check_limits(limits: Limits, shape: Shape) -> None:

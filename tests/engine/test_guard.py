@@ -72,3 +72,45 @@ def test_outside_the_main_thread_only_the_deadline_is_set():
     thread.start()
     thread.join()
     assert seen == [1.0 + 0.01 + 5.0]
+
+
+def test_an_alarm_taken_once_watches_call_after_call():
+    before, limit = signal.getsignal(signal.SIGALRM), TimeLimit(0.03)
+    with limit.ready():
+        with limit.watch("asking", times=100):
+            time.sleep(0.06)
+        with (
+            pytest.raises(PredictTimeout, match=r"judging took longer than the limit of 0"),
+            limit.watch("judging"),
+        ):
+            time.sleep(30)
+        with pytest.raises(ZeroDivisionError), limit.watch("asking", times=100):
+            raise ZeroDivisionError
+        with limit.watch("asking", times=10):
+            pass
+        time.sleep(0.35)  # the alarm of a call that has returned says nothing
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_a_call_that_keeps_the_alarm_does_not_take_it_from_the_next():
+    limit = TimeLimit(0.03)
+    with limit.ready():
+        with limit.watch("loading"):
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        with pytest.raises(PredictTimeout, match="predicting"), limit.watch("predicting"):
+            time.sleep(30)
+
+
+def test_another_thread_does_not_set_the_alarm_that_this_one_has():
+    limit, seen = TimeLimit(0.01), []
+
+    def work():
+        with limit.watch("predict"):
+            seen.append(signal.getitimer(signal.ITIMER_REAL))
+
+    with limit.ready():
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert seen == [(0.0, 0.0)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from segarena.arrays.boxes import Window
+import numpy as np
+
 from segarena.samples import Mask, Shape
 
 
@@ -27,7 +29,6 @@ def inner_band(mask: Mask, width_px: int) -> Mask:
     That is the mask without its erosion by `width_px` steps of a 3 x 3 (in a volume 3 x 3 x 3) square. Everything
     outside the array counts as not in the mask, so a crop that holds the whole mask gives the same band.
 
-    >>> import numpy as np
     >>> inner_band(np.ones((5, 5), bool), 1).astype(int)
     array([[1, 1, 1, 1, 1],
            [1, 0, 0, 0, 1],
@@ -39,23 +40,32 @@ def inner_band(mask: Mask, width_px: int) -> Mask:
         mask: bool, any number of axes.
         width_px: 1 or more.
     """
-    band = mask.copy()
-    inner: Window = tuple(slice(width_px, -width_px) for _ in mask.shape)
-    if min(mask.shape) > 2 * width_px:
-        band[inner] &= ~_core(mask, 2 * width_px + 1)
-    return band
+    # False pixels after every line (and plane) make each square that runs over its end one that holds a False pixel, so
+    # that all steps are between places of one flat array, which take a quarter of the time of those between crops.
+    padded = np.zeros([mask.shape[0], *(n + 1 for n in mask.shape[1:])], dtype=np.bool_)
+    padded[tuple(slice(n) for n in mask.shape)] = mask
+    steps = [math.prod(padded.shape[axis + 1 :]) for axis in range(mask.ndim)]
+    band = padded.ravel()
+    core = _core(band, 2 * width_px + 1, steps)
+    inner = width_px * sum(steps)
+    np.greater(band[inner : inner + core.size], core, out=band[inner : inner + core.size])
+    return padded[tuple(slice(n) for n in mask.shape)]
 
 
-def _core(mask: Mask, side: int) -> Mask:
-    """Tell for every square of `side` pixels inside the frame whether it lies wholly in the mask.
+def _core(flat: Mask, side: int, steps: Sequence[int]) -> Mask:
+    """Tell for each place at which a square of `side` pixels can begin whether it lies wholly in the mask.
 
     Two overlapping runs make one longer run, so the number of passes grows with the logarithm of `side`.
+
+    Args:
+        flat: the mask, with a False pixel after every line.
+        side: of the square.
+        steps: between neighbours along each axis.
     """
-    for axis in range(mask.ndim):
-        before: Window = (slice(None),) * axis
+    for step in steps:
         length = 1
-        while length < side:
-            step = min(length, side - length)
-            mask = mask[*before, :-step] & mask[*before, step:]
-            length += step
-    return mask
+        while length < side and flat.size:
+            longer = min(length, side - length)
+            flat = flat[: -longer * step] & flat[longer * step :]
+            length += longer
+    return flat

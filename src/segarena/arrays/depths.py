@@ -27,7 +27,7 @@ class Depths(NamedTuple):
     """The pixels of a mask, in raster order, and how deep each lies in it.
 
     Attributes:
-        window: the smallest that holds the mask.
+        window: one that holds the mask.
         pixels: flat indices in the window, ascending.
         squared: of each pixel, the squared distance to the nearest one outside the mask; whole numbers.
     """
@@ -92,14 +92,17 @@ def thin_depths(mask: Mask) -> Depths | None:
     """
     if mask.ndim != 2 or max(mask.shape) > _MAX_SIDE:
         return None
-    window = bounding_window(mask)
-    crop = mask[window]
-    pixels = np.flatnonzero(crop)
-    if len(pixels) * _THIN > crop.size:
+    pixels, width = np.flatnonzero(mask), mask.shape[1]
+    if not len(pixels):
+        return Depths(tuple(slice(0, n) for n in mask.shape), pixels, pixels)
+    top, bottom = int(pixels[0]) // width, int(pixels[-1]) // width + 1
+    window = (slice(top, bottom), slice(0, width))
+    size = (bottom - top) * width
+    if len(pixels) * _THIN > size:
         return None
-    width = crop.shape[1]
-    squared = np.square(_to_end_of_run(pixels, crop.shape))
-    beyond = np.zeros(crop.size + 2 * width, dtype=np.int32)  # a row more above and below, with nothing in it
+    pixels -= top * width
+    squared = np.square(_to_end_of_run(pixels, width))
+    beyond = np.zeros(size + 2 * width, dtype=np.int32)  # a row more above and below, with nothing in it
     places = pixels + width
     beyond[places] = squared
     step, left = 1, np.flatnonzero(squared > 1)
@@ -109,23 +112,25 @@ def thin_depths(mask: Mask) -> Depths | None:
         np.minimum(nearest, beside + step**2, out=nearest)
         squared[left] = nearest
         left = left[nearest > (step + 1) ** 2]
-        if _takes_long(crop.size, len(pixels), len(left), step):
+        if _takes_long(size, len(pixels), len(left), step):
             return None
         step += 1
     return Depths(window, pixels, squared)
 
 
-def _to_end_of_run(pixels: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int32]:
+def _to_end_of_run(pixels: NDArray[np.int64], width: int) -> NDArray[np.int32]:
     """Return for each pixel how many steps it is along its row to the nearest one that is not among `pixels`."""
-    height, width = shape
-    is_first = np.ones(len(pixels), dtype=np.bool_)
-    np.greater(pixels[1:] - pixels[:-1], 1, out=is_first[1:])
-    row_starts = np.searchsorted(pixels, np.arange(1, height) * width)
-    is_first[row_starts[row_starts < len(pixels)]] = True
-    firsts = np.flatnonzero(is_first)
-    lengths = np.diff(firsts, append=len(pixels))
-    before = np.arange(len(pixels)) - np.repeat(firsts, lengths)
-    return np.minimum(before + 1, np.repeat(lengths, lengths) - before).astype(np.int32)
+    count = len(pixels)
+    is_first = np.ones(count, dtype=np.bool_)
+    np.not_equal(pixels[1:], pixels[:-1] + 1, out=is_first[1:])
+    row_starts = pixels.searchsorted(np.arange(width, int(pixels[-1]) + 1, width))
+    is_first[row_starts] = True
+    firsts = is_first.nonzero()[0]
+    lengths = np.empty_like(firsts)
+    np.subtract(firsts[1:], firsts[:-1], out=lengths[:-1])
+    lengths[-1] = count - firsts[-1]
+    before = np.arange(count) - firsts.repeat(lengths)
+    return np.minimum(before + 1, lengths.repeat(lengths) - before).astype(np.int32)
 
 
 def _takes_long(size: int, pixels: int, left: int, steps: int) -> bool:

@@ -97,7 +97,7 @@ def run_lengths(mask: Mask) -> NDArray[np.int64]:
 
 def _pack(lengths: NDArray[np.int64]) -> bytes:
     sizes = np.ones(len(lengths), dtype=np.int64)
-    for place in range(1, _LONGEST):
+    for place in range(1, -(-int(lengths.max(initial=0)).bit_length() // 7)):
         sizes += lengths >> (7 * place) > 0
     return digits_of(lengths, sizes, bits=7).tobytes()
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from segarena.errors import PredictTimeout
 from segarena.work.deadline import Deadline
@@ -39,6 +40,19 @@ class TimeLimit:
         self._deadline = deadline
         self._grace_s = grace_s
         self._clock = clock
+        self._under_way = ("", 0.0)
+        self._thread = 0  # that has the alarm
+        self._before: Any = None  # whose it was
+
+    @contextmanager
+    def ready(self) -> Generator[None]:
+        """Take the alarm once for all calls that are watched in the block."""
+        is_taken = self._take_alarm()
+        try:
+            yield
+        finally:
+            if is_taken:
+                self._give_alarm_back()
 
     @contextmanager
     def watch(self, what: str, times: float = 1.0, *, who: str = "") -> Generator[None]:
@@ -49,22 +63,42 @@ class TimeLimit:
         Outside the main thread of a process no alarm can be set, and only the parent's watch remains.
         """
         seconds = self.seconds * times
-        has_alarm = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
-
-        def ring(_number: int, _frame: FrameType | None) -> None:
-            raise PredictTimeout(f"{what} took longer than the limit of {seconds:g} s; raise --time-limit to allow it")
-
-        before = signal.signal(signal.SIGALRM, ring) if has_alarm else None
+        is_taken = self._take_alarm()
         if self._deadline is not None:
             self._deadline.what = f"{who} {what}" if who else what
             self._deadline.value = self._clock() + seconds + self._grace_s
-        if has_alarm:
+        if self._thread == threading.get_ident():
+            if signal.getsignal(signal.SIGALRM) != self._ring:  # a call before this one took it
+                signal.signal(signal.SIGALRM, self._ring)
+            self._under_way = what, seconds
             signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
             yield
         finally:
-            if has_alarm:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, before)
+            self._under_way = "", 0.0
+            if is_taken:
+                self._give_alarm_back()
             if self._deadline is not None:
                 self._deadline.value = 0.0
+
+    def _take_alarm(self) -> bool:
+        """Take the alarm if this thread may and has not yet; tell whether it was taken."""
+        if (
+            self._thread
+            or threading.current_thread() is not threading.main_thread()
+            or not hasattr(signal, "setitimer")
+        ):
+            return False
+        self._before = signal.signal(signal.SIGALRM, self._ring)
+        self._thread = threading.get_ident()
+        return True
+
+    def _give_alarm_back(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self._thread = 0
+        signal.signal(signal.SIGALRM, self._before)
+
+    def _ring(self, _number: int, _frame: FrameType | None) -> None:
+        what, seconds = self._under_way
+        if seconds:  # else the call that it was set for has returned
+            raise PredictTimeout(f"{what} took longer than the limit of {seconds:g} s; raise --time-limit to allow it")

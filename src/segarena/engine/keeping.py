@@ -96,16 +96,12 @@ class KeptRounds:
         if dialogue.previous is None:
             return []
         last = dialogue.previous.mask
-        objects = range(1, 1 + (1 if last.dtype == np.bool_ else self.about.objects))
+        objects = range(1, 1 + self.about.objects)
+        masks = (last,) if last.dtype == np.bool_ else (last == number for number in objects)
+        key, round_ = self.about.key, self.answered
         return [
-            KeptMask(
-                **self.about.key,
-                round=self.answered,
-                object=number,
-                rle=encode_rle(last == number),
-                shape=last.shape,
-            )
-            for number in objects
+            KeptMask(**key, round=round_, object=number, rle=encode_rle(mask), shape=last.shape)
+            for number, mask in enumerate(masks, start=1)
         ]
 
     def _record(self, dialogue: Dialogue, values: Mapping[str, float], failure: str | None = None) -> None:

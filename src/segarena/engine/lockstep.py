@@ -121,7 +121,8 @@ def _run_loaded(cast: Cast, sample: Sample, sessions: Sequence[AnySession], limi
         answers = _Answers(cast, encoding.value, limit, sample, batches)
         for session in sessions:
             session.spend(encoding.seconds)
-        _hold_dialogues(answers, sessions, limit)
+        with limit.ready():
+            _hold_dialogues(answers, sessions, limit)
         if not abilities_of_segmenter(cast.segmenter).encodes_with_prompts:
             rows.timings.extend(_encoder_rows(sample.id, encoding))
             rows.timings.extend(answers.support_rows)

@@ -238,7 +238,8 @@ class Session:
         elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
         name, objects = f"answer for {self.name}", self._kept.about.objects
         prediction = as_prediction(answer, self.sample.shape, objects=objects, name=name)
-        prediction = replace(prediction, mask=settled(prediction.mask))
+        mask = settled(prediction.mask)
+        prediction = prediction if mask is prediction.mask else replace(prediction, mask=mask)
         self.spent_s += elapsed_s
         if self.is_late:
             self.drop(elapsed_s)

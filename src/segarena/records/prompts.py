@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
 import msgspec
@@ -52,8 +52,11 @@ def recorded(prompt: Prompt | RecordedPrompt) -> RecordedPrompt:
 
 def prompts_text(prompts: Sequence[Prompt | RecordedPrompt]) -> str:
     """Return the prompts of one round as a record has them."""
-    plain = [{"kind": prompt.kind, **asdict(recorded(prompt))} for prompt in prompts]
-    return msgspec.json.encode(plain, enc_hook=_python_number).decode()
+    return msgspec.json.encode([_plain(recorded(prompt)) for prompt in prompts], enc_hook=_python_number).decode()
+
+
+def _plain(prompt: RecordedPrompt) -> dict[str, Any]:
+    return {"kind": prompt.kind, **{field.name: getattr(prompt, field.name) for field in fields(prompt)}}
 
 
 def read_prompts(text: str) -> tuple[RecordedPrompt, ...]:

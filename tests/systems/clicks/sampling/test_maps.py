@@ -8,6 +8,7 @@ from scipy.ndimage import gaussian_filter
 
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
+from segarena.engine.guard import TimeLimit
 from segarena.engine.lockstep import run_sample
 from segarena.engine.plan import make_plan
 from segarena.errors import InvalidInput
@@ -69,13 +70,7 @@ def hold(click_map, *, objects, users, rounds):
     clickers = {f"u{k}": MapClicker(shared, low=k / users, high=(k + 1) / users) for k in range(users)}
     cast = replace(plan.cast(), users=clickers)
 
-    class NoLimit:
-        def watch(self, what, **options):
-            from contextlib import nullcontext
-
-            return nullcontext()
-
-    return run_sample(cast, "a", NoLimit())
+    return run_sample(cast, "a", TimeLimit(60))
 
 
 def test_first_round_has_one_map_per_target_whoever_asks():

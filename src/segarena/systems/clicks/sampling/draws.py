@@ -83,8 +83,11 @@ class Weights:
 
         The leading bits of a float that is not negative, read as a whole number, order it by size.
         """
-        with np.errstate(over="ignore", under="ignore"):
-            bits = self.values.astype(np.float32, copy=False).view(np.uint32)
+        values = self.values
+        if values.dtype != np.float32:
+            with np.errstate(over="ignore", under="ignore"):
+                values = values.astype(np.float32)
+        bits = values.view(np.uint32)
         keys = (bits >> _KEY_SHIFT).astype(np.uint16)
         masses: NDArray[np.float64] = np.bincount(keys, weights=self.values).astype(np.float64, copy=False)
         return keys, np.cumsum(masses)

@@ -163,7 +163,7 @@ class Comparison(Memory):
     @cached_property
     def intersection(self) -> int:
         """Pixels in both."""
-        if self.prediction.ndim == 2:  # who corrects an image looks at what is missing next, and it is there then
+        if self.prediction.ndim == 2:  # who corrects an image looks at its errors next, and they are there then
             return self.target_area - int(np.count_nonzero(self.missing))
         inside = self.reference.window
         return int(np.count_nonzero(self.prediction[inside] & self.target[inside]))
@@ -171,6 +171,8 @@ class Comparison(Memory):
     @cached_property
     def prediction_area(self) -> int:
         """Predicted pixels."""
+        if self.prediction.ndim == 2:
+            return self.intersection + int(np.count_nonzero(self.surplus))
         return int(np.count_nonzero(self.prediction[self.prediction_window]))
 
     @property
@@ -212,8 +214,11 @@ class Comparison(Memory):
         return self.thin_depths(is_missing=is_missing) or depths(self.error(is_missing=is_missing))
 
     def thin_depths(self, *, is_missing: bool) -> Depths | None:
-        """Return the same where that is quick; None where the error is thick."""
-        return self.remember(("thin depths", is_missing), lambda: thin_depths(self.error(is_missing=is_missing)))
+        """Return the same where that is quick: in images, where the error is thin; None elsewhere."""
+        if self.prediction.ndim != 2:
+            return None
+        missing, surplus = self.remember("thin depths", lambda: thin_depths(self.missing, self.surplus))
+        return missing if is_missing else surplus
 
 
 def _judged(mask: Mask, ignore: Mask | None) -> Mask:

@@ -55,7 +55,7 @@ def test_depths_are_distances_to_the_nearest_pixel_outside(mask):
 def test_every_image_could_be_taken_for_a_thin_one():
     @given(small_masks)
     def holds(mask):
-        agrees(thin_depths(mask), mask, by_pairs(mask))
+        agrees(thin_depths(mask)[0], mask, by_pairs(mask))
 
     holds()
 
@@ -65,16 +65,31 @@ def test_outlines_have_the_depths_of_a_transform():
     thin = 0
     for _ in range(80):
         mask = outlines(rng)
-        found = thin_depths(mask)
+        (found,) = thin_depths(mask)
         if found is not None:
             thin += 1
             agrees(found, mask, by_transform(mask))
     assert thin > 40
 
 
+def test_masks_at_once_have_the_depths_that_each_has_alone():
+    rng = np.random.default_rng(31)
+    kinds = set()
+    for _ in range(60):
+        first = outlines(rng)
+        second, third = rng.random(first.shape) < rng.random() / 2, np.zeros(first.shape, bool)
+        third[2:-5, 3:9] = True
+        found = thin_depths(first, second, third)
+        for mask, one in zip((first, second, third), found, strict=True):
+            kinds.add(one is None)
+            if one is not None:
+                agrees(one, mask, by_transform(mask))
+    assert kinds == {True, False}
+
+
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=3, max_dims=3, max_side=5)))
 def test_depths_in_a_volume(mask):
-    assert thin_depths(mask) is None
+    assert thin_depths(mask) == [None]
     agrees(depths(mask), mask, by_pairs(mask))
 
 
@@ -84,7 +99,7 @@ def test_depths_in_a_volume(mask):
     ids=["a square", "a broad ring", "a line longer than can be squared"],
 )
 def test_what_is_not_thin_is_left_to_a_transform(mask):
-    assert thin_depths(mask) is None
+    assert thin_depths(mask) == [None]
 
 
 @given(small_masks.filter(lambda mask: mask.any()), st.data())

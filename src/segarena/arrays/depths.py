@@ -75,7 +75,7 @@ def depths(mask: Mask) -> Depths:
     """
     from segarena.arrays.distance import squared_distance  # here, so that the nouns can be imported without OpenCV
 
-    found = thin_depths(mask)
+    (found,) = thin_depths(mask)
     if found is not None:
         return found
     window = bounding_window(mask)
@@ -84,26 +84,40 @@ def depths(mask: Mask) -> Depths:
     return Depths(window, pixels, squared_distance(crop).ravel()[pixels])
 
 
-def thin_depths(mask: Mask) -> Depths | None:
-    """Return the same, or None where `mask` is no image, or not so thin that this is quick.
+def thin_depths(*masks: Mask) -> list[Depths | None]:
+    """Return the same of masks of one shape, all at once; None for one that is no image, or not so thin that it is quick.
 
     The way to the nearest edge within a row follows from the row's runs. The nearest edge of all lies in that row or in
     one of those above and below, which are looked at in turn for as long as anything in them could be nearer.
     """
-    if mask.ndim != 2 or max(mask.shape) > _MAX_SIDE:
-        return None
-    pixels, width = np.flatnonzero(mask), mask.shape[1]
-    if not len(pixels):
-        return Depths(tuple(slice(0, n) for n in mask.shape), pixels, pixels)
-    top, bottom = int(pixels[0]) // width, int(pixels[-1]) // width + 1
-    window = (slice(top, bottom), slice(0, width))
-    size = (bottom - top) * width
-    if len(pixels) * _THIN > size:
-        return None
-    pixels -= top * width
+    shape = masks[0].shape
+    if len(shape) != 2 or max(shape) > _MAX_SIDE:
+        return [None] * len(masks)
+    height, width = shape
+    pixels = [np.flatnonzero(mask) for mask in masks]
+    is_thin = [_THIN * len(each) <= _size(each, width) for each in pixels]
+    # All lie in one image, one below the other, with an empty row between.
+    places = [each + number * (height + 1) * width for number, each in enumerate(pixels) if is_thin[number]]
+    squared = _squared(np.concatenate(places), width) if any(is_thin) else None
+    if squared is None:
+        return [None] * len(masks)
+    parts = iter(np.split(squared, np.cumsum([len(each) for each in places])))
+    window = (slice(0, height), slice(0, width))
+    return [Depths(window, each, next(parts)) if thin else None for each, thin in zip(pixels, is_thin, strict=True)]
+
+
+def _size(pixels: NDArray[np.int64], width: int) -> int:
+    """Return how many pixels all rows have from the first to the last that has one of `pixels`."""
+    return (int(pixels[-1]) // width - int(pixels[0]) // width + 1) * width if len(pixels) else 0
+
+
+def _squared(pixels: NDArray[np.int64], width: int) -> NDArray[np.int32] | None:
+    """Return the squared distance of each pixel to the nearest that is not among them; None when that takes long."""
+    size = _size(pixels, width)
     squared = np.square(_to_end_of_run(pixels, width))
-    beyond = np.zeros(size + 2 * width, dtype=np.int32)  # a row more above and below, with nothing in it
-    places = pixels + width
+    # A row more above and below, with nothing in it: nobody looks farther.
+    places = pixels - ((int(pixels[0]) // width - 1) * width if len(pixels) else 0)
+    beyond = np.zeros(size + 2 * width, dtype=np.int32)
     beyond[places] = squared
     step, left = 1, np.flatnonzero(squared > 1)
     while len(left):
@@ -115,12 +129,14 @@ def thin_depths(mask: Mask) -> Depths | None:
         if _takes_long(size, len(pixels), len(left), step):
             return None
         step += 1
-    return Depths(window, pixels, squared)
+    return squared
 
 
 def _to_end_of_run(pixels: NDArray[np.int64], width: int) -> NDArray[np.int32]:
     """Return for each pixel how many steps it is along its row to the nearest one that is not among `pixels`."""
     count = len(pixels)
+    if not count:
+        return np.zeros(0, dtype=np.int32)
     is_first = np.ones(count, dtype=np.bool_)
     np.not_equal(pixels[1:], pixels[:-1] + 1, out=is_first[1:])
     row_starts = pixels.searchsorted(np.arange(width, int(pixels[-1]) + 1, width))

@@ -85,7 +85,7 @@ def depths(mask: Mask) -> Depths:
 
 
 def thin_depths(*masks: Mask) -> list[Depths | None]:
-    """Return the same of masks of one shape, all at once; None for one that is no image, or not thin enough to be quick.
+    """Return the same of masks of one shape, all at once; None for those that are no images, or not so thin.
 
     The way to the nearest edge within a row follows from the row's runs. The nearest edge of all lies in that row or in
     one of those above and below, which are looked at in turn for as long as anything in them could be nearer.

@@ -95,15 +95,19 @@ def thin_depths(*masks: Mask) -> list[Depths | None]:
         return [None] * len(masks)
     height, width = shape
     pixels = [np.flatnonzero(mask) for mask in masks]
-    is_thin = [_THIN * len(each) <= _size(each, width) for each in pixels]
+    thin = [number for number, each in enumerate(pixels) if _THIN * len(each) <= _size(each, width)]
+    if not thin:
+        return [None] * len(masks)
     # All lie in one image, one below the other, with an empty row between.
-    places = [each + number * (height + 1) * width for number, each in enumerate(pixels) if is_thin[number]]
-    squared = _squared(np.concatenate(places), width) if any(is_thin) else None
+    apart = (height + 1) * width
+    places = [pixels[number] + number * apart for number in thin]
+    starts = [np.flatnonzero(masks[number][:, :1]) * width + number * apart for number in thin]
+    squared = _squared(np.concatenate(places), np.concatenate(starts), width)
     if squared is None:
         return [None] * len(masks)
-    parts = iter(np.split(squared, np.cumsum([len(each) for each in places])))
+    found = dict(zip(thin, np.split(squared, np.cumsum([len(each) for each in places[:-1]])), strict=True))
     window = (slice(0, height), slice(0, width))
-    return [Depths(window, each, next(parts)) if thin else None for each, thin in zip(pixels, is_thin, strict=True)]
+    return [Depths(window, each, found[number]) if number in found else None for number, each in enumerate(pixels)]
 
 
 def _size(pixels: NDArray[np.int64], width: int) -> int:
@@ -111,10 +115,16 @@ def _size(pixels: NDArray[np.int64], width: int) -> int:
     return (int(pixels[-1]) // width - int(pixels[0]) // width + 1) * width if len(pixels) else 0
 
 
-def _squared(pixels: NDArray[np.int64], width: int) -> NDArray[np.int32] | None:
-    """Return the squared distance of each pixel to the nearest that is not among them; None when that takes long."""
+def _squared(pixels: NDArray[np.int64], starts: NDArray[np.int64], width: int) -> NDArray[np.int32] | None:
+    """Return the squared distance of each pixel to the nearest that is not among them; None when that takes long.
+
+    Args:
+        pixels: flat indices, ascending.
+        starts: those of them that are the first of a row.
+        width: of the image.
+    """
     size = _size(pixels, width)
-    squared = np.square(_to_end_of_run(pixels, width))
+    squared = np.square(_to_end_of_run(pixels, starts))
     # A row more above and below, with nothing in it: nobody looks farther.
     places = pixels - ((int(pixels[0]) // width - 1) * width if len(pixels) else 0)
     beyond = np.zeros(size + 2 * width, dtype=np.int32)
@@ -132,21 +142,19 @@ def _squared(pixels: NDArray[np.int64], width: int) -> NDArray[np.int32] | None:
     return squared
 
 
-def _to_end_of_run(pixels: NDArray[np.int64], width: int) -> NDArray[np.int32]:
+def _to_end_of_run(pixels: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return for each pixel how many steps it is along its row to the nearest one that is not among `pixels`."""
     count = len(pixels)
     if not count:
         return np.zeros(0, dtype=np.int32)
     is_first = np.ones(count, dtype=np.bool_)
     np.not_equal(pixels[1:], pixels[:-1] + 1, out=is_first[1:])
-    row_starts = pixels.searchsorted(np.arange(width, int(pixels[-1]) + 1, width))
-    is_first[row_starts] = True
-    firsts = is_first.nonzero()[0]
-    lengths = np.empty_like(firsts)
-    np.subtract(firsts[1:], firsts[:-1], out=lengths[:-1])
-    lengths[-1] = count - firsts[-1]
-    before = np.arange(count) - firsts.repeat(lengths)
-    return np.minimum(before + 1, lengths.repeat(lengths) - before).astype(np.int32)
+    is_first[pixels.searchsorted(starts)] = True
+    firsts = is_first.nonzero()[0].astype(np.int32)
+    ends = np.append(firsts[1:], np.int32(count))
+    lengths = ends - firsts
+    places = np.arange(count, dtype=np.int32)
+    return np.minimum(places - (firsts - 1).repeat(lengths), ends.repeat(lengths) - places)
 
 
 def _takes_long(size: int, pixels: int, left: int, steps: int) -> bool:

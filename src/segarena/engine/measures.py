@@ -48,6 +48,8 @@ def measure_parts(metrics: Sequence[MetricAbilities], comparison: Judged) -> lis
         PluginError: two metrics give values of other objects or frames.
     """
     tables = [metric.parts(comparison) for metric in metrics if metric.parts is not None]
+    if not tables:
+        return []
     columns = {name: np.asarray(values, dtype=np.float64) for table in tables for name, values in table.items()}
     shapes = {values.shape for values in columns.values()}
     if len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from segarena.systems.clicks.sampling import draws
 from segarena.systems.clicks.sampling.draws import Weights
 
 
@@ -34,6 +35,31 @@ def test_a_draw_is_that_of_a_full_sort(name, values):
         for uniform in rng.random(20):
             drawn = weights.draw(k / 10, (k + 1) / 10, uniform)
             assert drawn == by_full_sort(values, k / 10, (k + 1) / 10, uniform), name
+
+
+@pytest.mark.parametrize("least", [1.0, 2e-3, 1e-9, 1e-38, 1e-43])
+def test_few_weights_sorted_as_a_whole_are_drawn_as_class_by_class(monkeypatch, least):
+    rng = np.random.default_rng(2)
+    sorted_soon = set()
+    for count in (1, 2, 30, 3000):
+        values = np.sqrt(rng.integers(1, 90, count).astype(np.float32) / 90)
+        values[rng.random(count) < 0.2] = 0
+        values[rng.integers(count)] = least
+        quick, slow = Weights(values), Weights(values)
+        sorted_soon.add(quick._is_sorted_soon)
+        uniforms = [0.0, *rng.random(50), np.nextafter(1.0, 0.0)]
+        drawn = [quick.draw(k / 10, (k + 1) / 10, uniform) for k in range(10) for uniform in uniforms]
+        with monkeypatch.context() as patch:
+            patch.setattr(draws, "_FEW", 0)
+            assert drawn == [slow.draw(k / 10, (k + 1) / 10, uniform) for k in range(10) for uniform in uniforms]
+    assert (least > 1e-5) in sorted_soon
+
+
+def test_weights_whose_sums_round_are_not_sorted_as_a_whole():
+    assert Weights(np.array([1, 0.5], np.float32))._is_sorted_soon
+    assert not Weights(np.array([1, 2**-30], np.float32))._is_sorted_soon
+    assert not Weights(np.ones(draws._FEW + 1, np.float32))._is_sorted_soon
+    assert not Weights(np.ones(3))._is_sorted_soon
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30).filter(any), st.integers(0, 9), st.integers(0, 63))

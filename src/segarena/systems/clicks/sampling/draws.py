@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+_FEW = 1 << 14
+_FLOAT32_DIGITS, _FLOAT64_DIGITS = 24, 53
 _KEY_SHIFT = 16  # leaves sign, exponent and 7 bits of the mantissa of a float32
 
 
@@ -56,8 +59,14 @@ class Weights:
     def _at_rank(self, share: float) -> int:
         """Return the index where the running sum of the sorted weights passes `share` of the whole.
 
-        Only the weights of one class are sorted: those about as large as the one that is looked for.
+        Few weights are sorted as a whole, if their sums are the same in any order. Of others only one class is: those
+        about as large as the one that is looked for.
         """
+        if self._is_sorted_soon:
+            ordered, sums = self._ordered
+            place = _index_at(sums, share * sums[-1])
+            equals = np.flatnonzero(self.values == ordered[place])
+            return int(equals[place - ordered.searchsorted(ordered[place])])
         _, sums = self._classes
         mass = share * sums[-1]
         key = _index_at(sums, mass)
@@ -69,6 +78,19 @@ class Weights:
             return int(inside[place])
         equals = inside[self.values[inside] == ordered[place]]
         return int(equals[place - np.searchsorted(ordered, ordered[place])])
+
+    @cached_property
+    def _is_sorted_soon(self) -> bool:
+        """Tell whether there are few weights, of float32, whose sums are exact.
+
+        Each is a multiple of the last digit of the smallest. No sum loses such a digit while it takes less than the 53
+        digits of a float64.
+        """
+        if self.values.dtype != np.float32 or len(self.values) > _FEW:
+            return False
+        ordered, sums = self._ordered
+        _, exponent = math.frexp(ordered[ordered.searchsorted(np.float32(0), side="right")])
+        return float(sums[-1]) < math.ldexp(1.0, exponent - _FLOAT32_DIGITS + _FLOAT64_DIGITS - 1)
 
     def _sort_class(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.floating], NDArray[np.float64]]:
         """Return the indices of one class, their weights sorted, and the running sum of those."""

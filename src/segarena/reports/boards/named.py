@@ -38,9 +38,8 @@ def read_names(file: str | Path) -> Mapping[str, Named]:
             lines = csv.DictReader(text, restkey="more", strict=True)
             columns = set(lines.fieldnames or ())
             if "run" not in columns or columns - set(COLUMNS):
-                raise InvalidInput(
-                    f"{file}: expected columns of {', '.join(COLUMNS)}, got {', '.join(sorted(columns))}"
-                )
+                got = ", ".join(sorted(columns)) or "none"
+                raise InvalidInput(f"{file}: expected the columns {', '.join(COLUMNS)}, got {got}")
             found: dict[str, Named] = {}
             for line in lines:
                 name = (line.get("run") or "").strip().strip("/")

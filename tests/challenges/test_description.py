@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -91,6 +92,13 @@ def test_a_participant_sees_the_rules_and_no_secret():
     ]
     assert [(user.name, user.prompt_kinds) for user in found.users] == [("centre", ["click"])]
     assert found.phases[0].seconds_per_object is None
+
+
+def test_the_page_says_what_every_field_means():
+    page = (Path(__file__).parents[2] / "docs" / "challenges.md").read_text(encoding="utf-8")
+    rows = "\n".join(line.partition("|")[2].partition("|")[0] for line in page.splitlines() if line.startswith("| `"))
+    fields = {*Challenge.__struct_fields__, *Phase.__struct_fields__}
+    assert {name for name in fields if f"`{name}`" not in rows} == set()
 
 
 def test_files_of_the_server_are_not_shown(tmp_path):

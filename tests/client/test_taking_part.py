@@ -37,8 +37,8 @@ PRACTICE = {"kind": "practice", "shows": "own"}
 """A phase in which values come with the prompts."""
 
 CASES = {
-    "clicks": ("clicks(rounds=3)", "demo", "watershed", 2),
-    "a video": ("davis(rounds=2)", "demo-videos", "colour-flow", 1),
+    "clicks": ("clicks(rounds=3)", "sample-squares(count=2)", "watershed", 2),
+    "a video": ("davis(rounds=2)", "demo-videos(size=(60, 100), frames=4)", "colour-flow", 1),
     "a volume, slice by slice": ("cvpr2025(box=False)", "phantom(cases=1, shape=(20, 48, 48))", "watershed", 1),
     "one shot": ("toss", "oneshot-demo", "superpixel-prototypes", 2),
 }

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 import segarena
+from segarena.client.begun import begun_in
+from segarena.client.connection import Connection
 from segarena.client.taking_part import standing
+from segarena.registry import build
 
 sys.path.insert(0, str(Path(__file__).parent))
 from real import SEED, at_work, describe, lay, token_of
@@ -31,7 +34,8 @@ def arena(tmp_path_factory):
     challenges = [
         describe(slug, benchmark, dataset, samples_per_run=3) for slug, (benchmark, dataset, _) in CASES.items()
     ]
-    site = lay(tmp_path_factory.mktemp("arena") / "data", *challenges)
+    hurry = describe("hurry", "clicks(rounds=2)", "sample-squares(count=1)", seconds_per_object=1.5)
+    site = lay(tmp_path_factory.mktemp("arena") / "data", *challenges, hurry)
     with at_work(site) as address:
         yield site, token_of(site, "ann"), address
     site.database.close()
@@ -52,6 +56,41 @@ def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, sl
     assert there.config.counts is not None
     assert folder.records().height == there.records().height > 0
     assert told["state"] == "over"
+
+
+def test_two_processes_and_a_script_of_its_own_leave_the_same_records(arena, tmp_path, monkeypatch):
+    site, _, address = arena
+    url = f"{address}/challenges/clicks"
+    monkeypatch.setenv("SEGARENA_TOKEN", token_of(site, "two"))
+    segarena.evaluate(challenge=url, segmenter="watershed", workers=2, out=tmp_path / "two")
+    monkeypatch.setenv("SEGARENA_TOKEN", token_of(site, "own"))
+    model = build("segmenter", "watershed")
+    for session in segarena.sessions(challenge=url, out=tmp_path / "own"):
+        encoded = model.encode(session.sample)
+        while (dialogue := session.next()) is not None:
+            session.submit(model.predict(encoded, [dialogue])[0])
+    two, own = (segarena.RunFolder.open(site.folder.runs / begun_in(tmp_path / name).run) for name in ("two", "own"))
+    assert two.records().height > 0
+    assert two.records().sort(KEYS).equals(own.records().sort(KEYS))
+
+
+def test_an_answer_that_comes_late_is_dropped_by_the_clock_of_the_server(arena, tmp_path, monkeypatch):
+    """A network that stalls is charged: from the prompts sent to the answer received, whatever the client says."""
+    site, _, address = arena
+    monkeypatch.setenv("SEGARENA_TOKEN", token_of(site, "late"))
+    ask = Connection.ask
+
+    def stalled(self, method, path, **options):
+        if path.endswith("/turns/1"):
+            time.sleep(2.0)
+        return ask(self, method, path, **options)
+
+    monkeypatch.setattr(Connection, "ask", stalled)
+    folder = segarena.evaluate(challenge=f"{address}/challenges/hurry", segmenter="watershed", out=tmp_path / "run")
+    there = segarena.RunFolder.open(site.folder.runs / begun_in(tmp_path / "run").run)
+    assert there.records().height == folder.records().height == 0
+    assert folder.timings().filter(folder.timings()["round"] == 1).height == 1
+    assert (there.timings().filter(there.timings()["round"] == 1)["predict_s"] >= 2.0).all()
 
 
 SLOW = """

@@ -25,6 +25,7 @@ PARTS = {
     "bombs": ("", 0),
     "kills": ("--kills", 20),
     "sharing": ("--kills", 10),
+    "serving": ("--kills", 50),
 }
 """The scripts, and how much each does."""
 

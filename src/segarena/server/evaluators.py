@@ -95,13 +95,23 @@ class Evaluators:
         if turn is None:
             return self._close_one(process)
         key = turn.run_id, turn.place, turn.number
-        beating = _Beating(self._site, key, lease)
+        try:
+            self._write(key, lease, self._outcome(process, turn, lease, is_at_hand=is_at_hand))
+        except SegarenaError as error:  # no process can be started, nothing can be written: somebody else may
+            self._give_up(key, lease, str(error))
+            raise
+        self._site.news.tell(key)
+        return True
+
+    def _outcome(
+        self, process: StandingProcess[Unit, Evaluated | str], turn: Turn, lease: str, *, is_at_hand: bool
+    ) -> Outcome[Unit, Evaluated | str]:
+        """Evaluate a turn; with all turns before it, if the process does not have its dialogues at hand."""
+        beating = _Beating(self._site, (turn.run_id, turn.place, turn.number), lease)
         outcome = process.do(self._unit(turn, is_at_hand=is_at_hand), beating)
         if not isinstance(outcome, Done) and isinstance(outcome.error, EarlierNeeded):
             outcome = process.do(self._unit(turn, is_at_hand=False), beating)
-        self._write(key, lease, outcome)
-        self._site.news.tell(key)
-        return True
+        return outcome
 
     def _unit(self, turn: Turn, *, is_at_hand: bool) -> Unit:
         with self._site.database.reading() as session:

@@ -2,6 +2,9 @@
 
 import base64
 import hashlib
+import multiprocessing
+import os
+import signal
 import time
 import uuid
 
@@ -199,3 +202,16 @@ def test_nothing_that_participants_get_names_a_sample_or_the_truth(working, api,
     body = api.get(f"/runs/{run['id']}/samples/{run['places'][0]['key']}").content
     assert not [text for text in told if name in text or "seed" in text or "demo" in text]
     assert name.encode() not in body
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_run_goes_on(working, api, run):
+    sample, everyone = sample_of(api, run), range(len(run["places"][0]["dialogues"]))
+    send(api, run, 0, turn_of(opens=everyone))
+    for child in multiprocessing.active_children():
+        os.kill(child.pid, signal.SIGKILL)
+    for number in (1, 2):
+        assert send(api, run, number, turn_of(everything(sample, everyone))).status_code == 200
+    wait_until_over(api, run)
+    records = RunFolder.open(working.site.folder.runs / run["id"]).records()
+    assert records.height == 2 * len(everyone)
+    assert records["failure"].is_null().all()

@@ -15,6 +15,7 @@ import numpy as np
 
 from segarena.arrays.boxes import Window, bounding_window, join_windows
 from segarena.arrays.depths import Depths, depths, thin_depths
+from segarena.arrays.planes import Planes
 from segarena.borders import freeze, read_only
 from segarena.errors import InvalidMask
 from segarena.samples import Mask, Target, as_mask
@@ -204,6 +205,21 @@ class Comparison(Memory):
     def surplus(self) -> Mask:
         """False positives, on `window` only."""
         return read_only(np.greater(self.prediction[self.window], self.target[self.window]))
+
+    @property
+    def missing_planes(self) -> Planes:
+        """`missing` of a volume, made plane by plane when it is looked at: it takes no memory."""
+        return Planes(np.greater, self.target[self.window], self.prediction[self.window])
+
+    @property
+    def surplus_planes(self) -> Planes:
+        """`surplus` of a volume in the same way."""
+        return Planes(np.greater, self.prediction[self.window], self.target[self.window])
+
+    @property
+    def wrong_planes(self) -> Planes:
+        """Both together, in the same way."""
+        return Planes(np.not_equal, self.prediction[self.window], self.target[self.window])
 
     def error(self, *, is_missing: bool) -> Mask:
         """Return `missing` or `surplus`."""

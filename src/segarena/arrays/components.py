@@ -5,6 +5,7 @@ That is 8-connected in an image and 26-connected in a volume.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import cv2
@@ -12,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.balls import ball
-from segarena.arrays.boxes import Window, bounding_window
+from segarena.arrays.boxes import Window
+from segarena.arrays.planes import Volume
 from segarena.arrays.runs import Runs, drawn, runs_of, touching
+from segarena.arrays.slabs import draw_labels, label_slabs
 from segarena.samples import Mask
 
 Ties: TypeAlias = Literal["first", "last"]
@@ -78,19 +81,24 @@ def grown_components(
     return np.where(mask, np.asarray(ndimage.label(grown, structure)[0]), 0)
 
 
-def largest_component(mask: Mask, *, ties: Ties = "last") -> Component | None:
+def largest_component(mask: Volume, *, ties: Ties = "last") -> Component | None:
     """Return the component with the most pixels; None when `mask` is empty.
 
     >>> largest_component(np.array([[1, 0, 1], [0, 0, 1]], bool)).window
     (slice(0, 2, None), slice(2, 3, None))
 
     Args:
-        mask: bool, (H, W) or (D, H, W).
+        mask: bool, (H, W) or (D, H, W); planes that are made are made up to three times.
         ties: which of equals.
+
+    Returns:
+        The component; of a volume in an array of its own. Beside it at most a byte is taken for each voxel.
     """
-    if not mask.size:
+    if math.prod(mask.shape) == 0:
         return None
-    return _largest_in_image(mask, ties) if mask.ndim == 2 else _largest_in_volume(mask, ties)
+    if isinstance(mask, np.ndarray) and mask.ndim == 2:
+        return _largest_in_image(mask, ties)
+    return _largest_in_volume(mask, ties)
 
 
 def _largest_in_image(mask: Mask, ties: Ties) -> Component | None:
@@ -108,34 +116,24 @@ def _largest_in_image(mask: Mask, ties: Ties) -> Component | None:
     return Component(window, labels[window] == label)
 
 
-def _largest_in_volume(mask: Mask, ties: Ties) -> Component | None:
-    runs = runs_of(mask, most=mask.size // _VOXELS_PER_RUN if mask.size > _LARGE else mask.size)
+def _largest_in_volume(mask: Volume, ties: Ties) -> Component | None:
+    size = math.prod(mask.shape)
+    runs = runs_of(mask, most=size // _VOXELS_PER_RUN if size > _LARGE else size)
     if runs is None:
-        return _largest_by_labels(mask, ties)
+        labelled = label_slabs(mask)
+        return Component(*draw_labels(mask, labelled, _chosen(labelled.sizes, labelled.firsts, ties)))
     if not len(runs.starts):
         return None
     labels = touching(runs, mask.shape)
     sizes = np.bincount(labels, weights=runs.stops - runs.starts)
-    firsts = np.zeros(len(sizes), dtype=np.int64)
-    firsts[labels[::-1]] = np.arange(len(labels))[::-1]
-    largest = np.flatnonzero(sizes == sizes.max())
-    order = firsts[largest]
-    label = largest[order.argmin() if ties == "first" else order.argmax()]
+    firsts = np.zeros(len(sizes), dtype=np.int32)
+    firsts[labels[::-1]] = np.arange(len(labels), dtype=np.int32)[::-1]
+    label = _chosen(sizes, firsts, ties)
     return Component(*drawn(Runs(*(values[labels == label] for values in runs))))
 
 
-def _largest_by_labels(mask: Mask, ties: Ties) -> Component | None:
-    """Return the same by labelling voxels; labels are numbered by their first voxels."""
-    from scipy.ndimage import label
-
-    labels = np.empty(mask.shape, dtype=np.int32)
-    sizes = np.zeros(int(label(mask, np.ones((3, 3, 3)), output=labels)) + 1, dtype=np.int64)
-    for plane in labels:
-        counts = np.bincount(plane.ravel())
-        sizes[: len(counts)] += counts
-    largest = 1 + np.flatnonzero(sizes[1:] == sizes[1:].max(initial=0))
-    if not len(largest):
-        return None
-    component = labels == largest[0 if ties == "first" else -1]
-    window = bounding_window(component)
-    return Component(window, component[window])
+def _chosen(sizes: NDArray[Any], firsts: NDArray[np.int32], ties: Ties) -> int:
+    """Return the number of the largest component, by the sizes of all and what tells which of equals comes first."""
+    largest = np.flatnonzero(sizes == sizes.max())
+    order = firsts[largest]
+    return int(largest[order.argmin() if ties == "first" else order.argmax()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 
 import cv2
@@ -24,6 +25,7 @@ from segarena.systems.volumes.prompting.corrections import (
     wrong_pixel_per_slice,
     wrong_voxel,
 )
+from segarena.systems.volumes.prompting.scribbles import line_through_missing
 
 
 def blobs(seed):
@@ -75,6 +77,21 @@ def test_click_is_in_the_middle_of_the_largest_error(pair, seed):
     (click,) = clicks
     assert click.position in slow_deepest(prediction, target)
     assert click.is_positive == target[click.position]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [lambda error: centre_of_largest_error(error, random(0)), lasso_around_largest_error, line_through_missing],
+    ids=["click", "lasso", "scribble"],
+)
+def test_errors_that_fill_a_volume_take_less_than_two_bytes_a_voxel(step):
+    target = np.ones((70, 130, 130), dtype=bool)
+    first, second = (Comparison.of(np.zeros_like(target), target) for _ in range(2))
+    step(first)  # imports
+    tracemalloc.start()
+    step(second)
+    assert tracemalloc.get_traced_memory()[1] < 2 * target.size
+    tracemalloc.stop()
 
 
 def test_every_deepest_voxel_may_be_clicked():

@@ -9,9 +9,10 @@ from itertools import accumulate
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from segarena.arrays.boxes import from_window, intersect_windows, window_start
-from segarena.arrays.components import Component, largest_component
+from segarena.arrays.components import largest_component
 from segarena.arrays.depth import deepest_voxels
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
@@ -87,26 +88,20 @@ def centre_of_largest_error(comparison: Comparison, rng: np.random.Generator) ->
     Source: CVPR 2025 challenge on interactive 3D segmentation, evaluation script. That script looks at half the
     resolution for errors of more than 60 million voxels; this does not.
     """
-    error = largest_error(comparison)
-    deepest = None if error is None else deepest_voxels(error.mask)
-    if error is None or deepest is None:
+    deepest = comparison.remember("deepest of the largest error", lambda: _deepest(comparison))
+    if not len(deepest):
         return ()
-    chosen = deepest.positions[rng.integers(len(deepest.positions))].tolist()
-    position = tuple(i + s.start for i, s in zip(chosen, error.window, strict=True))
+    position = tuple(deepest[rng.integers(len(deepest))].tolist())
     return (Click(position, bool(comparison.target[position])),)
 
 
-def largest_error(comparison: Comparison) -> Component | None:
-    """Return the largest 26-connected component of all wrong voxels, the first of equals; None where none is wrong."""
-
-    def find() -> Component | None:
-        window = comparison.window
-        found = largest_component(comparison.prediction[window] ^ comparison.target[window], ties="first")
-        if found is None:
-            return None
-        return Component(from_window(found.window, window), found.mask)
-
-    return comparison.remember("largest error", find)
+def _deepest(comparison: Comparison) -> NDArray[np.int64]:
+    """Return the deepest voxels of the largest error, (n, 3) in raster order; none where nothing is wrong."""
+    error = largest_component(comparison.wrong_planes, ties="first")
+    found = None if error is None else deepest_voxels(error.mask, overwrite=True)
+    if error is None or found is None:
+        return np.zeros((0, 3), dtype=np.int64)
+    return found.positions + window_start(from_window(error.window, comparison.window))
 
 
 def lasso_around_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
@@ -118,7 +113,7 @@ def lasso_around_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
     the largest part is taken. The outline runs through the outermost pixels. No lasso where nothing is wrong.
     """
     is_missing = comparison.missing_area >= comparison.surplus_area
-    component = largest_component(comparison.missing if is_missing else comparison.surplus, ties="first")
+    component = largest_component(comparison.missing_planes if is_missing else comparison.surplus_planes, ties="first")
     if component is None:
         return ()
     number = int(np.argmax([np.count_nonzero(mask) for mask in component.mask]))

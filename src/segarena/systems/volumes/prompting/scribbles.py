@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, from_window, grow_window, is_empty, window_start
 from segarena.arrays.components import largest_component
+from segarena.arrays.planes import Volume
 from segarena.arrays.slices import Pixel, snapped_mean
 from segarena.comparison import Comparison
 from segarena.prompts import Click, Position, Scribble
@@ -43,11 +44,12 @@ def line_through_missing(comparison: Comparison, *, runs_sideways: bool = False)
     """Return the `middle_line` of what is missing; `runs_sideways` takes columns for slices."""
     if runs_sideways:
         # Transposed, columns are the slices; positions are turned back.
-        return tuple(position[::-1] for position in middle_line(comparison.missing.T, comparison.window[::-1]))
-    return middle_line(comparison.missing, comparison.window)
+        turned = middle_line(comparison.missing_planes.turned, comparison.window[::-1])
+        return tuple(position[::-1] for position in turned)
+    return middle_line(comparison.missing_planes, comparison.window)
 
 
-def middle_line(errors: Mask, window: Window) -> tuple[Position, ...]:
+def middle_line(errors: Volume, window: Window) -> tuple[Position, ...]:
     """Return the middle of the largest component of `errors` in each of its slices, in ascending order; empty if none.
 
     The component is 26-connected, the last in raster order of equals; its middle in a slice is the mean pixel of its
@@ -113,7 +115,7 @@ def surplus_per_plane(comparison: Comparison) -> tuple[NDArray[np.int64], ...]:
     """Return the number of surplus voxels in each plane of `comparison.window`, for planes across each axis."""
 
     def count() -> tuple[NDArray[np.int64], ...]:
-        surplus = comparison.surplus
+        surplus = comparison.surplus_planes
         totals = tuple(np.zeros(size, dtype=np.int64) for size in surplus.shape)
         for plane, mask in enumerate(surplus):
             rows = np.count_nonzero(mask, axis=1)
@@ -153,7 +155,7 @@ def _surplus_in_largest_piece(path: list[Pixel], surplus: Mask) -> list[Pixel]:
 
 
 def _surplus_voxels(comparison: Comparison, rng: np.random.Generator, count: int) -> list[Position]:
-    surplus = comparison.surplus
+    surplus = comparison.surplus_planes
     counts = surplus_per_plane(comparison)[0]
     total = int(counts.sum())
     sums = np.cumsum(counts)

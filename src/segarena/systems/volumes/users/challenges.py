@@ -109,8 +109,8 @@ def _pair(turn: Turn, target: SlicedTarget) -> tuple[Click, ...]:
 
 
 def _scribbles(comparison: Comparison) -> tuple[Scribble, ...]:
-    missing = middle_line(comparison.missing, comparison.window)
-    surplus = middle_line(comparison.surplus, comparison.window)
+    missing = middle_line(comparison.missing_planes, comparison.window)
+    surplus = middle_line(comparison.surplus_planes, comparison.window)
     return tuple(Scribble(line, sign) for line, sign in ((missing, True), (surplus, False)) if line)
 
 

@@ -13,6 +13,7 @@ import pytest
 import segarena
 from segarena.client.begun import begun_in
 from segarena.client.connection import Connection
+from segarena.client.showing import standing_lines
 from segarena.client.taking_part import standing
 from segarena.registry import build
 
@@ -32,7 +33,8 @@ CASES = {
 def arena(tmp_path_factory):
     """The server with a challenge of every kind; gives its site, the participant's token and the address."""
     challenges = [
-        describe(slug, benchmark, dataset, samples_per_run=3) for slug, (benchmark, dataset, _) in CASES.items()
+        describe(slug, benchmark, dataset, samples_per_run=3, shows="board")
+        for slug, (benchmark, dataset, _) in CASES.items()
     ]
     hurry = describe("hurry", "clicks(rounds=2)", "sample-squares(count=1)", seconds_per_object=1.5)
     site = lay(tmp_path_factory.mktemp("arena") / "data", *challenges, hurry)
@@ -56,6 +58,9 @@ def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, sl
     assert there.config.counts is not None
     assert folder.records().height == there.records().height > 0
     assert told["state"] == "over"
+    assert (told["place"], told["of"]) == (1, 1)
+    assert "your best run has place 1 of 1: " in standing_lines("address", told)[-1]
+    assert {score["user"] for score in told["scores"]} == {*there.records()["user"]}
 
 
 def test_two_processes_and_a_script_of_its_own_leave_the_same_records(arena, tmp_path, monkeypatch):

@@ -60,8 +60,8 @@ def standing_lines(address: str, told: Mapping[str, Any]) -> list[str]:
     if not isinstance(scores, Sequence) or not scores:
         return [*lines, "scores are not shown yet"]
     lines += [_score(score) for score in scores if isinstance(score, Mapping)]
-    if told.get("place"):
-        lines.append(f"place {told['place']} of {told.get('of', '?')} on the board: {told.get('board') or address}")
+    if told.get("place") and told.get("of") and told.get("board"):
+        lines.append(f"your best run has place {told['place']} of {told['of']}: {told['board']}")
     return lines
 
 

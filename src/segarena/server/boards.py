@@ -48,6 +48,13 @@ def board_for(session: Session, challenge: Challenge, phase: Phase, now: float, 
     return _rounded(board_of(entries, title=title), None if sees_all else phase.decimals)
 
 
+def place_of(board: Board, participant: str) -> tuple[int, int] | None:
+    """Return the place of a participant's best run by the board's measure, and of how many; None off the board."""
+    rows = board.rows(board.first_key, "best")
+    places = [row.place for row in rows if board.participants[row.entry] == participant]
+    return (min(places), len(rows)) if places else None
+
+
 def _finished(session: Session, challenge: Challenge, phase: Phase) -> list[tuple[Run, Person]]:
     """Return the runs that were held to their end, with whose they are."""
     found = select(Run, Person).join(Person, Person.id == Run.person_id)

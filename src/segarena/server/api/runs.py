@@ -14,12 +14,13 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from segarena.challenges.wire.frames import CONTENT_TYPE
 from segarena.server.audit import note
+from segarena.server.boards import board_for, place_of
 from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
 from segarena.server.queues import queue_of
 from segarena.server.runs import Asked, begin, find_place, own_run, places_of
 from segarena.server.scores import scores_of
-from segarena.server.tables import Challenge, Run, Turn
+from segarena.server.tables import Challenge, Person, Run, Turn
 from segarena.server.turns import spent
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
@@ -82,12 +83,18 @@ def finish_run(request: Request, run_id: str) -> Response:
 @router.get("/runs/{run_id}/scores")
 @needs("participant")
 def show_scores(request: Request, run_id: str) -> Response:
-    """Return the scores of a run that is over, as far as its phase shows them."""
+    """Return the scores of a run that is over and where its participant stands, as far as its phase shows them."""
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
         run = own_run(session, run_id, visitor.person_id)
-        phase = find_phase(session.get_one(Challenge, run.challenge_id), run.phase)
-    return JSONResponse({"id": run.id, "state": run.state, "scores": scores_of(run, phase, site.now())})
+        challenge = session.get_one(Challenge, run.challenge_id)
+        phase = find_phase(challenge, run.phase)
+        board = board_for(session, challenge, phase, site.now(), sees_all=False)
+        found = None if board is None else place_of(board, session.get_one(Person, run.person_id).name)
+    place, count = found or (None, None)
+    page = f"{site.settings.address}/challenges/{challenge.slug}/{phase.name}/board" if found else None
+    told = {"id": run.id, "state": run.state, "scores": scores_of(run, phase, site.now())}
+    return JSONResponse(told | {"place": place, "of": count, "board": page})
 
 
 def _begin(request: Request, slug: str, phase_name: str, asked: Asked) -> Response:

@@ -14,8 +14,8 @@ from pathlib import Path
 from segarena.challenges.description import Challenge
 from segarena.challenges.evaluating import Evaluator
 from segarena.challenges.leak import Leak
+from segarena.challenges.participant import Exchange, RehearsedSession
 from segarena.challenges.plans import plan_of
-from segarena.challenges.rehearsing import Exchange, RehearsedSession
 from segarena.challenges.steps import Judged, RunFacts
 from segarena.challenges.wire.samples import unpack_sample
 from segarena.engine.evaluate import finish

@@ -13,7 +13,7 @@ from segarena.challenges.description import Phase
 from segarena.cli.main import app
 from segarena.client.begun import begun_in
 from segarena.client.taking_part import evaluate, sessions, standing
-from segarena.errors import InvalidInput, PluginInvalid, RemoteError, RunConflict, StoreError
+from segarena.errors import InvalidInput, PluginInvalid, RemoteError, RunConflict, StoreError, WorkError
 from segarena.records.tables import frame_of
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -318,3 +318,54 @@ def test_a_server_that_says_odd_things_is_named_and_nothing_is_recorded(tmp_path
         folder = run(server, tmp_path / "run")
     assert not folder.failed()
     assert len(arena.runs) == 1
+
+
+class Broken:
+    """Cannot answer anything."""
+
+    def encode(self, sample):
+        raise RuntimeError("no weights")
+
+    def predict(self, encoded, dialogues):
+        return []
+
+
+def test_a_segmenter_that_fails_everywhere_stops_early_and_may_begin_another_run(tmp_path):
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=5)", 5)
+    with serving(arena) as server:
+        with pytest.raises(WorkError, match=r"failed alike: .*no weights.*The server .* --overwrite ends") as told:
+            run(server, tmp_path / "run", Broken(), keep_going=False)
+        assert "same command" not in str(told.value)
+        run(server, tmp_path / "run", overwrite=True)
+    first, second = arena.runs
+    assert len([held for held in arena.runs[first].values() if held["turns"]]) == 3
+    assert arena.is_over(second)
+
+
+class BadCandidates:
+    """Asks for prompts in a frame that there is not."""
+
+    sample_kinds = frozenset({"video"})
+
+    def encode(self, sample):
+        return sample.shape
+
+    def predict(self, encoded, dialogues):
+        return [segarena.Prediction(np.zeros(encoded, np.uint8), candidates=(encoded[0],)) for _ in dialogues]
+
+
+def test_what_the_server_would_refuse_is_a_failure_here(tmp_path):
+    arena = Arena("davis(rounds=2)", "demo-videos(size=(60, 100), frames=4)")
+    with serving(arena) as server:
+        folder = run(server, tmp_path / "run", BadCandidates())
+    assert "candidates must be frames, got (4,)" in folder.records()["failure"][0]
+    assert arena.is_over(begun_in(tmp_path / "run").run)
+
+
+def test_what_was_sent_is_let_go_when_the_run_is_over(tmp_path):
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=1)")
+    with serving(arena) as server:
+        run(server, tmp_path / "run")
+        list(sessions(f"{server}/challenges/spring", out=tmp_path / "mine"))
+    assert not (tmp_path / "run" / "turns").exists()
+    assert not (tmp_path / "mine" / "turns").exists()

@@ -18,6 +18,7 @@ from segarena.dialogue import Lift
 from segarena.errors import RemoteError
 
 MOST_REPLY_BYTES = 2**30
+MOST_SAMPLE_BYTES = 64 * 2**30
 _PINGS = 3
 
 _Key = Annotated[str, msgspec.Meta(pattern="^[0-9A-Za-z_-]{1,100}$")]
@@ -39,7 +40,7 @@ class PlaceTold(msgspec.Struct, frozen=True, kw_only=True):
     """A sample of a run, under a key of its own; its body has so many bytes and this hash."""
 
     key: _Key
-    bytes: Annotated[int, msgspec.Meta(ge=1)]
+    bytes: Annotated[int, msgspec.Meta(ge=1, le=MOST_SAMPLE_BYTES)]
     sha256: _Sha256
     dialogues: list[DialogueTold]
 

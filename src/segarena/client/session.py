@@ -14,7 +14,7 @@ from segarena.client.place import Heard, Place
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.keeping import About, KeptRounds
 from segarena.engine.rows import Rows
-from segarena.errors import ProtocolViolation
+from segarena.errors import PredictionInvalid, ProtocolViolation
 from segarena.prompts import MaskPrompt
 from segarena.samples import Sample, Support
 from segarena.work.deadline import standing_still
@@ -128,6 +128,8 @@ class RemoteSession:
         elapsed_s = self._clock() - self._asked_at if seconds is None else seconds
         objects = self._kept.about.objects
         prediction = as_prediction(answer, self.sample.shape, objects=objects, name=f"answer for {self.name}")
+        if not all(0 <= frame < self.sample.shape[0] for frame in prediction.candidates or ()):
+            raise PredictionInvalid(f"answer for {self.name}: candidates must be frames, got {prediction.candidates}")
         prediction = replace(prediction, mask=settled(prediction.mask))
         self._place.answer(Answer(dialogue=self._number, prediction=prediction))
         self.dialogue = self.dialogue.answer(prediction)

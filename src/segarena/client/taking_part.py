@@ -22,7 +22,7 @@ from segarena.engine import evaluate as engine
 from segarena.engine import participant
 from segarena.engine.elsewhere import AnySession
 from segarena.engine.store import RunFolder
-from segarena.errors import InvalidInput, RemoteError, RunConflict
+from segarena.errors import InvalidInput, RemoteError, RunConflict, WorkError, WorkStopped
 from segarena.options import options_of
 from segarena.registry import build, find
 from segarena.roles import Benchmark, Segmenter, TimeBudget
@@ -100,14 +100,18 @@ def evaluate(
     called = str(segmenter) if isinstance(segmenter, Plugin) else type(segmenter).__name__
     reach: dict[str, Any] = {"token": token, "patience_s": patience_s, "on_trouble": on_trouble}
     with closing(join(challenge, called=called, out=out, overwrite=overwrite, **reach, **options)) as joined:
-        return engine.evaluate(
-            joined.benchmark,
-            segmenter=segmenter,
-            dataset=joined.samples,
-            out=joined.folder,
-            overwrite=overwrite,
-            **options,
-        )
+        about = {"dataset": joined.samples, "out": joined.folder, "overwrite": overwrite}
+        try:
+            folder = engine.evaluate(joined.benchmark, segmenter=segmenter, **about, **options)
+        except WorkStopped:
+            raise
+        except WorkError as error:  # here the same command again would begin where it ended: the server knows of it
+            why = str(error).partition(";")[0]
+            raise WorkError(
+                f"{why}. The server has counted that; mend it, and --overwrite ends this run and begins another"
+            ) from error
+        forget_turns(folder.path)
+        return folder
 
 
 def sessions(
@@ -130,6 +134,7 @@ def sessions(
         yield from participant.sessions(
             joined.benchmark, dataset=samples, name=name, out=joined.folder, overwrite=overwrite, **options
         )
+        forget_turns(joined.folder)
 
 
 def join(
@@ -259,8 +264,6 @@ def standing(folder: str | Path, *, token: str | None = None, wait_s: float = 60
         while told.get("state") == "closing" and time.monotonic() < until:
             time.sleep(_LOOK_S)
             told = server.scores_of(begun.run)
-    if told.get("state") == "over":
-        forget_turns(Path(folder))
     return begun, told
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 
+from segarena.client.begun import forget_turns
 from segarena.client.session import RemoteSession
 from segarena.client.taking_part import join, standing
 from segarena.dialogue import Dialogue, Prediction
@@ -154,6 +155,7 @@ class ServerConnector:
     def finish(self) -> None:
         """See `Connector`."""
         finish(self._run)
+        forget_turns(self._run.path)
 
     def close(self) -> None:
         """See `Connector`."""

@@ -138,6 +138,22 @@ def close(
     typer.echo(f"{name} is {state}")
 
 
+@app.command("backup")
+def backup(
+    to: Annotated[Path, typer.Argument(help="Where the copy is made; nothing may be there.")],
+    data: Data = DATA,
+) -> None:
+    """Copy the folder of a server, which may be at work meanwhile. The copy is a folder that can be served.
+
+    To go back to it, stop the server and put the copy in the folder's place.
+    """
+    with one_line_errors("stopped; nothing was copied"):
+        from segarena.server.backup import back_up
+
+        back_up(data, to)
+    typer.echo(f"{to}: all that was acknowledged before; segarena serve --check {to} looks at it")
+
+
 @app.command("rehearse")
 def rehearse(
     name: Annotated[str, typer.Argument(help="Of the challenge.")],

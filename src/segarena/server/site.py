@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from segarena.challenges.clock import Moment
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
+from segarena.server.metrics import Requests
 from segarena.server.news import News
 from segarena.server.pace import Pace
 from segarena.server.settings import Settings
@@ -31,6 +32,7 @@ class Site:
         news: wakes requests that wait for an evaluation.
         sent: when responses left whose moment is not in the table yet.
         hurry: called when there is something to evaluate.
+        counted: the requests so far.
         is_draining: tells whether it is about to end, and keeps nobody waiting.
     """
 
@@ -43,6 +45,7 @@ class Site:
     news: News = field(default_factory=News)
     sent: dict[Key, Moment] = field(default_factory=dict[Key, Moment])
     hurry: Callable[[], object] = field(default=lambda: None)
+    counted: Requests = field(default_factory=Requests)
     is_draining: Callable[[], bool] = field(default=lambda: False)
 
     def __post_init__(self) -> None:

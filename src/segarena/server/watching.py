@@ -102,6 +102,7 @@ class Watch:
             "person": visitor.person_id if visitor else None,
             "address": scope["client"][0] if scope.get("client") else "",
         }
+        self._site.counted.count(scope["method"], getattr(route, "path", ""), status, seconds)
         LOG.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"told": told})
 
 

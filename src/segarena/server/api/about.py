@@ -6,10 +6,13 @@ from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Request
+from sqlalchemy import select
 from starlette.responses import JSONResponse, Response
 
 from segarena.challenges.clock import TIME_RULE
+from segarena.server import refusals
 from segarena.server.challenges import all_challenges, find_challenge, shown_of
+from segarena.server.metrics import of_tables
 from segarena.server.refusals import API
 from segarena.server.visitors import ANYONE, needs, site_of
 from segarena.version import __version__
@@ -37,6 +40,35 @@ def describe_interface(request: Request) -> Response:
     """Return the description of this interface."""
     told: dict[str, Any] = request.app.openapi()
     return JSONResponse(told)
+
+
+@router.get("/health")
+@needs(ANYONE)
+def tell_health(_request: Request) -> Response:
+    """Say that this process answers."""
+    return JSONResponse({"health": "ok"})
+
+
+@router.get("/ready")
+@needs(ANYONE)
+def tell_readiness(request: Request) -> Response:
+    """Say that this process can do its work: the database answers, and it is not about to end."""
+    site = site_of(request)
+    if site.is_draining():
+        raise refusals.busy("about to end", 1.0)
+    with site.database.reading() as session:
+        session.execute(select(1))
+    return JSONResponse({"ready": True})
+
+
+@router.get("/metrics")
+@needs("organiser")
+def tell_metrics(request: Request) -> Response:
+    """Return what this process and the tables count, as Prometheus reads it."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        lines = [*site.counted.text(), *of_tables(session, site.now())]
+    return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
 
 @router.get("/challenges")

@@ -1,0 +1,155 @@
+"""Operating a server: health, figures, a copy taken while it works, settings that cannot be, an end without losses."""
+
+import json
+import logging
+import re
+import sqlite3
+import threading
+
+import pytest
+
+from segarena.errors import InvalidInput
+from segarena.server.backup import back_up
+from segarena.server.checking import faults_of
+from segarena.server.serving import open_site
+from segarena.server.settings import Settings, read_settings
+from segarena.server.tables import Event
+from segarena.server.watching import LOG, JsonLines
+
+
+def test_health_and_readiness_are_told_to_anybody(served):
+    client = served.api("sat_nobody")
+    assert client.get("/health").json() == {"health": "ok"}
+    assert client.get("/ready").json() == {"ready": True}
+
+
+def test_a_server_that_is_about_to_end_is_not_ready(served):
+    before, served.site.is_draining = served.site.is_draining, lambda: True
+    answer = served.api("sat_nobody").get("/ready")
+    served.site.is_draining = before
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+
+
+def test_a_server_whose_database_is_away_is_not_ready_and_says_no_more(served, monkeypatch):
+    monkeypatch.setattr(served.site.database, "engine", served.site.database.engine.execution_options())
+    with monkeypatch.context() as patch:
+        patch.setattr("segarena.server.database.Session", lambda *_, **__: (_ for _ in ()).throw(lost()))
+        answer = served.api("sat_nobody").get("/ready")
+    assert answer.status_code == 503
+    assert "cannot be used" in answer.json()["message"]
+    assert "password" not in answer.text
+
+
+def lost():
+    from sqlalchemy.exc import OperationalError
+
+    return OperationalError("SELECT password", {}, sqlite3.OperationalError("disk I/O error"))
+
+
+def test_figures_are_as_prometheus_reads_them(served):
+    client = served.api(served.token("watcher", "organiser"))
+    client.get("/ping")
+    text = client.get("/metrics").text
+    line = re.compile(r'(# TYPE \w+ (counter|gauge|histogram)|\w+(\{(\w+="[^"\n]*",?)*\})? [\d.e+-]+|.*"\+Inf".* \d+)')
+    assert [one for one in text.splitlines() if not line.fullmatch(one)] == []
+    counted = re.search(r'requests_total\{method="GET",route="/api/v1/ping",status="200"\} (\d+)', text)
+    assert int(counted[1]) >= 1
+
+
+def test_every_request_is_a_line_of_json_with_its_number(served):
+    lines = []
+    handler = logging.StreamHandler()
+    handler.emit = lambda record: lines.append(JsonLines().format(record))
+    LOG.addHandler(handler)
+    before = LOG.level
+    LOG.setLevel(logging.INFO)
+    try:
+        answer = served.api("sat_nobody").get('/challenges/a%0a{"x":1}?secret=1')
+    finally:
+        LOG.removeHandler(handler)
+        LOG.setLevel(before)
+    (told,) = map(json.loads, lines)
+    assert told["request"] == answer.headers["segarena-request"]
+    assert (told["status"], told["route"]) == (401, "/api/v1/challenges/{slug}")
+    assert "secret" not in lines[0]
+
+
+def test_a_copy_taken_while_it_is_written_to_has_all_that_was_there_before(served, tmp_path):
+    is_over, written = threading.Event(), []
+
+    def write():
+        while not is_over.is_set():
+            with served.site.database.writing() as session:
+                session.add(Event(at=0.0, action=f"line {len(written)}"))
+            written.append(1)
+
+    served.site.folder.samples.keep(b"a sample")
+    thread = threading.Thread(target=write)
+    thread.start()
+    while len(written) < 20:
+        pass
+    before = len(written)
+    back_up(served.site.folder.path, tmp_path / "copy")
+    is_over.set()
+    thread.join()
+    assert faults_of(tmp_path / "copy", Settings()) == []
+    copy = open_site(tmp_path / "copy", Settings())
+    with copy.database.reading() as session:
+        lines = {event.action for event in session.query(Event)}
+    copy.database.close()
+    assert {f"line {number}" for number in range(before)} <= lines
+    assert copy.secret == served.site.secret
+    assert (tmp_path / "copy").stat().st_mode & 0o077 == 0
+
+
+def test_a_copy_goes_nowhere_where_something_is(served, tmp_path):
+    with pytest.raises(InvalidInput, match="is there already"):
+        back_up(served.site.folder.path, tmp_path)
+    with pytest.raises(InvalidInput, match=r"no segarena\.sqlite"):
+        back_up(tmp_path, tmp_path / "copy")
+
+
+WRONG = [
+    ("host = '0.0.0.0'", "--url"),
+    ("port = 70000", "port"),
+    ("workers = -1", "workers"),
+    ("[limits]\nsoft_s = 100.0", "soft_s < hard_s < lease_s"),
+    ("[limits]\ntries = 0", "above 0"),
+    ("url = 'ftp://x'", "url"),
+    ("nonsense = 1", "nonsense"),
+    ("port = 'x'", "port"),
+    ("port = ", "settings.toml"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), WRONG)
+def test_settings_that_cannot_be_are_told_in_a_line(tmp_path, text, told):
+    file = tmp_path / "settings.toml"
+    file.write_text(text)
+    with pytest.raises(InvalidInput, match=re.escape(told)) as raised:
+        read_settings(file, {})
+    assert "\n" not in str(raised.value)
+
+
+def test_options_go_before_the_file(tmp_path):
+    file = tmp_path / "settings.toml"
+    file.write_text("port = 1\nworkers = 3")
+    settings = read_settings(file, {"port": 2, "host": None})
+    assert (settings.port, settings.workers, settings.host) == (2, 3, "127.0.0.1")
+
+
+def test_damage_is_told_before_the_start(tmp_path):
+    site = open_site(tmp_path / "data", Settings())
+    kept = site.folder.samples.keep(b"sample")
+    site.database.close()
+    assert faults_of(tmp_path / "data", Settings()) == []
+    site.folder.samples.path(kept).write_bytes(b"other")
+    assert [kept in fault for fault in faults_of(tmp_path / "data", Settings())] == [True]
+    site.folder.path.joinpath("secret").write_text("x")
+    assert "secret" in faults_of(tmp_path / "data", Settings())[0]
+
+
+def test_the_secret_is_for_its_owner_alone(served):
+    mode = (served.site.folder.path / "secret").stat().st_mode & 0o777
+    assert mode == 0o600

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -17,7 +18,7 @@ from segarena.records.fingerprints import Fingerprints
 from segarena.records.gathering import BLOCK
 from segarena.records.pieces import LEDGER
 from segarena.work.sharing.claims import CLAIMS, Claims, OnWait
-from segarena.work.sharing.log import Lapsed
+from segarena.work.sharing.presence import Lapsed
 
 
 class Samples(Protocol):
@@ -182,7 +183,10 @@ class Shared:
         with self._folder.keep(self._claims.check_kept, retry_damaged=self._retry_damaged):
             if self._retry_failed:
                 self._folder.discard(self._folder.failed())
-            return self._folder.pending()
+            pending = self._folder.pending()
+        if pending and self._folder.config.counts is not None:  # so that whoever finishes counts anew
+            self._folder.write_config(replace(self._folder.config, counts=None))
+        return pending
 
     def _were_done(self, indices: Collection[int]) -> Iterable[int]:
         return set(indices) - set(RunFolder.open(self._path).pending()) if indices else ()

@@ -14,8 +14,7 @@ from segarena.errors import InvalidMask, RunConflict, StoreError
 from segarena.work.ledger import Ledger
 from segarena.work.sharing.claims import Claims
 from segarena.work.sharing.locks import refuse_sharers
-from segarena.work.sharing.log import Lapsed
-from segarena.work.sharing.presence import Sharer, present
+from segarena.work.sharing.presence import Lapsed, Sharer, present
 
 COUNT = 12
 WHO = range(3)
@@ -118,6 +117,19 @@ def test_what_was_given_up_goes_to_others_and_comes_to_no_harm(work):
     assert not list(one.units())
     assert not one.wait(ignore)
     assert one.count_done == other.count_done == COUNT
+
+
+def test_who_comes_back_leaves_alone_what_others_claimed_meanwhile(tmp_path):
+    work = Work(tmp_path, workers=4)
+    with work.stack:
+        one, other = work.come(), work.come()
+        turn = one.units()
+        assert next(turn) == 0
+        assert one._shares.claims[one._me] == {0, 1, 2, 3}
+        work.silence(one)
+        assert list(other.units()) == [*range(4, COUNT), *range(4)]
+        one._presence.touch()
+        assert not list(turn)
 
 
 def test_what_the_dead_finished_is_not_done_again(work):

@@ -23,8 +23,8 @@ import msgspec
 from segarena.errors import RunConflict, SegarenaError
 from segarena.version import __version__
 from segarena.work.sharing.locks import clear_claims, shared_lock
-from segarena.work.sharing.log import Lapsed, Log
-from segarena.work.sharing.presence import EXPIRE_S, Presence, present
+from segarena.work.sharing.log import Log
+from segarena.work.sharing.presence import EXPIRE_S, Lapsed, Presence, present
 from segarena.work.sharing.shares import Entry, Ranges, ranges_of
 
 CLAIMS = "claims"

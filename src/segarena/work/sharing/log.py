@@ -17,11 +17,8 @@ import msgspec
 
 from segarena.errors import StoreError
 from segarena.files.whole import cannot_write
+from segarena.work.sharing.presence import removed
 from segarena.work.sharing.shares import Entry, Shares
-
-
-class Lapsed(StoreError):
-    """This process was silent for so long that the others gave it up and went on."""
 
 
 class Log:
@@ -74,10 +71,7 @@ class Log:
             except FileExistsError:
                 return part.stat().st_nlink == 2  # ours: only the answer of a network file system was lost
         except FileNotFoundError as error:
-            raise Lapsed(
-                f"{self._folder} was removed: this process was silent for so long that others finished without it, or "
-                "somebody removed it; give the same command again"
-            ) from error
+            raise removed(self._folder) from error
         except OSError as error:
             if error.errno in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
                 without = f"{self._folder}: --share needs a file system with hard links; leave it out"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from segarena.errors import SegarenaError, StoreError
 from segarena.files.whole import cannot_write, write_whole
 from segarena.version import __version__
 
@@ -26,6 +27,18 @@ _BEATS = 6
 """Signs of life in that time."""
 
 _ENDING = ".sharer"
+
+
+class Lapsed(StoreError):
+    """This process was silent for so long that the others gave it up and went on."""
+
+
+def removed(folder: Path) -> Lapsed:
+    """Return the line that says that a folder of claims is gone."""
+    return Lapsed(
+        f"{folder} was removed: this process was silent for so long that others finished without it, or somebody "
+        "removed it; give the same command again"
+    )
 
 
 class Sharer(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,23 +140,28 @@ class Presence:
 
     def _beat(self) -> None:
         while not self._ended.wait(self._expire_s / _BEATS):
-            with suppress(OSError):
+            with suppress(SegarenaError):  # this process finds out when it claims the next unit
                 self.touch()
 
     def touch(self) -> float:
-        """Show that this process lives; return what time it is in the folder."""
+        """Show that this process lives; return what time it is in the folder.
+
+        Raises:
+            Lapsed: the folder is gone.
+            StoreError: it cannot be written any more.
+        """
         file = self._file(self.me.token)
         try:
-            before = file.stat().st_mtime
+            before = _time_of(file)
+            if before is None:  # others gave this process up
+                if not self._folder.is_dir():
+                    raise removed(self._folder)
+                self._write()
             os.utime(file)
-        except FileNotFoundError:
-            self._lapsed.set()
-            if not self._folder.is_dir():
-                raise
-            self._write()
-            return file.stat().st_mtime
-        now = file.stat().st_mtime
-        if now - before > self._expire_s:
+            now = file.stat().st_mtime
+        except OSError as error:
+            raise cannot_write(file, error) from error
+        if before is None or now - before > self._expire_s:
             self._lapsed.set()
         return now
 
@@ -165,6 +183,13 @@ def present(folder: Path) -> dict[str, Sharer]:
         with suppress(OSError, msgspec.DecodeError):  # it leaves, or the machine stopped while it came
             found[file.stem] = msgspec.json.decode(file.read_bytes(), type=Sharer)
     return found
+
+
+def _time_of(file: Path) -> float | None:
+    try:
+        return file.stat().st_mtime
+    except FileNotFoundError:
+        return None
 
 
 def _machine() -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,26 @@ def test_every_example_is_tested_here():
 @pytest.mark.parametrize("name", [*PLUGINS, *SCRIPTS])
 def test_an_example_has_at_most_40_lines(name):
     assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= 40
+
+
+def test_a_job_array_of_slurm_shares_one_run(tmp_path):
+    """Two tasks at once, as SLURM starts them; the second one finds what the first one does."""
+    words = ["clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2", "--out", str(tmp_path / "run")]
+    there = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "SLURM_CPUS_PER_TASK": "1"}
+    tasks = [
+        subprocess.Popen(["bash", EXAMPLES / "slurm" / "array.sh", *words], env=there, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    told = [task.communicate()[1].decode() for task in tasks]
+    assert [task.returncode for task in tasks] == [0, 0], told
+    assert segarena.RunFolder.open(tmp_path / "run").is_complete
+
+
+def test_the_scripts_of_slurm_stand_in_the_page_as_they_are():
+    page = (EXAMPLES.parent / "docs" / "clusters.md").read_text(encoding="utf-8")
+    for script in sorted((EXAMPLES / "slurm").iterdir()):
+        assert f"```bash\n{script.read_text(encoding='utf-8')}```" in page
+        subprocess.run(["bash", "-n", script], check=True)
 
 
 def test_four_plugins_by_path_make_a_run(arrays, tmp_path):

@@ -24,6 +24,7 @@ PARTS = {
     "records_flips": ("--flips", 1500),
     "bombs": ("", 0),
     "kills": ("--kills", 20),
+    "cluster_kills": ("--kills", 10),
     "sharing": ("--kills", 10),
     "serving": ("--kills", 50),
 }

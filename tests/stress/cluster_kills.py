@@ -1,0 +1,134 @@
+"""Runs on a cluster of Ray of which workers, nodes or the driver are killed, against one on one machine.
+
+    python tests/stress/cluster_kills.py --kills 10
+
+The cluster has two nodes on this machine. Of each kind, so many are killed (SIGKILL) at random moments: workers and
+nodes while runs go on, which must end by themselves; drivers, after which the same command goes on. Records and kept
+masks must equal those of a run without Ray, byte for byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+# Read when Ray is imported, here and in what is started: the nodes are on the loopback address.
+os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+
+from ray.cluster_utils import Cluster
+
+RUN = "run clicks -s watershed -d demo -u uniform --rounds 4 --repeats 3"
+NODE = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100 << 20}
+
+
+def segarena(*words: str) -> subprocess.Popen[bytes]:
+    """Start a command as the leader of its own processes."""
+    code = "from segarena.cli.main import main; main()"
+    silent = subprocess.DEVNULL
+    return subprocess.Popen([sys.executable, "-c", code, *words], start_new_session=True, stdout=silent, stderr=silent)
+
+
+def tables_of(run: Path) -> dict[str, bytes]:
+    """Return records and masks of a run, by file."""
+    return {f"{file.parent.name}/{file.name}": file.read_bytes() for file in sorted(run.glob("[rm]*s/*.parquet"))}
+
+
+def foremen() -> list[int]:
+    """Return the processes of workers' foremen, as Ray names them."""
+    found: list[int] = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if place.read_bytes().startswith(b"ray::Foreman"):
+                found.append(int(place.parent.name))
+    return found
+
+
+def kill_worker(_: Cluster, __: subprocess.Popen[bytes]) -> bool:
+    """Kill one worker's foreman, if there is one."""
+    there = foremen()
+    if there:
+        os.kill(random.choice(there), signal.SIGKILL)
+    return bool(there)
+
+
+def kill_node(cluster: Cluster, _: subprocess.Popen[bytes]) -> bool:
+    """Switch the second node off, if somebody works, and another one on."""
+    if not foremen():
+        return False
+    (node,) = cluster.worker_nodes
+    cluster.remove_node(node, allow_graceful=False)
+    cluster.add_node(wait=False, **NODE)
+    return True
+
+
+def kill_driver(_: Cluster, driver: subprocess.Popen[bytes]) -> bool:
+    """Kill the command, if somebody works for it."""
+    if not foremen():
+        return False
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+    return True
+
+
+def go(cluster: Cluster, folder: Path, kills: int, kill: Callable[..., bool]) -> tuple[int, list[Path]]:
+    """Kill so often while runs go on, start them again where they were ended; return kills and finished runs."""
+    done, runs = 0, [folder / "0"]
+    words = [*RUN.split(), "-w", "2", "--executor", "ray", "--address", cluster.address, "-o"]
+    driver = segarena(*words, str(runs[-1]))
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            code = driver.wait(random.uniform(0.5, 5.0))
+            if code not in (0, -signal.SIGKILL):
+                raise SystemExit(f"a run on Ray ended with exit code {code}")
+            if not code and done == kills:
+                return done, runs
+            if not code:
+                runs.append(folder / str(len(runs)))
+            driver = segarena(*words, str(runs[-1]))
+            continue
+        if done < kills:
+            done += kill(cluster, driver)
+
+
+def main() -> None:
+    """Make the runs, and tell which differ."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=10, help="Of each kind.")
+    parser.add_argument("--kind", choices=("worker", "node", "driver"), action="append", help="By default all.")
+    given = parser.parse_args()
+    kinds: dict[str, Any] = {"worker": kill_worker, "node": kill_node, "driver": kill_driver}
+    random.seed(0)
+    differing = 0
+    with tempfile.TemporaryDirectory() as name:
+        local = Path(name) / "local"
+        if code := segarena(*RUN.split(), "-w", "2", "-o", str(local)).wait():
+            raise SystemExit(f"the run on one machine ended with exit code {code}")
+        expected = tables_of(local)
+        cluster = Cluster(initialize_head=True, head_node_args=NODE)
+        cluster.add_node(**NODE)
+        try:
+            for kind in given.kind or kinds:
+                started = time.monotonic()
+                killed, runs = go(cluster, Path(name) / kind, given.kills, kinds[kind])
+                other = sum(tables_of(run) != expected for run in runs)
+                differing += other
+                took = f"{time.monotonic() - started:.0f} s"
+                print(f"{kind}: {killed} killed in {len(runs)} runs, {took}: {other} differ", flush=True)
+        finally:
+            cluster.shutdown()
+    print("the same bytes" if not differing else f"{differing} runs DIFFER")
+    sys.exit(bool(differing))
+
+
+if __name__ == "__main__":
+    main()

@@ -184,7 +184,7 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
         ([*QUICK, "--executor", "dask"], "--executor dask: expected local or ray"),
         ([*QUICK, "--executor", "ray", "-w", "0"], "workers on Ray must be 1 or more, got 0"),
         ([*QUICK, "--address", "auto"], "are about Ray; give --executor ray too"),
-        ([*QUICK, "--executor", "ray", "--address", "here"], "expected host:port or auto, got 'here'"),
+        ([*QUICK, "--executor", "ray", "-w", "1", "--address", "here"], "expected host:port or auto, got 'here'"),
         ([*QUICK, "--workers", "-1"], "workers must be 0 or more, got -1"),
         ([*QUICK, "--cache", "kept", "--cache-gb", "0"], "the cache must be given more than 0 GB, got 0"),
         ([*QUICK, "--time-limit", "0"], "the time limit must be above 0 and at most 1000000 s, got 0"),

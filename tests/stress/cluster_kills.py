@@ -27,6 +27,8 @@ os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "disab
 
 from ray.cluster_utils import Cluster
 
+from segarena.engine.store import RunFolder
+
 RUN = "run clicks -s watershed -d demo -u uniform --rounds 4 --repeats 3"
 NODE = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100 << 20}
 
@@ -41,6 +43,11 @@ def segarena(*words: str) -> subprocess.Popen[bytes]:
 def tables_of(run: Path) -> dict[str, bytes]:
     """Return records and masks of a run, by file."""
     return {f"{file.parent.name}/{file.name}": file.read_bytes() for file in sorted(run.glob("[rm]*s/*.parquet"))}
+
+
+def failures_of(run: Path) -> list[str]:
+    """Return why dialogues of a run failed."""
+    return RunFolder.open(run).read("records", ["failure"])["failure"].drop_nulls().unique().to_list()
 
 
 def foremen() -> list[int]:
@@ -89,7 +96,7 @@ def go(cluster: Cluster, folder: Path, kills: int, kill: Callable[..., bool]) ->
         with suppress(subprocess.TimeoutExpired):
             code = driver.wait(random.uniform(0.5, 5.0))
             if code not in (0, -signal.SIGKILL):
-                raise SystemExit(f"a run on Ray ended with exit code {code}")
+                raise SystemExit(f"a run on Ray ended with exit code {code}: {failures_of(runs[-1])}")
             if not code and done == kills:
                 return done, runs
             if not code:

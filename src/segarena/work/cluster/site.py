@@ -24,8 +24,8 @@ _BATCH_S = 0.2
 
 _LARGEST_BATCH = 1000
 _PATIENCE_S = 5.0
-_MOST_STARTS = 3
-"""So many workers in a row may be lost before they began."""
+_MOST_STARTS = 10
+"""So many workers in a row may be lost before they began: more than go with a node that was taken away."""
 
 _MOST_LOSSES = 5
 """A unit is lost so often with its worker; its own process may die twice, as on one machine."""

@@ -1,7 +1,8 @@
 """What a board of 500 runs costs: made from real records, built, and loaded in a browser.
 
 One real run on the demo photographs is held; from its records come 500 run folders of 100 photographs each, with other
-skill and other luck on every target. Bars: the page is ready within a second, and the site is built within two minutes.
+skill and other luck on every target. Bars, of the time that a processor worked, which other work on the machine does
+not change: the page is ready within a second, and the site is built within two minutes.
 
 Run: python benches/boards.py [--runs 500] [--out FOLDER]   (FOLDER keeps runs and site)
 """
@@ -14,9 +15,11 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -31,6 +34,8 @@ from segarena.records.rounds import RoundRecord, Timing
 from segarena.records.tables import COLUMNS, parquet_of
 from segarena.reports.boards import Entry, board_of, extract_of, write_site
 from segarena.work.ledger import Ledger
+
+Result = TypeVar("Result")
 
 COPIES = 10
 """Photographs made of each photograph."""
@@ -89,26 +94,31 @@ def configuration(real: RunConfiguration, samples: tuple[str, ...], number: int)
     )
 
 
-def seconds(label: str, start: float) -> float:
-    """Print and return what passed since."""
-    passed = time.perf_counter() - start
-    print(f"{label:<34} {passed:8.2f} s", flush=True)
-    return passed
+def seconds(label: str, work: Callable[[], Result]) -> tuple[Result, float]:
+    """Do some work, print what it took, and return what it gave and the time that a processor worked."""
+    wall, worked = time.perf_counter(), time.process_time()
+    result = work()
+    wall, worked = time.perf_counter() - wall, time.process_time() - worked
+    print(f"{label:<34} {worked:8.2f} s of processor, {wall:.2f} s on the clock", flush=True)
+    return result, worked
 
 
-def ready_ms(index: Path) -> list[int]:
-    """Return when the page was ready in each of five fresh browsers, in ms from the start of its navigation."""
+def ready_ms(index: Path) -> list[tuple[int, int]]:
+    """Return what the page took until it was ready in five fresh browsers: ms of its thread, and on the clock."""
     from playwright.sync_api import sync_playwright
 
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    found: list[int] = []
+    found: list[tuple[int, int]] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--disable-gpu"])
         for _ in range(5):
             page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-            page.goto(index.as_uri())
-            page.wait_for_function("document.documentElement.dataset.ready")
-            found.append(int(page.evaluate("document.documentElement.dataset.ready")))
+            told = page.context.new_cdp_session(page)
+            told.send("Performance.enable", {"timeDomain": "threadTicks"})
+            page.goto(index.as_uri(), wait_until="domcontentloaded")  # scripts have run then
+            metrics = {one["name"]: one["value"] for one in told.send("Performance.getMetrics")["metrics"]}
+            clock = int(page.evaluate("document.documentElement.dataset.ready"))
+            found.append((round(1000 * metrics["TaskDuration"]), clock))
         browser.close()
     return sorted(found)
 
@@ -122,30 +132,24 @@ def main() -> None:
     os.fsync = lambda _: None  # the runs are made, not measured
     with tempfile.TemporaryDirectory() as temporary:
         out = given.out or Path(temporary)
-        start = time.perf_counter()
         real = segarena.evaluate("clicks", segmenter="watershed", dataset="demo", rounds=20, out=out / "real")
         paths = [out / "runs" / f"{number:03}" for number in range(given.runs)]
         first = first_of(paths[0], real) if not paths[0].exists() else RunFolder.open(paths[0])
         for number, path in enumerate(paths):
             if not path.exists():
                 made(path, first, number)
-        seconds(f"{given.runs} runs made", start)
-        start = time.perf_counter()
-        entries = [Entry(extract=extract_of(path)) for path in paths]
-        total = seconds("extracts read from columns", start)
-        start = time.perf_counter()
-        board = board_of(entries)
-        total += seconds(f"board of {len(board.panels)} panels", start)
-        start = time.perf_counter()
-        site = write_site(board, out / "site")
-        total += seconds(f"site with {site.pages} sample pages", start)
+        read = "extracts read from columns"
+        entries, reading = seconds(read, lambda: [Entry(extract=extract_of(path)) for path in paths])
+        board, ranking = seconds("board", lambda: board_of(entries))
+        site, writing = seconds("site", lambda: write_site(board, out / "site"))
+        print(f"{len(board.panels)} panels, {site.pages} pages of samples")
         linked = [site.index, *(out / "site" / "files").iterdir()]
         print(f"page and what it links to {sum(file.stat().st_size for file in linked) / 1000:.0f} kB")
-        found = ready_ms(site.index)
-        print(
-            f"ready after {found[0]} to {found[-1]} ms, median {found[2]} ms (bar {READY_MS}); built in {total:.0f} s"
-        )
-    sys.exit(not (found[2] <= READY_MS and total <= BUILT_S))
+        busy, clock = zip(*ready_ms(site.index), strict=True)
+        print(f"ready after {sorted(busy)[2]} ms of its thread (bar {READY_MS}), {min(clock)} to {max(clock)} on clock")
+        built = reading + ranking + writing
+        print(f"built in {built:.0f} s of processor (bar {BUILT_S})")
+    sys.exit(not (sorted(busy)[2] <= READY_MS and built <= BUILT_S))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,6 @@ def test_a_definition_shows_on_focus_and_goes_with_escape(open_page, address):
     assert page.locator("#tip").is_hidden()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_nothing_on_a_report_keeps_people_out(open_page, barriers, address, width, scheme):
     assert barriers(open_page(address, width=width, scheme=scheme)) == {}

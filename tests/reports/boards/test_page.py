@@ -99,20 +99,29 @@ def test_without_scripts_the_page_says_the_same(open_page, address):
 
 def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(open_page, address, board):
     page = open_page(address)
-    for key, choice in product(board.panels, CHOICES):
-        for name in ("user", "group", "measure"):
-            value = {"measure": key.statistic}.get(name) or getattr(key, name, "")
-            page.select_option(f".controls [name={name}]", value) if not (name == "measure" and key.group) else None
-        page.select_option(".controls [name=choice]", choice)
-        rows = board.rows(key, choice)
-        assert names_of(page) == [board.names[row.entry] for row in rows], (key, choice)
-        places = page.locator(".ranks .rank").evaluate_all(
-            "cells => cells.map(cell => cell.innerText.split(/\\s*\\n/))"
-        )
-        expected = [
-            [f"{row.place}", f"{row.first}" if row.first == row.last else f"{row.first} to {row.last}"] for row in rows
-        ]
-        assert places == expected, (key, choice)
+    every = list(product(board.panels, CHOICES))
+    shown = page.evaluate(
+        """(every) => every.map((wanted) => {
+          const form = document.querySelector(".board form.controls");
+          for (const [name, value] of Object.entries(wanted)) {
+            form.elements[name].value = value;
+            form.elements[name].dispatchEvent(new Event("input", { bubbles: true }));
+          }
+          return [...document.querySelectorAll(".ranks tbody tr")].map((row) => [
+            row.querySelector(".who span").textContent, ...row.querySelector(".rank").innerText.split(/\\s*\\n/),
+          ]);
+        })""",
+        [{"user": key.user, "group": key.group, "measure": key.statistic, "choice": choice} for key, choice in every],
+    )
+    for (key, choice), rows in zip(every, shown, strict=True):
+        assert rows == [
+            [
+                board.names[row.entry],
+                f"{row.place}",
+                f"{row.first}" if row.first == row.last else f"{row.first} to {row.last}",
+            ]
+            for row in board.rows(key, choice)
+        ], (key, choice)
 
 
 def test_a_heading_sorts_and_names_are_sifted(open_page, address, board):

@@ -7,6 +7,7 @@ template prints is escaped; the JSON that the script draws from is data, which b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
@@ -120,7 +121,7 @@ def sample_html(
         counted=f"{count_text(len(sheet.head) - 3, target)}, {count_text(len(sheet.rows), 'run')}",
         sheet=sheet,
         pictures=pictures or Gallery(lead="", cards=(), told=""),
-        table=sheet_html,
+        table=partial(sheet_html, most_rows=FIRST_ROWS),
         home=home,
         before=before,
         after=after,
@@ -166,7 +167,7 @@ def _view(
         "ranks_note": "Below a rank: the places that chance leaves open, all pairs of runs tested together.",
         "files": files,
         "targets": None if pages is None else targets_sheet(board, key, pages, anchors),
-        "table": sheet_html,
+        "table": partial(sheet_html, most_rows=4 * FIRST_ROWS),
         "notes": notes_of(board),
         "told": told(board),
     }

@@ -16,9 +16,12 @@ FIRST_ROWS = 100
 """Rows of a long table that can be read without the script."""
 
 
-def sheet_html(sheet: Sheet) -> Markup:
-    """Return the table, without caption and notes; every name in it is escaped."""
-    is_long = len(sheet.rows) > MOST_ROWS
+def sheet_html(sheet: Sheet, *, most_rows: int = MOST_ROWS) -> Markup:
+    """Return the table, without caption and notes; every name in it is escaped.
+
+    Of more than `most_rows` the page's script draws those that are looked at.
+    """
+    is_long = len(sheet.rows) > most_rows
     written = (
         templates("segarena.reports")
         .get_template("sheet.html")

@@ -40,8 +40,9 @@ def main() -> None:
     }
     whole(image, target, errors[0])
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(3):
-        for name, way in ways.items():
+    for turn in range(3):
+        # What has no bar is measured once.
+        for name, way in list(ways.items())[: 2 if turn else 3]:
             started = time.process_time()
             way()
             seconds[name].append(time.process_time() - started)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 
 def main() -> None:
     """Run them and say which held."""
     here = Path(__file__)
-    verdicts: dict[str, bool] = {}
+    verdicts: dict[str, tuple[bool, float]] = {}
     for bench in sorted(here.parent.glob("*.py")):
         if bench != here:
             print(f"\n== {bench.name}", flush=True)
-            verdicts[bench.name] = subprocess.run([sys.executable, str(bench)], check=False).returncode == 0
-    print("\n" + "\n".join(f"{'held  ' if held else 'MISSED'} {name}" for name, held in verdicts.items()))
-    raise SystemExit(not all(verdicts.values()))
+            started = time.perf_counter()
+            held = subprocess.run([sys.executable, str(bench)], check=False).returncode == 0
+            verdicts[bench.name] = held, time.perf_counter() - started
+    print()
+    for name, (held, took_s) in verdicts.items():
+        print(f"{'held  ' if held else 'MISSED'} {name:24}{took_s:6.0f} s")
+    raise SystemExit(not all(held for held, _ in verdicts.values()))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """What trust costs: fingerprints, checksums and read-only arrays in a GrabCut run, checksums when runs are read.
 
-    python benches/trust_costs.py [BSDS500_FOLDER] [--samples 10] [--large 200000] [--repeats 7] [--only run|reading]
+    python benches/trust_costs.py [BSDS500_FOLDER] [--samples 10] [--large 200000] [--repeats 7] [--each]
+        [--only run|reading]
 
-Without the folder of BSDS500 the demo photographs are used. The same code runs with each of the three, and with all of
-them, switched off in this process; runs follow one another in turn, so that a machine that slows down does so for all.
+Without the folder of BSDS500 the demo photographs are used. The same code runs with all three switched off in this
+process, with `--each` also with each of them; runs follow one another in turn, so that a machine that slows down does
+so for all.
 Compared are seconds of the processor: the median, over the repeats, of a run with all of it against the one beside it
 without. No fingerprint is remembered from one run to the next. Read are `--large` samples in a few files, and 4000 in a
 file each; without checksums the same bytes are read and taken as they are.
@@ -117,8 +119,8 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-def grabcut_run(dataset: str, samples: int, repeats: int, scratch: Path) -> bool:
-    """Print what each of the three costs a run; tell whether together they hold the bar."""
+def grabcut_run(dataset: str, samples: int, repeats: int, scratch: Path, *, each: bool) -> bool:
+    """Print what the three cost a run, and each of them if wanted; tell whether together they hold the bar."""
 
     def run() -> None:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -126,7 +128,8 @@ def grabcut_run(dataset: str, samples: int, repeats: int, scratch: Path) -> bool
         segarena.evaluate("clicks", segmenter="grabcut", dataset=dataset, limit=samples, rounds=3, out=scratch / "run")
 
     run()  # imports are not part of it
-    ways = {**{name: (switch,) for name, switch in OFF.items()}, "all three": tuple(OFF.values())}
+    single = {name: (switch,) for name, switch in OFF.items()} if each else {}
+    ways = {**single, "all three": tuple(OFF.values())}
     found = ratios(run, ways, repeats)
     print(f"GrabCut, {samples} photographs: {', '.join(f'{way} {ratio - 1:+.1%}' for way, ratio in found.items())}")
     return found["all three"] <= RUN_BAR
@@ -156,13 +159,16 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--large", type=int, default=200_000, help="Samples of the run that is read.")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--each", action="store_true", help="What each of the three costs the run, too.")
     parser.add_argument("--only", choices=("run", "reading"))
     given = parser.parse_args()
     cv2.setNumThreads(1)
     dataset = f"bsds500(path={given.bsds500!r})" if given.bsds500 else "demo"
     with tempfile.TemporaryDirectory() as name:
         place, repeats = Path(name), given.repeats
-        held = [] if given.only == "reading" else [grabcut_run(dataset, given.samples, repeats, place / "run")]
+        held: list[bool] = []
+        if given.only != "reading":
+            held.append(grabcut_run(dataset, given.samples, repeats, place / "run", each=given.each))
         if given.only != "run":
             held.append(reading(given.large, repeats, place / "large", one_by_one=False))
             held.append(reading(4000, repeats, place / "loose", one_by_one=True))

@@ -14,6 +14,8 @@ AUC = Statistic(name="AuC", kind="auc")
 
 def made(values, *, segmenter="disc", options=None, data="photos", users=("centre",), rules=None, **changes):
     """An extract in which each user has these values, a photograph for every two of them, NaN for none."""
+    if "values_by_user" in changes:
+        changes["values"] = changes.pop("values_by_user")
     told = [None if np.isnan(value) else float(value) for value in values]
     numbers = range(len(told))
     curve = (0.25, 0.5, 0.75, 1.0)

@@ -163,3 +163,9 @@ def test_what_cannot_be_a_board_is_refused(make_entry):
         board_of([entry], freeze="tomorrow")
     with pytest.raises(RunConflict, match="benchmark rounds is 4 in disc, 9 in disc"):
         board_of([entry, make_entry([1.0] * 4, rules={"rounds": 9})])
+
+
+def test_a_statistic_that_nobody_has_a_value_of_is_left_out(make_entry):
+    nothing = {"centre": {"NoC@90": (1.0,) * 12, "AuC": (None,) * 12}}
+    board = board_of([make_entry([1.0] * 12, segmenter=name, values_by_user=nothing) for name in "ab"])
+    assert [statistic.name for statistic in board.statistics] == ["NoC@90"]

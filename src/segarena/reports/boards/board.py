@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -112,10 +113,12 @@ class Board:
     panels: Mapping[Key, Panel]
     frozen: str = ""
 
-    @property
+    @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
-        """Those of the benchmark's summary that all entries have."""
-        return _shared_statistics([entry.extract for entry in self.entries])
+        """Those of the benchmark's summary that all entries have, as far as any has a value."""
+        shown = {key.statistic for key, panel in self.panels.items() if panel.entries}
+        shared = _shared_statistics([entry.extract for entry in self.entries])
+        return tuple(one for one in shared if one.name in shown or one == self.measure)
 
     @property
     def first_key(self) -> Key:

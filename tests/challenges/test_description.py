@@ -32,7 +32,7 @@ def test_what_is_written_is_read_again():
             Phase(
                 name="p", opens=NOON, closes=NOON + timedelta(days=1), seconds_per_answer=2.0, bank_s=3.5, seed=2**62
             ),
-            Phase(name="q", kind="practice", shows="board", decimals=0, late="finish", ladder=True),
+            Phase(name="q", kind="practice", shows="board", decimals=0, late="finish"),
         ),
         is_public=False,
         frozen=NOON,

@@ -45,7 +45,6 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         seconds_per_run: for all answers of a run.
         shows: what participants see.
         decimals: of the scores that they see.
-        ladder: a team's best moves only by a significant difference.
         late: what becomes of runs that are not over when the phase closes.
         seed: of what is drawn and of what users choose at random. Secret: who knows it knows the prompts.
     """
@@ -66,7 +65,6 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seconds_per_run: _Seconds | None = None
     shows: Shows = "prompts"
     decimals: Annotated[int, msgspec.Meta(ge=0, le=6)] = 2
-    ladder: bool = False
     late: Late = "refuse"
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
 
@@ -178,7 +176,6 @@ class ShownPhase(msgspec.Struct, frozen=True, kw_only=True):
     seconds_per_run: float | None
     shows: Shows
     decimals: int
-    ladder: bool
     late: Late
     sample_kind: str
     adapter: str

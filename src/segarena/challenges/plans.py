@@ -90,7 +90,6 @@ def _shown_phase(phase: Phase, rules: Benchmark) -> ShownPhase:
         seconds_per_run=phase.seconds_per_run,
         shows=phase.shows,
         decimals=phase.decimals,
-        ladder=phase.ladder,
         late=phase.late,
         sample_kind=rules.sample_kind,
         adapter="" if rules.adapter is None else str(_without_files(rules.adapter)),

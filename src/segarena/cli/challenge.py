@@ -154,6 +154,29 @@ def backup(
     typer.echo(f"{to}: all that was acknowledged before; segarena serve --check {to} looks at it")
 
 
+@app.command("audit")
+def audit(
+    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Say what the prompts of each participant gave away of the hidden truth, and which runs look like one."""
+    from segarena.server.installed import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena.server.auditing import alike_sheet, leaks_sheet
+        from segarena.terminal.tables import show_sheet
+
+        site = _site(data, db)
+        show_sheet(leaks_sheet(site, name))
+        alike = alike_sheet(site, name)
+        if alike.rows:
+            show_sheet(alike)
+        else:
+            typer.echo("no two runs of different participants look like one")
+
+
 @app.command("rehearse")
 def rehearse(
     name: Annotated[str, typer.Argument(help="Of the challenge.")],

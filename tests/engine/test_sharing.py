@@ -169,6 +169,17 @@ def test_while_a_run_is_shared_nobody_works_on_it_alone(small_run, tmp_path):
     small_run()
 
 
+def test_another_one_finishes_when_the_one_who_had_the_folder_is_gone(small_run, tmp_path):
+    run = small_run()
+    (tmp_path / "run" / "records" / "000000-000003.parquet").unlink()
+    with somebody(tmp_path / "run") as gone:
+        assert gone.try_keeping()
+        (file,) = (tmp_path / "run" / "claims").glob("*.sharer")
+        os.utime(file, (0, 0))
+        assert small_run(share=True).records().equals(small_run(out=tmp_path / "other").records())
+    assert run.is_complete
+
+
 def test_while_one_works_alone_nobody_shares(small_run, tmp_path, monkeypatch):
     monkeypatch.setattr("segarena.work.sharing.locks._PATIENCE_S", 0.0)
     run = small_run()

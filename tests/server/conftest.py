@@ -1,6 +1,8 @@
 """Databases for the tests of the server."""
 
+import sys
 import threading
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -15,11 +17,27 @@ from segarena.server.serving import Serving, open_site
 from segarena.server.settings import Settings
 from segarena.server.tables import Person
 
+sys.path.insert(0, str(Path(__file__).parent))
+from postgres import Postgres, programs
 
-@pytest.fixture
-def empty_database(tmp_path):
+BOTH = ("sqlite", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL for all tests of this process, where one is installed."""
+    if programs() is None:
+        pytest.skip("no PostgreSQL is installed here")
+    made = Postgres()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(params=BOTH)
+def empty_database(request, tmp_path):
     """A database without tables."""
-    database = Database(tmp_path / "empty.sqlite")
+    is_file = request.param == "sqlite"
+    database = Database(tmp_path / "empty.sqlite" if is_file else request.getfixturevalue("postgres").new_database())
     yield database
     database.close()
 
@@ -92,10 +110,11 @@ def passwords_are_quick():
         yield
 
 
-@pytest.fixture(scope="module")
-def working(tmp_path_factory):
+@pytest.fixture(scope="module", params=BOTH)
+def working(request, tmp_path_factory):
     """A server that evaluates, for all tests of a module."""
-    site = open_site(tmp_path_factory.mktemp("working") / "data", Settings(port=0, workers=1))
+    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    site = open_site(tmp_path_factory.mktemp("working") / "data", Settings(port=0, workers=1, db=address))
     made = Served(site)
     yield made
     made.stop()

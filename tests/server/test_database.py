@@ -7,7 +7,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import func, inspect, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from segarena.errors import InvalidInput, StoreError
 from segarena.server.database import Database, DatabaseAway
@@ -67,7 +67,7 @@ def test_a_key_of_nobody_is_refused(database):
         with database.writing() as session:
             session.add(Key(kind="token", hash="0" * 64, person_id=77, made_at=1.0, ends_at=2.0))
 
-    with pytest.raises(IntegrityError):
+    with pytest.raises(DBAPIError, match=r"(?i)foreign key"):
         write()
 
 
@@ -131,3 +131,23 @@ def test_no_room_is_told_and_nothing_is_acknowledged(tmp_path):
 def test_another_address_is_refused(address):
     with pytest.raises(InvalidInput, match="postgresql"):
         Database(address)
+
+
+def test_a_database_that_was_started_again_is_told_and_then_used_again(postgres):
+    database = Database(postgres.new_database())
+    bring_up_to_date(database)
+
+    def write(name, in_between=lambda: None):
+        with database.writing() as session:
+            session.add(person(name))
+            session.flush()
+            in_between()
+            session.scalars(select(Person)).all()
+
+    write("before")
+    with pytest.raises(DatabaseAway):
+        write("lost", postgres.restart)
+    write("after")
+    with database.reading() as session:
+        assert set(session.scalars(select(Person.name))) == {"before", "after"}
+    database.close()

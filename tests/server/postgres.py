@@ -1,0 +1,61 @@
+"""A PostgreSQL of one's own for the tests, in a temporary folder; it listens at a socket there and nowhere else."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import uuid
+from pathlib import Path
+
+from sqlalchemy import create_engine
+
+PLACES = (*sorted(Path("/usr/lib/postgresql").glob("*/bin")), Path("/usr/local/bin"), Path("/usr/bin"))
+
+
+def programs():
+    """Return the folder of PostgreSQL's programs; None where it is not installed."""
+    return next((place for place in reversed(PLACES) if (place / "initdb").is_file()), None)
+
+
+class Postgres:
+    """A server of databases, of somebody who is not root: it refuses root."""
+
+    def __init__(self):
+        self._folder = Path(tempfile.mkdtemp(prefix="segarena-postgres-"))
+        self._as = []
+        if os.getuid() == 0:
+            user = pwd.getpwnam("postgres")
+            os.chown(self._folder, user.pw_uid, user.pw_gid)
+            self._as = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+        self._data = self._folder / "data"
+        self._run("initdb", "-D", self._data, "-U", "tests", "--auth=trust", "--no-sync", "-E", "UTF8")
+        settings = f"-c listen_addresses= -c unix_socket_directories={self._folder} -c fsync=off"
+        self._run("pg_ctl", "-D", self._data, "-w", "-l", self._folder / "log", "-o", settings, "start")
+
+    def new_database(self):
+        """Return the address of a new database."""
+        name = f"d{uuid.uuid4().hex}"
+        engine = create_engine(self._address("postgres", "postgresql+pg8000"), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        engine.dispose()
+        return self._address(name, "postgresql")
+
+    def restart(self):
+        """Stop it at once, whatever is under way, and start it again."""
+        settings = f"-c listen_addresses= -c unix_socket_directories={self._folder} -c fsync=off"
+        self._run(
+            "pg_ctl", "-D", self._data, "-w", "-m", "immediate", "-l", self._folder / "log", "-o", settings, "restart"
+        )
+
+    def stop(self):
+        self._run("pg_ctl", "-D", self._data, "-w", "-m", "immediate", "stop")
+        shutil.rmtree(self._folder)
+
+    def _address(self, name, driver):
+        return f"{driver}://tests@/{name}?unix_sock={self._folder}/.s.PGSQL.5432"
+
+    def _run(self, program, *words):
+        told = [*self._as, programs() / program, *words]
+        subprocess.run(told, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", timeout=60)

@@ -2,6 +2,10 @@
 
     python benches/click_network.py [--size b]
 
+On a CPU the call for all makes the same passes of the network as one by one, with the same inputs, so that whatever
+lies between the two is the machine's: which way comes first changes from turn to turn, and of four turns the quickest
+counts.
+
 Bar: the call for all is not slower (at most 1.05 of the time). Random weights; seconds of this process's CPU.
 """
 
@@ -17,6 +21,8 @@ from segarena.systems.clicks.network.model import ClickabilityNetwork
 from segarena.systems.clicks.network.prediction import ClickabilityModel
 
 ERRORS = 8
+TURNS = 4
+BAR = 1.05
 
 
 def main() -> None:
@@ -40,17 +46,17 @@ def main() -> None:
     }
     whole(image, target, errors[0])
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(3):
+    for turn in range(TURNS):
         # What has no bar is measured once.
-        for name, way in list(ways.items())[: 2 if turn else 3]:
+        for name, way in list(ways.items())[: 2 if turn else 3][:: -1 if turn % 2 else 1]:
             started = time.process_time()
             way()
             seconds[name].append(time.process_time() - started)
-    medians = {name: float(np.median(values)) for name, values in seconds.items()}
-    for name, median in medians.items():
-        print(f"{name:22} {median:6.2f} s   {median / medians['one by one']:.2f}")
-    held = medians["one call"] <= 1.05 * medians["one by one"]
-    print("bar held" if held else "the bar of 1.05 was missed")
+    quickest = {name: min(values) for name, values in seconds.items()}
+    for name, least in quickest.items():
+        print(f"{name:22} {least:6.2f} s   {least / quickest['one by one']:.2f}")
+    held = quickest["one call"] <= BAR * quickest["one by one"]
+    print("bar held" if held else f"the bar of {BAR} was missed")
     raise SystemExit(not held)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, get_args
@@ -294,11 +295,17 @@ def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
 
 def environment() -> dict[str, str]:
     """Return the versions that could matter to someone who repeats a run."""
+    return {"python": platform.python_version(), "machine": platform.machine(), **_versions()}
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Look them up once: what a process has imported stays as it is."""
     versions: dict[str, str] = {}
     for package in COMPUTING:
         with suppress(PackageNotFoundError):
             versions[package] = version(package)
-    return {"python": platform.python_version(), "machine": platform.machine(), **versions}
+    return versions
 
 
 def _describe_benchmark(rules: Benchmark) -> BenchmarkUsed:

@@ -1,5 +1,7 @@
 """What several processes did together is what one would have done, and is in one ledger in the end."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -49,6 +51,19 @@ def test_all_return_with_everything_and_one_ledger_is_left(path):
     assert [file.name for file in path.parent.iterdir()] == ["done.jsonl"]
     assert read_ledger(path)[:2] == (WORK, SQUARES)
     assert len(path.read_bytes().splitlines()) == 1 + len(UNITS)
+
+
+def test_it_needs_no_locks_of_the_file_system(path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with open_ledger(path, WORK, share=True) as other:
+        other.join(UNITS, 1)
+        assert work(path) == ({}, SQUARES)
+        assert path.with_suffix(".claims").is_dir()
+    assert read_ledger(path).done == SQUARES
+    assert [file.name for file in path.parent.iterdir()] == ["done.jsonl"]
 
 
 def test_what_failed_is_known_to_all_and_tried_again(path):

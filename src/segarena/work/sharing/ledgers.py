@@ -88,7 +88,8 @@ class SharedLedger:
             stack.enter_context(self._claims)
             with self._claims.keeping():
                 self._read_before()
-            self._part = stack.enter_context(Ledger(self._folder / f"{self._claims.name}.jsonl", self._identity))
+            part = self._folder / f"{self._claims.name}.jsonl"
+            self._part = stack.enter_context(Ledger(part, self._identity, is_locked=False))
             self._stack = stack.pop_all()
         return self
 

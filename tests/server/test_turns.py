@@ -94,6 +94,16 @@ def test_giving_up_a_lease_that_is_another_ones_by_now_changes_nothing(run):
     assert state(run) == ("leased", 1)
 
 
+def test_a_server_that_ends_costs_the_turn_no_try(run):
+    receive(run)
+    for number in range(10):
+        lease(run, name=str(number))
+        with run.writing() as session:
+            turns.hand_on(session, KEY, str(number))
+            turns.hand_on(session, KEY, str(number))
+        assert state(run) == ("waiting", 0)
+
+
 def test_a_beat_is_counted_for_the_holder_alone(run):
     receive(run)
     lease(run, name="mine")

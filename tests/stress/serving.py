@@ -183,7 +183,7 @@ def main() -> int:
         people = [Participant(server, token) for token in tokens]
         for person in people:
             person.start()
-        workers = trouble(server, rng, given.kills, given.worker_kills)
+        workers = trouble(server, people, rng, given.kills, given.worker_kills)
         for person in people:
             person.is_over.set()
         for person in people:
@@ -204,19 +204,30 @@ def main() -> int:
     return int(bool(lost or twice or torn or faults or not is_whole or not turns))
 
 
-def trouble(server: Server, rng: random.Random, kills: int, worker_kills: int) -> int:
+def trouble(server: Server, people: list[Participant], rng: random.Random, kills: int, worker_kills: int) -> int:
     """Kill the server and workers at random instants; return how often a worker was killed."""
     what = ["server"] * kills + ["worker"] * worker_kills
     rng.shuffle(what)
     killed = 0
     for one in what:
-        time.sleep(rng.uniform(0.1, 2.0))
+        if rng.random() < 0.5:
+            wait_for_progress(people)
+        time.sleep(rng.uniform(0.0, 1.0))
         if one == "server":
             server.kill()
             server.start()
         else:
             killed += server.kill_worker(rng)
     return killed
+
+
+def wait_for_progress(people: list[Participant]) -> None:
+    """Wait until another turn is acknowledged: a server that is killed at once each time has nothing to lose."""
+    before = sum(len(person.acknowledged) for person in people)
+    for _ in range(1200):
+        if sum(len(person.acknowledged) for person in people) > before:
+            return
+        time.sleep(0.05)
 
 
 def wait_until_closed(data: Path) -> None:

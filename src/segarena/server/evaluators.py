@@ -179,8 +179,12 @@ class Evaluators:
             late = runs.late(session, self._site.now())
         is_here = self._site.database.is_sqlite
         gone = [key for key, (lease, _) in held.items() if is_gone(lease, is_same_machine=is_here)]
-        for key in {*gone, *watched.dead(held)}:
-            self._give_up(key, held[key][0], "the process that evaluated it ended")
+        for key in gone:
+            with self._site.database.writing() as session:
+                turns.hand_on(session, key, held[key][0])
+            self.hurry()
+        for key in set(watched.dead(held)) - set(gone):
+            self._give_up(key, held[key][0], "the server that evaluated it was not heard of any more")
             self.hurry()
         if late:
             with self._site.database.writing() as session:

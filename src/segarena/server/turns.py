@@ -115,6 +115,12 @@ def release(session: Session, key: Key, lease: str, *, most_tries: int, why: str
     return turn.state
 
 
+def hand_on(session: Session, key: Key, lease: str) -> None:
+    """Let a turn wait again whose server ended while it was evaluated: no fault of the turn, and no try of it."""
+    held = Turn.tries - 1
+    _change(session, key, lease, state="waiting", lease="", tries=held)
+
+
 def give_back(session: Session, turn: Turn, why: str) -> None:
     """End the run of a turn that could not be evaluated; it takes nothing of the quota."""
     run = session.get(Run, turn.run_id)

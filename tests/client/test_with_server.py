@@ -135,6 +135,11 @@ def wait_for(what, process, patience_s=60.0):
         time.sleep(0.02)
 
 
+def answers(port):
+    with socket.socket() as found:
+        return found.connect_ex(("127.0.0.1", port)) == 0
+
+
 def kill(process):
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -153,7 +158,9 @@ def test_a_run_outlives_the_death_of_its_client_and_of_its_server(tmp_path, monk
     out, segmenter = tmp_path / "mine", f"{tmp_path / 'slow.py'}:Slow"
     serve = ["serve", tmp_path / "data", "--port", port, "--log", tmp_path / "log"]
     run = ["run", "--challenge", url, "-s", segmenter, "-o", out]
-    server, client = start(*serve), start(*run)
+    server = start(*serve)
+    wait_for(lambda: answers(port), server)
+    client = start(*run)
     try:
         wait_for(lambda: list(out.glob("turns/*/2.turn")), client)
         kill(client)

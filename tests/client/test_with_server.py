@@ -178,3 +178,18 @@ def test_a_run_outlives_the_death_of_its_client_and_of_its_server(tmp_path, monk
     (there,) = map(segarena.RunFolder.open, (tmp_path / "data" / "runs").iterdir())
     here = segarena.evaluate("clicks(rounds=4)", dataset=dataset, segmenter=segmenter, seed=SEED, out=tmp_path / "here")
     assert there.records().sort(KEYS).equals(here.records().sort(KEYS))
+
+
+def test_a_second_run_about_the_same_samples_gets_the_same_prompts(arena, tmp_path, monkeypatch):
+    site, _, address = arena
+    monkeypatch.setenv("SEGARENA_TOKEN", token_of(site, "twice"))
+    prompts = []
+    for name, segmenter in (("first", "watershed"), ("second", "graph"), ("third", "watershed")):
+        segarena.evaluate(challenge=f"{address}/challenges/clicks", segmenter=segmenter, out=tmp_path / name)
+        records = segarena.RunFolder.open(site.folder.runs / begun_in(tmp_path / name).run).records()
+        prompts.append({tuple(row[key] for key in KEYS): row["prompts"] for row in records.iter_rows(named=True)})
+    first, second, third = prompts
+    assert first
+    assert all(second[key] == said for key, said in first.items() if key in second)
+    assert first.keys() & second.keys()
+    assert third == first

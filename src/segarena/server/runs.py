@@ -6,7 +6,7 @@ import datetime
 import secrets
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import func, select
@@ -64,9 +64,11 @@ def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, 
         raise refusals.closed(refused.reason if refused else f"challenge {challenge.slug} is closed")
     pool = description_of(challenge).pool(phase)
     earlier = _earlier(session, challenge, phase, person_id)
-    if refused := may_begin(phase, [_span(run) for run in earlier if not run.is_free], _moment(now)):
+    going = _going(session, person_id)
+    spans = [_span(run, is_over=run.id not in going) for run in earlier if not run.is_free]
+    if refused := may_begin(phase, spans, _moment(now)):
         raise refusals.quota(refused.reason, refused.retry_after_s)
-    prompted, busy = _prompted(session, challenge, pool, person_id)
+    prompted, busy = _prompted(session, challenge, pool, person_id, going)
     samples = pool_of(session, challenge, pool)
     try:
         drawn = draw(tuple(samples), phase, runs=prompted, busy=busy)
@@ -180,18 +182,31 @@ def _earlier(session: Session, challenge: Challenge, phase: Phase, person_id: in
     return list(session.scalars(own.order_by(Run.made_at)))
 
 
-def _prompted(session: Session, challenge: Challenge, pool: str, person_id: int) -> tuple[Counter[str], set[str]]:
+def _going(session: Session, person_id: int) -> set[str]:
+    """Return the runs of a person that may still be asked something, or of which something is being evaluated.
+
+    One that only waits to be ended is none of them: whoever has the last reply may begin another at once.
+    """
+    unjudged = select(Turn.run_id).where(Turn.state.in_(("waiting", "leased")))
+    own = select(Run.id).where(Run.person_id == person_id)
+    return set(session.scalars(own.where((Run.state == "open") | ((Run.state == "closing") & Run.id.in_(unjudged)))))
+
+
+def _prompted(
+    session: Session, challenge: Challenge, pool: str, person_id: int, going: Collection[str]
+) -> tuple[Counter[str], set[str]]:
     """Return how many runs of a person were about each sample of a pool, and the samples of those that go on."""
     found = session.execute(
-        select(Place.sample, Run.state)
+        select(Place.sample, Run.id)
         .join(Run, Run.id == Place.run_id)
         .where(Run.challenge_id == challenge.id, Run.pool == pool, Run.person_id == person_id)
     ).all()
-    return Counter(sample for sample, _ in found), {sample for sample, state in found if state != "over"}
+    return Counter(sample for sample, _ in found), {sample for sample, run in found if run in going}
 
 
-def _span(run: Run) -> RunSpan:
-    return RunSpan(begun=_moment(run.made_at), ended=None if run.state != "over" else _moment(run.ended_at or 0.0))
+def _span(run: Run, *, is_over: bool) -> RunSpan:
+    begun = _moment(run.made_at)
+    return RunSpan(begun=begun, ended=(_moment(run.ended_at) if run.ended_at else begun) if is_over else None)
 
 
 def _moment(seconds: float) -> datetime.datetime:

@@ -64,6 +64,10 @@ def all_pairs(values: ArrayLike, clusters: ArrayLike | None = None, *, repeats: 
     pairs that differ more. A single pair with clusters of one size has the p-value of
     `segarena.statistics.intervals.paired_difference`. Fewer than six clusters tell nothing apart at 5 %.
 
+    >>> found = all_pairs([[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7]])
+    >>> found.differences.tolist(), found.p_values.tolist()
+    ([[0.0, -1.0], [1.0, 0.0]], [[1.0, 0.03125], [0.03125, 1.0]])
+
     Args:
         values: (segmenters, targets), NaN where a segmenter has none; a pair is judged on the targets that both have.
         clusters: (targets,) what each target belongs to; None: each by itself.

@@ -36,8 +36,8 @@ NODE = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100 <<
 def segarena(*words: str) -> subprocess.Popen[bytes]:
     """Start a command as the leader of its own processes."""
     code = "from segarena.cli.main import main; main()"
-    silent = subprocess.DEVNULL
-    return subprocess.Popen([sys.executable, "-c", code, *words], start_new_session=True, stdout=silent, stderr=silent)
+    words = (sys.executable, "-c", code, *words)
+    return subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL)
 
 
 def tables_of(run: Path) -> dict[str, bytes]:

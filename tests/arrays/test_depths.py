@@ -18,6 +18,7 @@ def always(monkeypatch):
     """Nothing is too thick."""
     monkeypatch.setattr(module, "_THIN", 0)
     monkeypatch.setattr(module, "_LOOK_NS", 0)
+    monkeypatch.setattr(module, "_SMALL", 0)
 
 
 def by_pairs(mask):
@@ -40,7 +41,7 @@ def agrees(found, mask, expected):
 
 def outlines(rng):
     """Lines around smooth regions, of one pixel to a dozen, some as long as the frame."""
-    shape = tuple(rng.integers(20, 200, 2))
+    shape = tuple(rng.integers(70, 200, 2))
     field = gaussian_filter(rng.random(shape), rng.integers(2, 9))
     region = field > np.quantile(field, rng.random())
     return binary_dilation(region, iterations=int(rng.integers(1, 7))) & ~region
@@ -69,7 +70,7 @@ def test_outlines_have_the_depths_of_a_transform():
         if found is not None:
             thin += 1
             agrees(found, mask, by_transform(mask))
-    assert thin > 40
+    assert thin > 20
 
 
 def test_masks_at_once_have_the_depths_that_each_has_alone():
@@ -77,7 +78,7 @@ def test_masks_at_once_have_the_depths_that_each_has_alone():
     kinds = set()
     for _ in range(60):
         first = outlines(rng)
-        second, third = rng.random(first.shape) < rng.random() / 2, np.zeros(first.shape, bool)
+        second, third = rng.random(first.shape) < rng.random() / 4, np.zeros(first.shape, bool)
         third[2:-5, 3:9] = True
         found = thin_depths(first, second, third)
         for mask, one in zip((first, second, third), found, strict=True):

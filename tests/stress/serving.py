@@ -243,7 +243,7 @@ def look(data: Path, people: list[Participant]) -> tuple[int, bool, int]:
     """Return turns that were counted twice, whether the database is whole, and runs that are not in their folder."""
     with sqlite3.connect(data / "segarena.sqlite") as database:
         is_whole = database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        turns = Counter(run for (run,) in database.execute("SELECT run_id FROM turns"))
+        turns = Counter(run for (run,) in database.execute("SELECT run_id FROM turns WHERE state = 'done'"))
     database.close()
     acknowledged = Counter(run for person in people for run, _, _ in person.acknowledged)
     twice = sum(max(0, turns[run] - acknowledged[run]) for run in acknowledged)

@@ -57,6 +57,6 @@ def test_a_long_table_is_data_with_its_first_rows_to_read(runs):
     assert (short.count("<tr>"), short.count("application/json")) == (MOST_ROWS + 1, 0)
     assert long.count("<tr>") == FIRST_ROWS + 1
     data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', long).group(1))
-    assert data[1] == [["a", HOSTILE], HOSTILE, [0.333333, "0.333", "best", "p = 0.500"]]
+    assert data[1] == [["#a", HOSTILE], HOSTILE, [0.333333, "0.333", "best", "p = 0.500"]]
     assert data[-1] == ["last", "", [None, "–", ""]]
     assert len(data) == len(more)

@@ -5,6 +5,7 @@ import logging
 import re
 import sqlite3
 import threading
+import time
 
 import pytest
 
@@ -66,6 +67,9 @@ def test_every_request_is_a_line_of_json_with_its_number(served):
     LOG.setLevel(logging.INFO)
     try:
         answer = served.api("sat_nobody").get('/challenges/a%0a{"x":1}?secret=1')
+        deadline = time.monotonic() + 30
+        while not lines and time.monotonic() < deadline:  # it is written when the answer is out
+            time.sleep(0.01)
     finally:
         LOG.removeHandler(handler)
         LOG.setLevel(before)

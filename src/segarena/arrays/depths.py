@@ -92,7 +92,7 @@ def thin_depths(*masks: Mask) -> list[Depths | None]:
     The way to the nearest edge within a row follows from the row's runs. The nearest edge of all lies in that row or in
     one of those above and below, which are looked at in turn for as long as anything in them could be nearer.
 
-    >>> mask = np.zeros((20, 30), bool)
+    >>> mask = np.zeros((60, 80), bool)
     >>> mask[3:6, 4:7] = True
     >>> few, many = thin_depths(mask, ~mask)
     >>> few.squared.tolist(), many

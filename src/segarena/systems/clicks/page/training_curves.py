@@ -57,4 +57,4 @@ def _curve(history: Sequence[Mapping[str, float]], column: str, label: str, colo
 def _placed(chart: str, x: float) -> str:
     """Return a chart that lies at `x` inside another picture."""
     place = f'x="{x:g}" width="{PANEL_PX[0]:g}" height="{PANEL_PX[1]:g}"'
-    return chart.replace('<svg class="chart"', f'<svg class="chart" {place}', 1)
+    return chart.replace("<svg ", f"<svg {place} ", 1)

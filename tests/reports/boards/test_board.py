@@ -8,6 +8,8 @@ import pytest
 
 from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.board import CHOICES, Interval, Key, Panel, board_of, ranked
+from segarena.reports.boards.pages import board_html
+from segarena.reports.boards.telling import told
 from segarena.statistics.intervals import bootstrap_mean, paired_difference
 
 MAIN = Key("photos", "centre", "", "NoC@90")
@@ -169,3 +171,5 @@ def test_a_statistic_that_nobody_has_a_value_of_is_left_out(make_entry):
     nothing = {"centre": {"NoC@90": (1.0,) * 12, "AuC": (None,) * 12}}
     board = board_of([make_entry([1.0] * 12, segmenter=name, values_by_user=nothing) for name in "ab"])
     assert [statistic.name for statistic in board.statistics] == ["NoC@90"]
+    assert {panel["key"][-1] for panel in told(board)["panels"]} == {"NoC@90"}
+    assert board_html(board)

@@ -22,6 +22,7 @@ def told(board: Board) -> dict[str, Any]:
     The key of a panel is its data, user, group and statistic; `ahead` holds, for each of its entries, the bits of those
     that it is better than, the first one highest, in base64. Values stand there as numbers, and as they are printed.
     """
+    shown = {one.name for one in board.statistics}
     return {
         "title": board.title,
         "frozen": board.frozen,
@@ -29,7 +30,7 @@ def told(board: Board) -> dict[str, Any]:
         "words": list(board.entries[0].extract.words),
         "statistics": [_statistic(board, one) for one in board.statistics],
         "entries": [_entry(board, number, entry) for number, entry in enumerate(board.entries)],
-        "panels": [_panel(board, key, panel) for key, panel in board.panels.items()],
+        "panels": [_panel(board, key, panel) for key, panel in board.panels.items() if key.statistic in shown],
         "curves": _curves(board),
     }
 

@@ -9,11 +9,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from functools import partial
 
 from sqlalchemy.orm import Session
 
-from segarena.errors import EarlierNeeded, InvalidInput, RunConflict, SegarenaError
+from segarena.errors import (
+    EarlierNeeded,
+    InvalidInput,
+    RunConflict,
+    SegarenaError,
+    UnitDied,
+    UnitHung,
+)
 from segarena.server import runs, turns
 from segarena.server.audit import note
 from segarena.server.evaluating import Evaluate, Evaluated, Unit
@@ -46,6 +54,7 @@ class Evaluators:
         self._is_over = threading.Event()
         self._work = threading.Event()
         self._closing = threading.Lock()
+        self._closing_tries: Counter[str] = Counter()
         hands = [partial(self._evaluate, number) for number in range(site.settings.workers)]
         self._threads = [threading.Thread(target=each, daemon=True) for each in (*hands, self._look_around)]
 
@@ -156,6 +165,10 @@ class Evaluators:
             outcome = process.do(unit)
             if not isinstance(outcome, Done) and isinstance(outcome.error, RunConflict):
                 return False  # another server is at it
+            if not isinstance(outcome, Done) and isinstance(outcome.error, UnitDied | UnitHung):
+                self._closing_tries[run.id] += 1
+                if self._closing_tries[run.id] < self._site.settings.limits.tries:
+                    return False  # its process went, not the run: another one ends it
             fault = "" if isinstance(outcome, Done) else str(outcome.error)
             extract = outcome.result if isinstance(outcome, Done) and isinstance(outcome.result, str) else ""
             with self._site.database.writing() as session:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from segarena.challenges.description import Challenge, Phase, challenge_text, read_challenge, read_shown
+from segarena.challenges.description import Challenge, Phase, ShownChallenge, challenge_text, read_challenge
 from segarena.challenges.plans import plan_of, shown
 from segarena.errors import InvalidInput
 
@@ -84,7 +84,7 @@ def test_a_participant_sees_the_rules_and_no_secret():
     text = msgspec.json.encode(shown(read_challenge(json.dumps(PLAIN))))
     assert b"271828" not in text
     assert b"phantom" not in text
-    found = read_shown(text)
+    found = msgspec.json.decode(text, type=ShownChallenge)
     assert found.benchmark == "clicks(rounds=7)"
     assert [(phase.name, phase.rounds, phase.sample_kind) for phase in found.phases] == [
         ("practice", 7, "image"),

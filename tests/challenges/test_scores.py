@@ -1,4 +1,4 @@
-"""What is shown of scores, when a best moves, and which runs are one."""
+"""What is shown of scores, and which runs are one."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,8 +7,7 @@ import pytest
 
 from segarena import evaluate
 from segarena.challenges.description import Challenge, Phase
-from segarena.challenges.rehearsal import Rehearsal
-from segarena.challenges.scores import board_until, is_new_best, likeness_of, scores_of, shows_board, shows_own
+from segarena.challenges.scores import board_until, likeness_of, scores_of, shows_board, shows_own
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -54,23 +53,6 @@ def test_scores_are_rounded_as_the_phase_says(runs):
     assert known
     assert all(coarse.mean == round(fine.mean, 1) for fine, coarse in known)
     assert any(coarse.mean != fine.mean for fine, coarse in known)
-
-
-def test_a_best_moves_only_by_more_than_chance(runs):
-    which = "IoU@1"
-    assert is_new_best(runs("good"), runs("worse"), which)
-    assert not is_new_best(runs("worse"), runs("good"), which)
-    assert not is_new_best(runs("as good"), runs("good"), which)
-    assert not is_new_best(runs("good"), runs("as good"), which)
-
-
-def test_runs_about_other_samples_are_compared_by_their_means(challenge, tmp_path):
-    halves = {}
-    for name, segmenter, places in (("good", Shrunk(), slice(0, 4)), ("little", Shrunk(0.2), slice(4, 8))):
-        rehearsal = Rehearsal(challenge("clicks(rounds=2)"), "final", segmenter)
-        halves[name], _ = rehearsal.hold(rehearsal.evaluator.samples("final")[places], tmp_path / name)
-    assert is_new_best(halves["good"].path, halves["little"].path, "IoU@1")
-    assert not is_new_best(halves["little"].path, halves["good"].path, "IoU@1")
 
 
 def test_the_same_masks_are_found_even_with_a_pixel_changed(runs):

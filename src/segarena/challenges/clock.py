@@ -7,7 +7,6 @@ left: it never charges less than nothing, and says that it is not sure.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ TIME_RULE = (
     "that arrives. Judging is not charged, and neither is sending the answer, if its digest comes before it. What you "
     "do with a sample before you ask for its first prompts is not charged. In a batch each dialogue whose prompts wait "
     "for an answer is charged the same share. A pause on your side, a slow network and a lost connection run on your "
-    "time: they are shown apart, by the round trip that is measured and by your own clock, and change nothing."
+    "time: your own clock is shown beside, and changes nothing."
 )
 """The rule, as participants read it."""
 
@@ -32,8 +31,6 @@ APART_S = 1.0
 SENDING_S = 5.0
 SLOWEST_BYTES = 64 * 1024
 """What sending prompts may take before they count as sent, and a second's worth of them beyond."""
-
-TICK_S = 0.25
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -127,14 +124,6 @@ def charge(sent: Moment, first: Moment, last: Moment | None = None, *, committed
     if sent.boot and sent.boot == arrived.boot:
         return Charged(seconds=max(0.0, arrived.boot_s - sent.boot_s))
     return Charged(seconds=max(0.0, arrived.utc_s - sent.utc_s), is_sure=False)
-
-
-def held_back_s(evaluated_s: float) -> float:
-    """Return how long a reply waits that took so long to evaluate, so that its time tells little of the answer.
-
-    A larger error takes users and metrics longer. Replies leave a whole number of `TICK_S` after the turn was taken up.
-    """
-    return math.ceil(evaluated_s / TICK_S) * TICK_S - evaluated_s
 
 
 class Bank:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -24,8 +24,6 @@ Shows: TypeAlias = Literal["prompts", "own", "board"]
 
 Late: TypeAlias = Literal["refuse", "finish"]
 """What becomes of runs that are not over when the phase closes: they end there, or may still be finished."""
-
-Described = TypeVar("Described", bound=msgspec.Struct)
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,7 +120,7 @@ def read_challenge(text: str | bytes) -> Challenge:
     Raises:
         InvalidInput: names the field, what was expected there and what came.
     """
-    challenge = _decoded(text, Challenge)
+    challenge = _decoded(text)
     _check(challenge)
     return challenge
 
@@ -201,18 +199,9 @@ class ShownChallenge(msgspec.Struct, frozen=True, kw_only=True):
     phases: tuple[ShownPhase, ...]
 
 
-def read_shown(text: str | bytes) -> ShownChallenge:
-    """Return what a server tells of a challenge.
-
-    Raises:
-        InvalidInput: it tells of none; names the field.
-    """
-    return _decoded(text, ShownChallenge)
-
-
-def _decoded(text: str | bytes, kind: type[Described]) -> Described:
+def _decoded(text: str | bytes) -> Challenge:
     try:
-        return msgspec.json.decode(text, type=kind)
+        return msgspec.json.decode(text, type=Challenge)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         problem, _, where = str(error).partition(" - at `$")
         field = where.strip("`.") or "challenge"

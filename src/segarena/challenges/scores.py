@@ -1,11 +1,11 @@
-"""What participants see of a run's scores, when a better one counts, and which runs look like one."""
+"""What participants see of a run's scores, and which runs look like one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from math import hypot, isfinite, isnan
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,8 @@ from segarena.challenges.description import Challenge, Phase
 from segarena.engine.store import RunFolder
 from segarena.records.trust import reading
 from segarena.reports.reading import Run, read_runs
-from segarena.reports.tables import SIGNIFICANT, difference_of, mean_of
+from segarena.reports.tables import mean_of
 from segarena.roles import Statistic
-from segarena.statistics.intervals import Interval
 
 EQUAL_IOU = 0.99
 """Two masks that share so much are one mask with a few pixels changed."""
@@ -70,43 +69,6 @@ def _score(run: Run, user: str, statistic: Statistic, decimals: int) -> Score:
     ends = (found.mean, found.low, found.high)
     mean, low, high = (round(each, decimals) if isfinite(each) else None for each in ends)
     return Score(user=user, statistic=statistic.name, mean=mean, low=low, high=high)
-
-
-def is_new_best(folder: Path, best: Path, statistic: str = "", user: str = "") -> bool:
-    """Tell whether a run is better than the best one before, by more than chance.
-
-    The ladder rule (Blum and Hardt, The Ladder, 2015): whoever sees every small gain of many tries fits them to the
-    hidden truth. Targets that both runs are about are compared pair by pair; where they have none in common, which is
-    so as long as every run draws new samples, the means are, by a normal test from their intervals.
-
-    Args:
-        folder: of the run.
-        best: of the best run so far.
-        statistic: its name; "" takes the first of the summary.
-        user: with whom; "" takes the first.
-
-    Raises:
-        RunConflict: they followed different rules.
-        RunMissing, StoreError: there is no such run, or it is damaged.
-    """
-    with reading(trust=False):
-        new, old = read_runs([folder, best])
-        which = next((each for each in new.summary if each.name == statistic), new.summary[0])
-        return _is_better(new, old, user or new.users[0], which)
-
-
-def _is_better(new: Run, old: Run, user: str, statistic: Statistic) -> bool:
-    sign = 1 if statistic.higher_is_better else -1
-    paired = difference_of(new, old, user, statistic)
-    if paired.n:
-        return paired.p_value <= SIGNIFICANT and sign * paired.difference > 0
-    ours, theirs = mean_of(new, user, statistic), mean_of(old, user, statistic)
-    spread = hypot(_half(ours), _half(theirs))
-    return not isnan(spread) and sign * (ours.mean - theirs.mean) > spread
-
-
-def _half(interval: Interval) -> float:
-    return (interval.high - interval.low) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

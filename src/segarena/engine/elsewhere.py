@@ -20,9 +20,7 @@ class AnySession(Protocol):
     """The rounds of one dialogue, as whoever holds the loop sees them; `Session` says what each of these does.
 
     Attributes:
-        name: what errors call it.
         user_name: as it appears in the records.
-        judges: what errors call those who judge.
         dialogue: all prompts so far and the last answer.
         is_over: no further prompts will come.
     """
@@ -32,13 +30,24 @@ class AnySession(Protocol):
     is_over: bool
 
     @property
-    def name(self) -> str: ...  # noqa: D102 - see above
+    def name(self) -> str:
+        """What errors call it."""
+        ...
+
     @property
-    def judges(self) -> str: ...  # noqa: D102
+    def judges(self) -> str:
+        """What errors call those who judge."""
+        ...
+
     @property
-    def answered(self) -> int: ...  # noqa: D102
+    def answered(self) -> int:
+        """Rounds that have been answered."""
+        ...
+
     @property
-    def sample(self) -> Sample: ...  # noqa: D102
+    def sample(self) -> Sample:
+        """What is looked at."""
+        ...
 
     def next(self) -> Dialogue | None:
         """Return the dialogue with the next prompts, None at the end."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from segarena.challenges.wire.frames import converted, read_frame, write_frame
-from segarena.challenges.wire.masks import MOST_OBJECTS, check_announced, packed_bytes, read_mask, tell_mask
+from segarena.challenges.wire.masks import MOST_OBJECTS, check_announced, read_mask, tell_mask
 from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput
 from segarena.samples import Shape
@@ -96,11 +96,6 @@ def _tell_answer(answer: Answer, arrays: list[Any]) -> dict[str, Any]:
     candidates = answer.prediction.candidates
     told = {"dialogue": answer.dialogue, "mask": tell_mask(answer.prediction.mask, arrays)}
     return told if candidates is None else {**told, "candidates": [int(each) for each in candidates]}
-
-
-def most_turn_bytes(shape: Shape, objects: Sequence[int]) -> int:
-    """Return how large a turn may be that answers dialogues about so many objects each, in a sample of a shape."""
-    return 12 + MOST_HEADER_BYTES + sum(packed_bytes(shape, each) for each in objects)
 
 
 def _masks_of(objects: int) -> int:

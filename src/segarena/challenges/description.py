@@ -43,6 +43,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         seconds_per_run: for all answers of a run.
         shows: what participants see.
         decimals: of the scores that they see.
+        ladder: whether a team's best and the scores it sees move only by more than chance; see
+            `segarena.challenges.ladder`.
         late: what becomes of runs that are not over when the phase closes.
         seed: of what is drawn and of what users choose at random. Secret: who knows it knows the prompts.
     """
@@ -63,6 +65,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seconds_per_run: _Seconds | None = None
     shows: Shows = "prompts"
     decimals: Annotated[int, msgspec.Meta(ge=0, le=6)] = 2
+    ladder: bool = False
     late: Late = "refuse"
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
 
@@ -120,9 +123,7 @@ def read_challenge(text: str | bytes) -> Challenge:
     Raises:
         InvalidInput: names the field, what was expected there and what came.
     """
-    challenge = _decoded(text)
-    _check(challenge)
-    return challenge
+    return checked(_decoded(text))
 
 
 def challenge_text(challenge: Challenge) -> str:
@@ -130,7 +131,12 @@ def challenge_text(challenge: Challenge) -> str:
     return msgspec.json.format(msgspec.json.encode(challenge), indent=2).decode()
 
 
-def _check(challenge: Challenge) -> None:
+def checked(challenge: Challenge) -> Challenge:
+    """Return a challenge whose fields fit together.
+
+    Raises:
+        InvalidInput: names the field that does not.
+    """
     names = Counter(phase.name for phase in challenge.phases)
     for place, phase in enumerate(challenge.phases):
         if names[phase.name] > 1:
@@ -142,6 +148,7 @@ def _check(challenge: Challenge) -> None:
         _parsed(challenge.pool(phase), f"phases[{place}].dataset")
     _parsed(challenge.benchmark, "benchmark")
     _parsed(challenge.dataset, "dataset")
+    return challenge
 
 
 def _parsed(text: str, field: str) -> None:
@@ -177,6 +184,7 @@ class ShownPhase(msgspec.Struct, frozen=True, kw_only=True):
     late: Late
     sample_kind: str
     adapter: str
+    ladder: bool = False
 
 
 class ShownUser(msgspec.Struct, frozen=True, kw_only=True):

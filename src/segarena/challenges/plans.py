@@ -91,6 +91,7 @@ def _shown_phase(phase: Phase, rules: Benchmark) -> ShownPhase:
         shows=phase.shows,
         decimals=phase.decimals,
         late=phase.late,
+        ladder=phase.ladder,
         sample_kind=rules.sample_kind,
         adapter="" if rules.adapter is None else str(_without_files(rules.adapter)),
     )

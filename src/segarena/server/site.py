@@ -34,6 +34,7 @@ class Site:
         hurry: called when there is something to evaluate.
         counted: the requests so far.
         is_draining: tells whether it is about to end, and keeps nobody waiting.
+        clock: gives the time, in seconds since 1970; another one lets a test or a demonstration be at any time.
     """
 
     settings: Settings
@@ -47,6 +48,7 @@ class Site:
     hurry: Callable[[], object] = field(default=lambda: None)
     counted: Requests = field(default_factory=Requests)
     is_draining: Callable[[], bool] = field(default=lambda: False)
+    clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
         """Make what counts."""
@@ -55,4 +57,4 @@ class Site:
 
     def now(self) -> float:
         """Return the time: seconds since 1970."""
-        return time.time()
+        return self.clock()

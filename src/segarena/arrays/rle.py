@@ -72,7 +72,7 @@ def decode_rle(data: bytes, shape: Shape) -> Mask:
     """
     pixels = math.prod(shape)
     check_voxels(pixels, "run lengths", error=InvalidMask)
-    lengths = _unpack(data)
+    lengths = lengths_in(data)
     # A single length above the limit could make the sum wrap around, so it is looked at first.
     is_fitting = int(lengths.max(initial=0)) <= pixels and int(lengths.sum()) == pixels
     if not is_fitting or min(shape, default=0) < 0:
@@ -102,7 +102,15 @@ def _pack(lengths: NDArray[np.int64]) -> bytes:
     return digits_of(lengths, sizes, bits=7).tobytes()
 
 
-def _unpack(data: bytes) -> NDArray[np.int64]:
+def lengths_in(data: bytes) -> NDArray[np.int64]:
+    """Return the run lengths that packed ones are; whether they fit a shape is not looked at.
+
+    >>> lengths_in(bytes([1, 2, 1])).tolist()
+    [1, 2, 1]
+
+    Raises:
+        InvalidMask: the data ends inside a length.
+    """
     packed = np.frombuffer(data, dtype=np.uint8)
     lengths, sizes = numbers_of(packed, bits=7)
     if len(packed) and (packed[-1] >= 128 or int(sizes.max()) > _LONGEST):

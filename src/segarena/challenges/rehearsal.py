@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +27,9 @@ from segarena.engine.store import RunFolder
 from segarena.roles import Finding, Segmenter
 from segarena.samples import Sample
 from segarena.specs import PluginSpec
+
+Watch = Callable[[int, int], AbstractContextManager[object]]
+"""What a sample is held within, given how many were before it and how many there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +79,15 @@ class Rehearsal:
         self._name = segmenter if isinstance(segmenter, str) else type(segmenter).__name__
         self.evaluator = Evaluator(challenge)
 
-    def hold(self, samples: Sequence[str], folder: Path) -> tuple[RunFolder, list[RehearsedPlace]]:
+    def hold(
+        self, samples: Sequence[str], folder: Path, watch: Watch = lambda done, of: nullcontext()
+    ) -> tuple[RunFolder, list[RehearsedPlace]]:
         """Hold a run about some samples of the pool; return its folder as a server has it, and what came of each.
+
+        Args:
+            samples: their names.
+            folder: where the run is kept.
+            watch: what each sample is held within.
 
         Raises:
             StoreError: the folder cannot be written, or holds something else.
@@ -86,7 +97,8 @@ class Rehearsal:
         found: list[RehearsedPlace] = []
         with opened.lock():
             for place in opened.pending():
-                one, rows = self.hold_place(run, place)
+                with watch(place, len(samples)):
+                    one, rows = self.hold_place(run, place)
                 opened.write(place, rows)
                 found.append(one)
             finish(opened)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from segarena.challenges.evaluating import Evaluator
 from segarena.challenges.leak import Leak
-from segarena.challenges.scores import likeness_of
+from segarena.challenges.likeness import likeness_of
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.server.challenges import description_of
 from segarena.server.organising import find

@@ -18,24 +18,24 @@ from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.server.challenges import description_of
 from segarena.server.organising import find
 from segarena.server.site import Site
-from segarena.server.tables import Challenge, Person, Place, Run, Turn
+from segarena.server.tables import Challenge, Place, Run, Team, Turn
 
 _BLIND = (
-    "Blind: the IoU of the mask that all prompts of a participant suggest to whoever never looks at the sample, each "
+    "Blind: the IoU of the mask that all prompts of a team suggest to whoever never looks at the sample, each "
     "pixel with the nearest prompt; of videos in the best frame."
 )
 
 
 class _Told(NamedTuple):
-    """Who was told of which sample; `phase` is one that draws from its pool."""
+    """Who was told of which sample: teams that share a budget; `phase` is one that draws from its pool."""
 
-    person: str
+    circle: str
     phase: str
     sample: str
 
 
 def leaks_sheet(site: Site, name: str) -> Sheet:
-    """Return for each participant of a challenge what their prompts gave away, in tests.
+    """Return for each team of a challenge what their prompts gave away, in tests; teams of one budget are one row.
 
     Raises:
         SegarenaError: there is no such challenge, or a sample cannot be used any more.
@@ -43,12 +43,12 @@ def leaks_sheet(site: Site, name: str) -> Sheet:
     challenge = find(site, name)
     evaluator = Evaluator(description_of(challenge))
     with site.database.reading() as session:
-        given = _given(session, challenge)
+        given, names = _given(session, challenge), _names(session, challenge)
     found: defaultdict[tuple[str, str], list[Leak]] = defaultdict(list)
     for told, packed in given.items():
-        found[told.person, told.phase] += evaluator.leaks(told.phase, told.sample, packed).values()
-    rows = tuple(_row(person, phase, leaks) for (person, phase), leaks in found.items())
-    head = ("participant", "phase", "targets", "prompts", "blind, mean", "blind, highest")
+        found[told.circle, told.phase] += evaluator.leaks(told.phase, told.sample, packed).values()
+    rows = tuple(_row(names[circle], phase, leaks) for (circle, phase), leaks in found.items())
+    head = ("team", "phase", "targets", "prompts", "blind, mean", "blind, highest")
     return Sheet(name="leaks", caption="What prompts gave away", head=head, rows=rows, notes=(_BLIND,))
 
 
@@ -58,28 +58,37 @@ def _given(session: Session, challenge: Challenge) -> dict[_Told, list[bytes]]:
     first: dict[str, str] = {}
     found: defaultdict[_Told, list[bytes]] = defaultdict(list)
     rows = session.execute(
-        select(Person.name, Run.phase, Run.pool, Place.sample, Turn.given)
+        select(Team.circle, Run.phase, Run.pool, Place.sample, Turn.given)
         .join(Run, Run.id == Turn.run_id)
-        .join(Person, Person.id == Run.person_id)
+        .join(Team, Team.id == Run.team_id)
         .join(Place, (Place.run_id == Turn.run_id) & (Place.number == Turn.place))
         .where(Run.challenge_id == challenge.id, Run.phase.in_(tests), Turn.state == "done")
-        .order_by(Person.name, Run.made_at, Run.id, Place.number, Turn.number)
+        .order_by(Run.made_at, Run.id, Place.number, Turn.number)
     )
-    for person, phase, pool, sample, given in rows:
+    for circle, phase, pool, sample, given in rows:
         if given:
-            found[_Told(person, first.setdefault(pool, phase), sample)].append(given)
+            found[_Told(circle, first.setdefault(pool, phase), sample)].append(given)
     return dict(found)
 
 
-def _row(person: str, phase: str, leaks: Sequence[Leak]) -> tuple[Cell, ...]:
+def _names(session: Session, challenge: Challenge) -> dict[str, str]:
+    """Return the teams of each circle that have runs, by name."""
+    told = select(Team.circle, Team.name).join(Run, Run.team_id == Team.id).where(Run.challenge_id == challenge.id)
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for circle, name in session.execute(told.distinct().order_by(Team.name)):
+        names[circle].append(name)
+    return {circle: ", ".join(teams) for circle, teams in names.items()}
+
+
+def _row(teams: str, phase: str, leaks: Sequence[Leak]) -> tuple[Cell, ...]:
     peaks = [leak.peak for leak in leaks]
     prompts = sum(leak.prompts for leak in leaks)
     mean, highest = Value(mean=sum(peaks) / len(peaks), decimals=2), Value(mean=max(peaks), decimals=2)
-    return person, phase, len(leaks), prompts, mean, highest
+    return teams, phase, len(leaks), prompts, mean, highest
 
 
 def alike_sheet(site: Site, name: str) -> Sheet:
-    """Return the pairs of finished runs of different participants whose masks are the same for the most part.
+    """Return the pairs of finished runs of different teams whose masks are the same for the most part.
 
     Raises:
         SegarenaError: there is no such challenge, or a run is damaged.
@@ -88,30 +97,31 @@ def alike_sheet(site: Site, name: str) -> Sheet:
         runs = list(_finished(session, find(site, name), site.folder.runs))
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(runs, 2):
-        if one.phase != other.phase or one.person == other.person:
+        if one.phase != other.phase or one.circle == other.circle:
             continue
         likeness = likeness_of(one.folder, other.folder)
         if likeness.is_near:
             share = Value(mean=100 * likeness.share, decimals=0)
-            rows.append((one.phase, one.person, one.name, other.person, other.name, share, likeness.compared))
-    head = ("phase", "participant", "run", "and", "their run", "equal masks, %", "of")
+            rows.append((one.phase, one.team, one.name, other.team, other.name, share, likeness.compared))
+    head = ("phase", "team", "run", "and", "their run", "equal masks, %", "of")
     return Sheet(name="alike", caption="Runs that look like one", head=head, rows=tuple(rows))
 
 
 class _Finished(NamedTuple):
     phase: str
-    person: str
+    circle: str
+    team: str
     name: str
     folder: Path
 
 
 def _finished(session: Session, challenge: Challenge, folder: Path) -> Iterator[_Finished]:
     rows = session.execute(
-        select(Run.id, Run.phase, Run.name, Person.name)
-        .join(Person, Person.id == Run.person_id)
+        select(Run.id, Run.phase, Run.name, Team.circle, Team.name)
+        .join(Team, Team.id == Run.team_id)
         .where(Run.challenge_id == challenge.id, Run.state == "over", Run.is_free.is_(False))
         .order_by(Run.made_at, Run.id)
     )
-    for run, phase, name, person in rows:
+    for run, phase, name, circle, team in rows:
         if (folder / run / "run.json").is_file():
-            yield _Finished(phase, person, name, folder / run)
+            yield _Finished(phase, circle, team, name, folder / run)

@@ -16,7 +16,7 @@ from segarena.records.configuration import DatasetUsed
 from segarena.reports.boards.board import Board, Entry, board_of
 from segarena.reports.boards.extracts import Curve, Extract, Numbers, TargetNames, read_extract
 from segarena.server.challenges import description_of
-from segarena.server.tables import Challenge, Person, Run
+from segarena.server.tables import Challenge, Run, Team
 
 
 def board_for(session: Session, challenge: Challenge, phase: Phase, now: float, *, sees_all: bool) -> Board | None:
@@ -36,10 +36,10 @@ def board_for(session: Session, challenge: Challenge, phase: Phase, now: float, 
     entries = [
         Entry(
             extract=_hidden(read_extract(run.extract), phase),
-            participant=person.name,
+            participant=team.name,
             at=datetime.datetime.fromtimestamp(run.ended_at or 0.0, datetime.UTC).isoformat(),
         )
-        for run, person in _finished(session, challenge, phase)
+        for run, team in _finished(session, challenge, phase)
         if until is None or (run.ended_at or 0.0) <= until.timestamp()
     ]
     if not entries:
@@ -55,12 +55,12 @@ def place_of(board: Board, participant: str) -> tuple[int, int] | None:
     return (min(places), len(rows)) if places else None
 
 
-def _finished(session: Session, challenge: Challenge, phase: Phase) -> list[tuple[Run, Person]]:
+def _finished(session: Session, challenge: Challenge, phase: Phase) -> list[tuple[Run, Team]]:
     """Return the runs that were held to their end, with whose they are."""
-    found = select(Run, Person).join(Person, Person.id == Run.person_id)
+    found = select(Run, Team).join(Team, Team.id == Run.team_id)
     of_phase = found.where(Run.challenge_id == challenge.id, Run.phase == phase.name, Run.state == "over")
     rows = session.execute(of_phase.where(Run.extract != "", Run.fault == "").order_by(Run.ended_at))
-    return [(run, person) for run, person in rows]
+    return [(run, team) for run, team in rows]
 
 
 def _hidden(extract: Extract, phase: Phase) -> Extract:

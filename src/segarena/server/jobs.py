@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -51,15 +53,14 @@ def _job(session: Session, challenge: Challenge, run: Run, place: Place, up_to: 
 
 
 def _past(session: Session, challenge: Challenge, run: Run, place: Place) -> tuple[bytes, ...]:
-    """Return the prompts that the participant got about the sample in earlier runs, where they are a budget."""
+    """Return the prompts that were given about the sample in earlier runs, where they are a budget."""
     if find_phase(challenge, run.phase).kind != "test":
         return ()
     found = session.scalars(
         select(Turn.given)
         .join(Place, (Place.run_id == Turn.run_id) & (Place.number == Turn.place))
         .join(Run, Run.id == Turn.run_id)
-        .where(Run.person_id == run.person_id, Run.challenge_id == run.challenge_id, Run.pool == run.pool)
-        .where(Place.sample == place.sample, Run.id != run.id, Run.made_at <= run.made_at, Turn.state == "done")
+        .where(Run.id.in_(json.loads(place.past)), Place.sample == place.sample, Turn.state == "done")
         .order_by(Run.made_at, Run.id, Turn.number)
     )
     return tuple(given for given in found if given)

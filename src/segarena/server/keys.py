@@ -1,4 +1,4 @@
-"""Keys: sessions, tokens and invitations. Who has the text has what it opens; the database has its hash alone."""
+"""Keys: sessions, tokens, invitations. Who has the text has what it opens; the database has its hash alone."""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ from sqlalchemy.orm import Session
 from segarena.files.hashes import sha256
 from segarena.server.tables import Key
 
-Kind = Literal["session", "token", "invitation"]
-PREFIX = {"session": "sas_", "token": "sat_", "invitation": "sai_"}
+Kind = Literal["session", "token", "invitation", "team"]
+PREFIX = {"session": "sas_", "token": "sat_", "invitation": "sai_", "team": "sam_"}
 """Begins the text of a key, so that people and scanners see what was left lying about."""
 
 _DAY_S = 86400.0
-LASTS_S = {"session": 14 * _DAY_S, "token": 400 * _DAY_S, "invitation": 30 * _DAY_S}
+LASTS_S = {"session": 14 * _DAY_S, "token": 400 * _DAY_S, "invitation": 30 * _DAY_S, "team": 30 * _DAY_S}
 _LONGEST = 100
 
 
 def make_key(
-    session: Session, kind: Kind, now: float, *, person_id: int | None = None, label: str = "", role: str = ""
+    session: Session,
+    kind: Kind,
+    now: float,
+    *,
+    person_id: int | None = None,
+    team_id: int | None = None,
+    label: str = "",
+    role: str = "",
 ) -> str:
     """Return the text of a new key, which is told this once."""
     text = PREFIX[kind] + secrets.token_urlsafe(32)
     session.add(
         Key(
-            kind=kind, hash=sha256(text), person_id=person_id, label=label, role=role,
-            made_at=now, ends_at=now + LASTS_S[kind],
+            kind=kind, hash=sha256(text), person_id=person_id, team_id=team_id, label=label,
+            role=role, made_at=now, ends_at=now + LASTS_S[kind],
         )
     )  # fmt: skip
     return text
@@ -45,7 +52,7 @@ def find_key(session: Session, kind: Kind, text: str, now: float) -> Key | None:
 def end_keys(
     session: Session, person_id: int, now: float, *, kind: Kind | None = None, number: int | None = None
 ) -> int:
-    """End the keys of a person: all, those of a kind, or one; return how many."""
+    """End the keys of a person, and what they invited to: all, those of a kind, or one; return how many."""
     found = select(Key).where(Key.person_id == person_id, Key.ended_at.is_(None))
     found = found if kind is None else found.where(Key.kind == kind)
     found = found if number is None else found.where(Key.id == number)

@@ -98,6 +98,12 @@ def sign_in(session: Session, name: str, password: str) -> Person | None:
     return person if is_right and person and person.state == "confirmed" else None
 
 
+def account_of(session: Session, name: str) -> str:
+    """Return how the log calls an account: by its number, which stays when the account is deleted."""
+    found = session.scalar(select(Person.id).where(Person.folded == folded(name)))
+    return f"account {found}" if found else "no such account"
+
+
 def is_waiting(session: Session, name: str, password: str) -> bool:
     """Tell whether an account with this name and password waits for an organiser."""
     person = session.scalar(select(Person).where(Person.folded == folded(name), Person.state == "waiting"))

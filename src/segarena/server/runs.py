@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import json
 import secrets
 import uuid
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from segarena.challenges.description import Phase
@@ -19,6 +20,7 @@ from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.challenges import description_of, find_phase, pool_of
 from segarena.server.tables import Challenge, Person, Place, Run, Turn
+from segarena.server.teams import circle_of, hold, is_own, runs_counted, team_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,8 @@ def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, 
     Raises:
         Refusal: the phase is not open, a limit is reached, or the id is of another run.
     """
-    session.get(Person, person_id, with_for_update=True)  # two at once would both see the last free place
+    person = session.get_one(Person, person_id, with_for_update=True)
+    hold(session, person.team_id)  # two at once would both see the last free place
     known = session.get(Run, asked.id)
     if known is not None:
         return _same(known, challenge, phase, person_id, asked)
@@ -63,40 +66,46 @@ def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, 
         refused = may_begin(phase, [], _moment(now))
         raise refusals.closed(refused.reason if refused else f"challenge {challenge.slug} is closed")
     pool = description_of(challenge).pool(phase)
-    earlier = _earlier(session, challenge, phase, person_id)
-    going = _going(session, person_id)
+    earlier = _earlier(session, challenge, phase, person.team_id)
+    going = _going(session, runs_counted(person.team_id))
     spans = [_span(run, is_over=run.id not in going) for run in earlier if not run.is_free]
     if refused := may_begin(phase, spans, _moment(now)):
         raise refusals.quota(refused.reason, refused.retry_after_s)
-    prompted, busy = _prompted(session, challenge, pool, person_id, going)
+    prompted = _prompted(session, challenge, pool, person.team_id)
+    shared = _going(session, Run.team_id.in_(circle_of(session, person.team_id)))
+    busy = {sample for sample, known in prompted.items() if shared.intersection(known)}
     samples = pool_of(session, challenge, pool)
     try:
-        drawn = draw(tuple(samples), phase, runs=prompted, busy=busy)
+        counts = Counter({sample: len(known) for sample, known in prompted.items()})
+        drawn = draw(tuple(samples), phase, runs=counts, busy=busy)
     except InvalidInput as error:
         raise refusals.quota(str(error), None) from error
     run = Run(
-        id=asked.id, challenge_id=challenge.id, phase=phase.name, person_id=person_id, name=asked.name,
-        segmenter=asked.segmenter, note=asked.note, pool=pool, made_at=now,
+        id=asked.id, challenge_id=challenge.id, phase=phase.name, team_id=person.team_id, person_id=person_id,
+        name=asked.name, segmenter=asked.segmenter, note=asked.note, pool=pool,
+        made_at=_after_all_others(session, person.team_id, now),
     )  # fmt: skip
     session.add(run)
     session.flush()
     for number, name in enumerate(drawn):
         sample = samples[name]
-        key = secrets.token_urlsafe(18)
-        session.add(Place(run_id=run.id, number=number, key=key, sample=name, sha256=sample.sha256, bytes=sample.bytes))
+        told = {"sample": name, "sha256": sample.sha256, "bytes": sample.bytes, "past": json.dumps(prompted[name])}
+        session.add(Place(run_id=run.id, number=number, key=secrets.token_urlsafe(18), **told))
     return run
 
 
 def own_run(session: Session, run_id: str, person_id: int | None, *, is_organiser: bool = False) -> Run:
-    """Return a run of a person; organisers may see all.
+    """Return a run of a person: of their team, or begun by them; organisers may see all.
 
     Raises:
         Refusal: there is none, or it is somebody else's.
     """
     run = session.get(Run, run_id)
-    if run is None or not (is_organiser or run.person_id == person_id):
+    if run is None or person_id is None:
         raise refusals.unknown()
-    return run
+    if is_organiser or is_own(run, team_of(session, person_id), person_id):
+        return run
+    raise refusals.unknown()
 
 
 def places_of(session: Session, run_id: str) -> list[Place]:
@@ -177,31 +186,39 @@ def _same(known: Run, challenge: Challenge, phase: Phase, person_id: int, asked:
     return known
 
 
-def _earlier(session: Session, challenge: Challenge, phase: Phase, person_id: int) -> list[Run]:
-    own = select(Run).where(Run.challenge_id == challenge.id, Run.phase == phase.name, Run.person_id == person_id)
-    return list(session.scalars(own.order_by(Run.made_at)))
+def _after_all_others(session: Session, team_id: int, now: float) -> float:
+    """Return when a run begins: after the earlier ones of its circle, even when the clock was set back."""
+    latest = session.scalar(select(func.max(Run.made_at)).where(Run.team_id.in_(circle_of(session, team_id))))
+    return now if latest is None else max(now, latest + 0.001)
 
 
-def _going(session: Session, person_id: int) -> set[str]:
-    """Return the runs of a person that may still be asked something, or of which something is being evaluated.
+def _earlier(session: Session, challenge: Challenge, phase: Phase, team_id: int) -> list[Run]:
+    of_phase = select(Run).where(Run.challenge_id == challenge.id, Run.phase == phase.name)
+    return list(session.scalars(of_phase.where(runs_counted(team_id)).order_by(Run.made_at)))
+
+
+def _going(session: Session, whose: ColumnElement[bool]) -> set[str]:
+    """Return the runs that may still be asked something, or of which something is being evaluated.
 
     One that only waits to be ended is none of them: whoever has the last reply may begin another at once.
     """
     unjudged = select(Turn.run_id).where(Turn.state.in_(("waiting", "leased")))
-    own = select(Run.id).where(Run.person_id == person_id)
-    return set(session.scalars(own.where((Run.state == "open") | ((Run.state == "closing") & Run.id.in_(unjudged)))))
+    goes_on = (Run.state == "open") | ((Run.state == "closing") & Run.id.in_(unjudged))
+    return set(session.scalars(select(Run.id).where(whose, goes_on)))
 
 
-def _prompted(
-    session: Session, challenge: Challenge, pool: str, person_id: int, going: Collection[str]
-) -> tuple[Counter[str], set[str]]:
-    """Return how many runs of a person were about each sample of a pool, and the samples of those that go on."""
+def _prompted(session: Session, challenge: Challenge, pool: str, team_id: int) -> defaultdict[str, list[str]]:
+    """Return which runs of a team's circle were about each sample of a pool, the first one first."""
     found = session.execute(
         select(Place.sample, Run.id)
         .join(Run, Run.id == Place.run_id)
-        .where(Run.challenge_id == challenge.id, Run.pool == pool, Run.person_id == person_id)
-    ).all()
-    return Counter(sample for sample, _ in found), {sample for sample, run in found if run in going}
+        .where(Run.challenge_id == challenge.id, Run.pool == pool, Run.team_id.in_(circle_of(session, team_id)))
+        .order_by(Run.made_at, Run.id)
+    )
+    runs: defaultdict[str, list[str]] = defaultdict(list)
+    for sample, run in found:
+        runs[sample].append(run)
+    return runs
 
 
 def _span(run: Run, *, is_over: bool) -> RunSpan:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
 
 from segarena.errors import StoreError
 from segarena.server.database import Database
@@ -33,13 +37,38 @@ def bring_up_to_date(database: Database) -> str:
 
 
 def migrate(database: Database, revision: str) -> None:
-    """Bring the tables to a revision: "head", "base" or its name."""
-    with database.engine.connect() as connection:
+    """Bring the tables to a revision: "head", "base" or its name.
+
+    Raises:
+        StoreError: what they hold does not fit together.
+    """
+    before = revision_of(database) or "base"
+    earlier = {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).iterate_revisions(before, "base")}
+    is_down = revision == "base" or revision in earlier - {before}
+    with database.engine.connect() as connection, _without_references(connection), connection.begin():
         config = Config(attributes={"connection": connection})
         config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-        is_down = revision == "base"
         (command.downgrade if is_down else command.upgrade)(config, revision)
-        connection.commit()
+        if database.is_sqlite and (lost := connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()):
+            raise StoreError(f"{database.file}: {len(lost)} rows, e.g. of {lost[0][0]}, refer to what is not there")
+
+
+@contextmanager
+def _without_references(connection: Connection) -> Generator[None]:
+    """Let tables be made anew, as SQLite changes them: with foreign keys on, dropping the old one empties others.
+
+    They can only be turned off before a transaction begins.
+    """
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    connection.execution_options(writes=True)
+    plain: Any = connection.connection.dbapi_connection
+    plain.execute("PRAGMA foreign_keys=OFF")
+    try:
+        yield
+    finally:
+        plain.execute("PRAGMA foreign_keys=ON")
 
 
 def revision_of(database: Database) -> str:

@@ -16,7 +16,7 @@ from segarena.server.tables import Run
 
 def overview(site: Site) -> Sheet:
     """Return the challenges with their phases, dates and runs."""
-    counts = select(Run.challenge_id, Run.phase, func.count(), func.count(Run.person_id.distinct()))
+    counts = select(Run.challenge_id, Run.phase, func.count(), func.count(Run.team_id.distinct()))
     with site.database.reading() as session:
         challenges = all_challenges(session)
         runs = {
@@ -25,10 +25,10 @@ def overview(site: Site) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for challenge in challenges:
         for phase in description_of(challenge).phases:
-            begun, people = runs.get((challenge.id, phase.name), (0, 0))
+            begun, teams = runs.get((challenge.id, phase.name), (0, 0))
             dates = _text(phase.opens), _text(phase.closes)
-            rows.append((challenge.slug, challenge.state, phase.name, phase.kind, *dates, begun, people))
-    head = ("challenge", "state", "phase", "kind", "opens", "closes", "runs", "participants")
+            rows.append((challenge.slug, challenge.state, phase.name, phase.kind, *dates, begun, teams))
+    head = ("challenge", "state", "phase", "kind", "opens", "closes", "runs", "teams")
     return Sheet(name="challenges", caption="", head=head, rows=tuple(rows), notes=("Times are UTC.",) if rows else ())
 
 

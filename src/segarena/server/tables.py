@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import uuid
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     CheckConstraint,
@@ -14,8 +15,10 @@ from sqlalchemy import (
     MetaData,
     String,
     Text,
+    select,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.engine.default import DefaultExecutionContext
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 ROLES = ("viewer", "participant", "organiser", "admin")
 """Each may do what those before it may."""
@@ -36,16 +39,32 @@ class Table(DeclarativeBase):
     )
 
 
+class Team(Table):
+    """Those who take part together. Everybody has a team of their own name, with nobody else in it."""
+
+    __tablename__ = "teams"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(40))
+    folded: Mapped[str] = mapped_column(String(40), unique=True)
+    """The name as it is compared; no person has the name of a team that is not their own."""
+    circle: Mapped[str] = mapped_column(String(32), index=True, default=lambda: uuid.uuid4().hex)
+    """The same for all teams that ever had a member in common: what one of them was told, all may know."""
+    made_at: Mapped[float] = mapped_column(Float)
+
+
 class Person(Table):
-    """Someone with an account."""
+    """Someone with an account; who is made without a team gets one of their name."""
 
     __tablename__ = "people"
     __table_args__ = (
         CheckConstraint("role IN ('viewer', 'participant', 'organiser', 'admin')", name="role"),
-        CheckConstraint("state IN ('waiting', 'confirmed', 'closed')", name="state"),
+        CheckConstraint("state IN ('waiting', 'confirmed', 'closed', 'deleted')", name="state"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
+    team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
+    team: Mapped[Team] = relationship()
     name: Mapped[str] = mapped_column(String(40))
     folded: Mapped[str] = mapped_column(String(40), unique=True)
     """The name as it is compared: two names that differ in case alone are one."""
@@ -53,20 +72,28 @@ class Person(Table):
     password: Mapped[str] = mapped_column(Text)
     role: Mapped[str] = mapped_column(String(20))
     state: Mapped[str] = mapped_column(String(20))
+    """deleted: what is left of an account is its number, so that no other one gets it."""
     made_at: Mapped[float] = mapped_column(Float)
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        if "team" not in values and "team_id" not in values:
+            self.team = Team(name=self.name, folded=self.folded, made_at=self.made_at)
 
 
 class Key(Table):
     """Something secret that opens something: a session, a token for scripts, an invitation. Only its hash is kept."""
 
     __tablename__ = "keys"
-    __table_args__ = (CheckConstraint("kind IN ('session', 'token', 'invitation')", name="kind"),)
+    __table_args__ = (CheckConstraint("kind IN ('session', 'token', 'invitation', 'team')", name="kind"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(String(20))
     hash: Mapped[str] = mapped_column(String(64), unique=True)
     person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"), index=True)
     """Whose it is; of an invitation, who was invited with it and came."""
+    team_id: Mapped[int | None] = mapped_column(ForeignKey("teams.id", ondelete="CASCADE"))
+    """Of an invitation to a team: which."""
     label: Mapped[str] = mapped_column(String(80), default="")
     role: Mapped[str] = mapped_column(String(20), default="")
     """Of an invitation: what whoever comes with it will be."""
@@ -106,19 +133,28 @@ class PooledSample(Table):
     """What participants are told of the dialogues about it, as JSON."""
 
 
+def _team_of_beginner(context: DefaultExecutionContext) -> int | None:
+    """Return the team that whoever begins a run has now."""
+    person_id = context.get_current_parameters()["person_id"]
+    return context.connection.scalar(select(Person.team_id).where(Person.id == person_id))
+
+
 class Run(Table):
-    """One try of a participant at a phase."""
+    """One try of a team at a phase."""
 
     __tablename__ = "runs"
     __table_args__ = (
         CheckConstraint("state IN ('open', 'closing', 'over')", name="state"),
-        Index(None, "challenge_id", "phase", "person_id"),
+        Index(None, "challenge_id", "phase", "team_id"),
     )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id"))
     phase: Mapped[str] = mapped_column(String(60))
+    team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), default=_team_of_beginner, index=True)
+    """Whose it is."""
     person_id: Mapped[int] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"), index=True)
+    """Who began it."""
     name: Mapped[str] = mapped_column(String(80))
     segmenter: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text)
@@ -149,6 +185,8 @@ class Place(Table):
     state: Mapped[str] = mapped_column(String(20), default="open")
     worker: Mapped[str] = mapped_column(String(60), default="")
     """Which worker process evaluated it last, and may have its dialogues in memory."""
+    past: Mapped[str] = mapped_column(Text, default="[]")
+    """The earlier runs whose prompts about the sample are said again first, as JSON; settled when the run begins."""
 
 
 class Turn(Table):

@@ -20,7 +20,7 @@ from segarena.server.challenges import find_challenge, find_phase, pool_of
 from segarena.server.queues import queue_of
 from segarena.server.runs import Asked, begin, find_place, own_run, places_of
 from segarena.server.scores import scores_of
-from segarena.server.tables import Challenge, Person, Run, Turn
+from segarena.server.tables import Challenge, Run, Team, Turn
 from segarena.server.turns import spent
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
@@ -90,7 +90,7 @@ def show_scores(request: Request, run_id: str) -> Response:
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
         board = board_for(session, challenge, phase, site.now(), sees_all=False)
-        found = None if board is None else place_of(board, session.get_one(Person, run.person_id).name)
+        found = None if board is None else place_of(board, session.get_one(Team, run.team_id).name)
     place, count = found or (None, None)
     page = f"{site.settings.address}/challenges/{challenge.slug}/{phase.name}/board" if found else None
     told = {"id": run.id, "state": run.state, "scores": scores_of(run, phase, site.now())}

@@ -16,7 +16,7 @@ from segarena.server.bodies import read_form
 from segarena.server.keys import LASTS_S, end_keys, find_key, make_key
 from segarena.server.pages.rendering import page
 from segarena.server.passwords import hash_password
-from segarena.server.people import clean_name, folded, is_waiting, register, sign_in
+from segarena.server.people import account_of, clean_name, folded, is_waiting, register, sign_in
 from segarena.server.tables import Key, Person
 from segarena.server.visitors import ANYONE, COOKIE, cookie_of, needs, session_key, site_of, visitor_of
 
@@ -51,7 +51,7 @@ def do_sign_in(request: Request, form: Form) -> Response:
         return page(request, "waiting.html", title="Not confirmed yet")
     site.sign_ins.count(*tried)
     with site.database.writing() as session:
-        note(session, now, "sign-in refused", name, address=visitor.address)
+        note(session, now, "sign-in refused", account_of(session, name), address=visitor.address)
     fault = "name or password are not right"
     return page(request, "sign_in.html", title="Sign in", status=403, fault=fault, name=name)
 

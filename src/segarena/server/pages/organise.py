@@ -16,7 +16,7 @@ from segarena.server.challenges import all_challenges, find_challenge, shown_of
 from segarena.server.pages.rendering import page
 from segarena.server.pages.runs import listed_runs
 from segarena.server.people import invite, is_at_least, set_role, set_state
-from segarena.server.tables import ROLES, Person, Run, Turn
+from segarena.server.tables import ROLES, Person, Run, Team, Turn
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
@@ -63,7 +63,7 @@ def change_person(request: Request, person_id: int, form: Form) -> Response:
         if role := form.get("role"):
             _check_may_give(visitor, role)
             set_role(session, person, role)
-        told = f"{person.name}: {person.state}, {person.role}"
+        told = f"account {person.id}: {person.state}, {person.role}"
         note(session, site.now(), "account changed", told, person_id=visitor.person_id, address=visitor.address)
     return RedirectResponse("/organise#people", 303)
 
@@ -110,9 +110,12 @@ def _organise(request: Request, link: str = "") -> Response:
     return page(request, "organise.html", title="Organise", link=link, roles=ROLES, **told)
 
 
-def _people(session: Session) -> list[Person]:
+def _people(session: Session) -> list[tuple[Person, str]]:
+    """Return all accounts with their teams, those first that wait."""
+    found = select(Person, Team.name).join(Team, Team.id == Person.team_id).where(Person.state != "deleted")
+    rows = [(person, team) for person, team in session.execute(found)]
     order = {"waiting": 0, "confirmed": 1, "closed": 2}
-    return sorted(session.scalars(select(Person)), key=lambda person: (order[person.state], person.folded))
+    return sorted(rows, key=lambda row: (order[row[0].state], row[0].folded))
 
 
 def _events(session: Session) -> list[tuple[object, str]]:

@@ -21,7 +21,8 @@ from segarena.server.pages.rendering import page
 from segarena.server.queues import queue_of
 from segarena.server.runs import own_run, places_of
 from segarena.server.scores import scores_of
-from segarena.server.tables import Challenge, Person, Place, Run, Turn
+from segarena.server.tables import Challenge, Person, Place, Run, Team, Turn
+from segarena.server.teams import is_own, team_of
 from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
@@ -35,12 +36,14 @@ class Listed:
     Attributes:
         run: its row.
         challenge: its name in addresses.
-        person: whose it is.
+        team: whose it is.
+        person: who began it.
         places, over: how many samples it has, and how many are over.
     """
 
     run: Run
     challenge: str
+    team: str
     person: str
     places: int
     over: int
@@ -66,16 +69,17 @@ def show_run(request: Request, run_id: str) -> Response:
         run = own_run(session, run_id, visitor.person_id, is_organiser=is_organiser)
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
-        person = session.get_one(Person, run.person_id)
+        team, person = session.get_one(Team, run.team_id), session.get_one(Person, run.person_id)
+        is_ours = is_own(run, team_of(session, visitor.person_id or 0), visitor.person_id)
         waiting = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased"))).limit(1)
         turn = session.scalar(waiting.order_by(Turn.received_at))
         queue = queue_of(session, turn) if turn else None
         places = [_audit(session, place, sees_truth=is_organiser) for place in places_of(session, run.id)]
     moment = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
-    told: dict[str, Any] = {"places": places, "queue": queue, "challenge": challenge, "phase": phase, "person": person}
+    told: dict[str, Any] = {"places": places, "queue": queue, "challenge": challenge, "phase": phase}
     scores = scores_of(run, phase, site.now(), sees_all=is_organiser)
     shows = shows_own(phase, moment)
-    own: dict[str, Any] = {"is_own": run.person_id == visitor.person_id, "is_organiser": is_organiser}
+    own: dict[str, Any] = {"is_own": is_ours, "is_organiser": is_organiser, "team": team, "person": person}
     return page(request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told)
 
 
@@ -95,15 +99,23 @@ async def finish_run(request: Request, run_id: str) -> Response:
 
 
 def listed_runs(session: Session, person_id: int | None = None) -> list[Listed]:
-    """Return the newest runs, of one person or of all."""
-    found = select(Run, Challenge.slug, Person.name).join(Challenge, Challenge.id == Run.challenge_id)
-    found = found.join(Person, Person.id == Run.person_id)
-    found = found if person_id is None else found.where(Run.person_id == person_id)
+    """Return the newest runs, of one person with those of their team, or of all."""
+    found = select(Run, Challenge.slug, Team.name, Person.name).join(Challenge, Challenge.id == Run.challenge_id)
+    found = found.join(Team, Team.id == Run.team_id).join(Person, Person.id == Run.person_id)
+    if person_id is not None:
+        found = found.where((Run.team_id == team_of(session, person_id)) | (Run.person_id == person_id))
     rows = session.execute(found.order_by(Run.made_at.desc()).limit(_MOST_LISTED)).all()
-    counts = _counts(session, [run.id for run, _, _ in rows])
+    counts = _counts(session, [run.id for run, *_ in rows])
     return [
-        Listed(run=run, challenge=slug, person=name, places=sum(counts[run.id].values()), over=counts[run.id]["over"])
-        for run, slug, name in rows
+        Listed(
+            run=run,
+            challenge=slug,
+            team=team,
+            person=person,
+            places=sum(counts[run.id].values()),
+            over=counts[run.id]["over"],
+        )
+        for run, slug, team, person in rows
     ]
 
 

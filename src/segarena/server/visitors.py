@@ -74,10 +74,8 @@ def guard(request: Request) -> None:
     if role is None:
         raise refusals.unknown()
     is_script = is_api(request)
-    _keep_pace(site, address)
     visitor = _by_token(site, request, address) if is_script else _by_cookie(site, request, address)
-    if visitor.person_id is not None:
-        _keep_pace(site, visitor.person_id)
+    _keep_pace(site, address if visitor.person_id is None else visitor.person_id)
     request.state.visitor = visitor
     if visitor.may(role):
         return

@@ -98,9 +98,8 @@ def _present(person: Person | None) -> Person:
 
 def _copy(request: Request, person_id: int) -> Response:
     site, visitor = site_of(request), visitor_of(request)
-    if wait_s := site.sign_ins.wait_s(("copy", visitor.person_id)):
+    if wait_s := site.attempts.take(("copy", visitor.person_id)):
         raise refusals.quota("too many copies in a quarter of an hour", wait_s)
-    site.sign_ins.count(("copy", visitor.person_id))
     with site.database.writing() as session:
         about = f"account {person_id}"
         note(session, site.now(), "data copied", about, person_id=visitor.person_id, address=visitor.address)
@@ -116,13 +115,13 @@ def _checked(request: Request, password: str) -> Person:
     """
     site, visitor = site_of(request), visitor_of(request)
     tried = ("password", visitor.person_id)
-    if wait_s := site.sign_ins.wait_s(tried):
+    if wait_s := site.attempts.take(tried):
         raise refusals.quota("too many wrong passwords", wait_s)
     with site.database.reading() as session:
         person = session.get_one(Person, visitor.person_id)
     if not is_password(password, person.password):
-        site.sign_ins.count(tried)
         raise refusals.invalid("the password is not right")
+    site.attempts.forget(tried)
     return person
 
 

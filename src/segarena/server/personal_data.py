@@ -75,6 +75,9 @@ class _Pieces:
     def flush(self) -> None:
         """Do nothing: what is written is there."""
 
+    def close(self) -> None:
+        """Do nothing: there is nothing open."""
+
     def taken(self) -> bytes:
         """Return what was written since."""
         taken, self._pieces = bytes(self._pieces), bytearray()

@@ -43,9 +43,9 @@ def token(client):
     return re.search(r"sat_[\w-]+", post(client, "/tokens", label="mine").text)[0]
 
 
-def begin(served, client, name="secret name of a run"):
+def begin(served, client, name="my run"):
     api = served.api(token(client))
-    told = {"id": str(uuid.uuid4()), "name": name, "segmenter": "mine.py:Mine", "note": "by me"}
+    told = {"id": str(uuid.uuid4()), "name": name, "segmenter": f"{name}.py:Mine", "note": f"by {name}"}
     return api.post("/challenges/photos/phases/final/runs", json=told).json()["id"]
 
 
@@ -113,7 +113,7 @@ def test_a_copy_has_all_that_is_ones_own_and_nothing_of_others_or_of_the_truth(s
 def test_a_deleted_account_leaves_its_number_and_no_name_anywhere(served, challenge, tmp_path):
     client = served.person("Zyx Leaving")
     key = token(client)
-    run_id = begin(served, client)
+    run_id = begin(served, client, "zyx run")
     answer(served, run_id)
     served.client().post("/sign-in", data={"name": "Zyx Leaving", "password": "not right at all"})
     person = row(served, "Zyx Leaving")
@@ -124,9 +124,7 @@ def test_a_deleted_account_leaves_its_number_and_no_name_anywhere(served, challe
     assert post(client, "/account/delete", password="password of Zyx Leaving").status_code == 200
     assert client.get("/account").headers["location"] == "/sign-in"
     assert served.api(key).get("/challenges").status_code == 401
-    traces = re.compile(r"zyx leaving|secret name|mine\.py|by me", re.IGNORECASE)
-    found = [table for table, line in everything(served) if traces.search(line)]
-    assert found == []
+    assert [table for table, line in everything(served) if "zyx" in line.lower()] == []
     with served.site.database.reading() as session:
         left = session.get_one(Person, person.id)
         assert (left.state, left.contact) == ("deleted", "")
@@ -174,8 +172,8 @@ def test_an_admin_does_both_for_somebody_and_no_organiser_does(served):
     person = served.person("Asks For It")
     organiser, admin = served.person("Org", "organiser"), served.person("Adm", "admin")
     number = row(served, "Asks For It").id
-    assert organiser.get(f"/organise/people/{number}/copy").status_code == 403
-    assert post(organiser, f"/organise/people/{number}/delete").status_code == 403
+    assert organiser.get(f"/organise/people/{number}/copy").status_code == 404
+    assert post(organiser, f"/organise/people/{number}/delete").status_code == 404
     with zipfile.ZipFile(io.BytesIO(admin.get(f"/organise/people/{number}/copy").content)) as archive:
         assert json.loads(archive.read("account.json"))["account"]["name"] == "Asks For It"
     assert post(admin, f"/organise/people/{number}/delete").status_code == 303

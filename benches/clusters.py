@@ -1,6 +1,6 @@
 """What Ray costs and brings on one machine: a second worker, and thousands of tiny samples.
 
-    python benches/clusters.py [BSDS500_FOLDER] [--samples 20] [--tiny 2000] [--turns 3]
+    python benches/clusters.py [BSDS500_FOLDER] [--samples 12] [--tiny 2000] [--turns 3]
 
 Bars: two workers on Ray do at least 1.7 times the work of one, on GrabCut over the whole window; 2000 tiny samples take
 at most 15 % longer than by as many workers without Ray. Both on a cluster that is there already; what it takes to start
@@ -21,9 +21,8 @@ import numpy as np
 from PIL import Image
 
 import segarena
+from engine import WHOLE, equal_work
 from segarena.work.cluster.joining import joined
-
-WHOLE = "grabcut(work_px=1000000, iterations=5, reach_px=0)"
 
 
 def seconds(work: Callable[[Path], object], scratch: Path) -> float:
@@ -92,13 +91,13 @@ def photographs(folder: Path, count: int) -> None:
 def main() -> None:
     """Measure; exit 1 when a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bsds500", nargs="?", help="folder of BSDS500; the demo photographs without it")
-    parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("bsds500", nargs="?", help="folder of BSDS500; a demo photograph, as often, without it")
+    parser.add_argument("--samples", type=int, default=12)
     parser.add_argument("--tiny", type=int, default=2000)
     parser.add_argument("--turns", type=int, default=3)
     given = parser.parse_args()
-    dataset = f"bsds500(path={given.bsds500!r})" if given.bsds500 else "demo"
     scratch = Path(tempfile.mkdtemp())
+    dataset = f"bsds500(path={given.bsds500!r})" if given.bsds500 else equal_work(scratch / "equal", given.samples)
     print("load before:", " ".join(f"{load:.1f}" for load in os.getloadavg()))
     started = time.perf_counter()
     try:

@@ -25,7 +25,7 @@ import polars as pl
 from segarena.engine.store import RunFolder
 from segarena.records.configuration import BenchmarkUsed, DatasetUsed, PluginUsed, RunConfiguration, UserUsed
 from segarena.records.gathering import MOST_SAMPLES, HeldPieces
-from segarena.records.pieces import LEDGER
+from segarena.records.pieces import LEDGER, files_of
 from segarena.records.tables import TABLES, frame_of
 from segarena.rules import Statistic
 from segarena.work.ledger import Ledger
@@ -105,7 +105,7 @@ def write_run(path: Path, samples: int, *, one_by_one: bool) -> RunFolder:
             stop = min(first + step, samples)
             tables = tables_of(list(folder.samples[first:stop]), rng)
             if one_by_one:
-                pieces.write(first, tables)
+                pieces.write(first, files_of(tables))
             else:
                 pieces.write_piece(first, stop, tables.items())
     return folder

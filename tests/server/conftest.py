@@ -121,6 +121,21 @@ def working(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def serve(tmp_path_factory):
+    """Start servers that evaluate, on new data folders, until the module ends."""
+    started = []
+
+    def start():
+        site = open_site(tmp_path_factory.mktemp("served") / "data", Settings(port=0, workers=1))
+        started.append(Served(site))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """A server on a new data folder, for all tests of a module."""
     site = open_site(tmp_path_factory.mktemp("served") / "data", Settings(port=0, workers=0))

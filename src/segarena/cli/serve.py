@@ -12,14 +12,15 @@ import typer
 from segarena.terminal.exits import REFUSED, one_line_errors
 
 if TYPE_CHECKING:
-    from segarena.server.checking import Checked
     from segarena.server.site import Site
 
 DATA = Path("challenges")
 
 
 def serve(
-    data: Annotated[Path, typer.Argument(help="The folder of the server; made if it is not there.")] = DATA,
+    data: Annotated[
+        Path | None, typer.Argument(help="The folder of the server; made if it is not there.", show_default=str(DATA))
+    ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen at. [default: 127.0.0.1, this machine]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen at. [default: 8765]")] = None,
     url: Annotated[
@@ -34,6 +35,10 @@ def serve(
     config: Annotated[Path | None, typer.Option(help="A TOML file with these options and further ones.")] = None,
     log: Annotated[Path | None, typer.Option(help="File for the log, lines of JSON. [default: stderr]")] = None,
     check: Annotated[bool, typer.Option("--check", help="Say what is wrong with the settings and the folder.")] = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Serve people, challenges and runs to click through; kept if a folder is named."),
+    ] = False,
 ) -> None:
     """Serve challenges: participants' segmenters answer prompts, and this server judges them.
 
@@ -42,24 +47,30 @@ def serve(
     The first start prints a link with which you make your own account, once. What to do next is on the first page.
     Stop it with Ctrl-C: what is under way is finished, and the next start goes on from there.
 
+    `segarena serve --demo` needs nothing: it takes part in some challenges itself, and says how to sign in.
+
     Only this machine reaches it unless you say otherwise; see docs/server.md before you do.
     """
     from segarena.server.installed import check_installed
 
     with one_line_errors("ended; start it again to go on"):
         check_installed()
-        from segarena.server.checking import check as checked
+        from segarena.cli.demonstration import serve_demo
+        from segarena.server.checking import faults_of
         from segarena.server.serving import Serving, first_link, open_site
         from segarena.server.settings import read_settings
         from segarena.server.watching import log_to
 
         given = {"host": host, "port": port, "url": url, "db": db, "workers": workers}
-        if check:
-            _tell(checked(data, config, given))
-            return
         settings = read_settings(config, given)
-        log_to(log, logging.WARNING if log is None and sys.stderr.isatty() else logging.INFO)
-        site = open_site(data, settings)
+        if check:
+            _tell(faults_of(data or DATA, settings))
+            return
+        log_to(log, logging.WARNING if log is None and (demo or sys.stderr.isatty()) else logging.INFO)
+        if demo:
+            serve_demo(data, settings)
+            return
+        site = open_site(data or DATA, settings)
         link = first_link(site)
         Serving(site).run(lambda port: _welcome(site, port, link))
         typer.echo("ended; start it again to go on")
@@ -74,11 +85,9 @@ def _welcome(site: Site, port: int, link: str) -> None:
         typer.echo("Ctrl-C ends it.")
 
 
-def _tell(found: Checked) -> None:
-    for remark in found.remarks:
-        typer.secho(remark, fg="yellow")
-    for fault in found.faults:
+def _tell(faults: list[str]) -> None:
+    for fault in faults:
         typer.secho(fault, fg="red")
-    if found.faults:
+    if faults:
         raise typer.Exit(REFUSED)
     typer.echo("all is well")

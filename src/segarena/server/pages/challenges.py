@@ -6,7 +6,8 @@ import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from segarena.challenges.clock import TIME_RULE
@@ -17,7 +18,7 @@ from segarena.server.boards import board_for
 from segarena.server.challenges import all_challenges, description_of, find_phase, shown_of
 from segarena.server.pages.rendering import page
 from segarena.server.site import Site
-from segarena.server.tables import Challenge, Person, Run
+from segarena.server.tables import Challenge, Key, Person, Run
 from segarena.server.visitors import ANYONE, Visitor, needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
@@ -30,10 +31,16 @@ def show_home(request: Request) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
         found = [one for one in all_challenges(session) if _may_see(one, visitor)]
-        runs = session.scalar(select(func.count()).select_from(Run)) or 0
-        people = session.scalar(select(func.count()).select_from(Person)) or 0
+        counted = {
+            "runs": _count(session, select(Run.id)),
+            "people": _count(session, select(Person.id)),
+            "waiting": _count(session, select(Person.id).where(Person.state == "waiting"))
+            if visitor.may("organiser")
+            else 0,
+        }
+        own = _own(session, site, visitor) if visitor.role == "participant" else None
     shown = [(challenge, shown_of(challenge.description)) for challenge in found]
-    told: dict[str, Any] = {"challenges": shown, "runs": runs, "people": people, "data": site.folder.path}
+    told: dict[str, Any] = {"challenges": shown, "own": own, "data": site.folder.path, **counted}
     return page(request, "home.html", title="Challenges", now=_now(site), **told)
 
 
@@ -44,13 +51,15 @@ def show_challenge(request: Request, slug: str) -> Response:
     site = site_of(request)
     challenge = _found(request, slug)
     shown = shown_of(challenge.description)
-    command = f"segarena run --challenge {site.settings.address}/challenges/{slug} -s my_model.py:MyModel"
-    login = f"segarena login {site.settings.address}"
+    is_open = [phase.name for phase in description_of(challenge).phases if phase.is_open(_now(site))]
+    is_open = [] if challenge.state == "closed" else is_open
+    place = f"{slug}/{is_open[-1]}" if len(is_open) > 1 else slug  # one that is open alone need not be named
     told: dict[str, Any] = {
         "challenge": challenge,
         "shown": shown,
-        "command": command,
-        "login": login,
+        "is_open": bool(is_open),
+        "command": f"segarena run --challenge {site.settings.address}/challenges/{place} -s my_model.py:MyModel",
+        "login": f"segarena login {site.settings.address}",
         "time_rule": TIME_RULE,
     }
     return page(request, "challenge.html", title=shown.title, now=_now(site), **told)
@@ -97,6 +106,20 @@ def _found(request: Request, slug: str) -> Challenge:
 
 def _may_see(challenge: Challenge, visitor: Visitor) -> bool:
     return description_of(challenge).is_public or bool(visitor.role)
+
+
+def _count(session: Session, found: Select[Any]) -> int:
+    return session.scalar(select(func.count()).select_from(found.subquery())) or 0
+
+
+def _own(session: Session, site: Site, visitor: Visitor) -> dict[str, int]:
+    """Return how many tokens and runs a participant has."""
+    own = Key.person_id == visitor.person_id
+    valid = select(Key.id).where(own, Key.kind == "token", Key.ended_at.is_(None), Key.ends_at > site.now())
+    return {
+        "tokens": _count(session, valid),
+        "runs": _count(session, select(Run.id).where(Run.person_id == visitor.person_id)),
+    }
 
 
 def _now(site: Site) -> datetime.datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,7 @@ from starlette.responses import HTMLResponse
 from segarena.files.hashes import fingerprint
 from segarena.reports.boards.pages import ASSETS
 from segarena.reports.rendering import read_text, templates
+from segarena.server.pages.times import span_text, time_tag
 from segarena.server.visitors import Visitor, site_of
 from segarena.version import __version__
 
@@ -43,22 +43,15 @@ def page(request: Request, template: str, *, title: str, status: int = 200, **va
     """Return a page."""
     visitor = getattr(request.state, "visitor", None) or Visitor(address="")
     made = _environment().get_template(template)
-    site = site_of(request)
-    text = made.render(title=title, visitor=visitor, site=site, version=__version__, **values)
+    always = {"title": title, "visitor": visitor, "site": site_of(request), "version": __version__}
+    text = made.render(path=request.url.path, **always, **values)
     return HTMLResponse(text, status)
-
-
-def at_text(seconds: float | None) -> str:
-    """Return a time as people read it, in UTC."""
-    if seconds is None:
-        return ""
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M")
 
 
 @cache
 def _environment() -> Any:
     made: Any = templates(_PACKAGE).overlay()
-    made.filters["at"] = at_text
+    made.filters |= {"at": time_tag, "span": span_text}
     made.globals["static"] = _address
     return made
 

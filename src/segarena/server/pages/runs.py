@@ -27,6 +27,7 @@ from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
 _MOST_LISTED = 200
+_WATCH_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,11 @@ def show_run(request: Request, run_id: str) -> Response:
     scores = scores_of(run, phase, site.now(), sees_all=is_organiser)
     shows = shows_own(phase, moment)
     own: dict[str, Any] = {"is_own": is_ours, "is_organiser": is_organiser, "team": team, "person": person}
-    return page(request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told)
+    own["is_watched"] = "every" in request.query_params and run.state != "over"
+    answer = page(request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told)
+    if own["is_watched"]:  # asked for by a link, so that nobody's page is taken from under their eyes
+        answer.headers["refresh"] = str(_WATCH_S)
+    return answer
 
 
 @router.post("/runs/{run_id}/finish")

@@ -14,3 +14,12 @@ for (const form of document.querySelectorAll("form[data-ask]")) {
     if (!window.confirm(form.dataset.ask)) event.preventDefault();
   });
 }
+// Times are written in UTC; here in the zone of whoever looks, in the same way.
+{
+  const here = new Intl.DateTimeFormat("sv-SE", {dateStyle: "short", timeStyle: "short"});
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    time.title = time.textContent;
+    time.textContent = here.format(new Date(time.dateTime));
+  }
+  document.getElementById("zone").textContent = `Times are in your zone, ${here.resolvedOptions().timeZone}.`;
+}

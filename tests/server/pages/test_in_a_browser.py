@@ -1,0 +1,263 @@
+"""Every page in a browser: found by its links, for each role, narrow and wide, light and dark, by keyboard alone."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from starlette.routing import Route
+
+from segarena.challenges.description import Challenge, Phase
+from segarena.challenges.showcases import Showcase, Try
+from segarena.client import taking_part
+from segarena.server.app import ROUTERS
+from segarena.server.demonstration import ROLES, Demonstration
+from segarena.server.organising import make_challenge
+from segarena.server.people import invite
+from segarena.server.serving import first_link
+
+NO_PAGES = {"/static/{name}": "a file"}
+"""Routes that are no pages, and why; whatever else is asked for by GET can be reached by links."""
+
+ROUTES = [
+    route
+    for router in ROUTERS
+    for route in router.routes
+    if isinstance(route, Route) and "GET" in route.methods and not route.path.startswith("/api/")
+]
+PERSONS = {"nobody": "", **{name.lower(): name for name in ROLES}, "ada": "Ada"}
+SIZES = ((1400, "light"), (390, "dark"), (390, "light"), (1400, "dark"))
+
+
+@pytest.fixture(scope="module")
+def working_alone(serve):
+    """A server on which the demonstration is made."""
+    return serve()
+
+
+@pytest.fixture(scope="module")
+def starting(serve):
+    """A server on which nothing has happened."""
+    return serve()
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory, working_alone):
+    """A site on which something has happened, as the demonstration makes it."""
+    served = working_alone
+    now = datetime.now(UTC)
+    phase = Phase(name="test", closes=now + timedelta(days=2), samples_per_run=1, shows="board", runs_at_once=3)
+    later = Phase(name="later", opens=now + timedelta(days=2), shows="own")
+    described = Challenge(
+        slug="squares", title="Squares", text="Find them.\n\nAll.", benchmark="clicks(rounds=2)",
+        dataset="sample-squares(count=2)", phases=(phase, later),
+    )  # fmt: skip
+    held = {"who": "Ada", "phase": "test", "days_ago": 0.5}
+    tries = (Try(name="one", segmenter="watershed", **held), Try(name="left", segmenter="watershed", samples=0, **held))
+    demonstration = Demonstration(served.site, [Showcase(challenge=described, tries=tries)])
+    demonstration.lay(lambda _: None)
+    demonstration.take_part(served.address, tmp_path_factory.mktemp("participants"), lambda _: None)
+    return demonstration
+
+
+class Links(HTMLParser):
+    """The addresses that a page leads to on this site."""
+
+    def __init__(self, place, text):
+        super().__init__()
+        self.found, self._place = [], place
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        to = dict(attributes).get("href") if tag == "a" else None
+        if to and not urlsplit(to).netloc:
+            self.found.append(urljoin(self._place, to).partition("#")[0])
+
+
+def sign_in(served, demonstration, name):
+    client = served.client()
+    if name:
+        form = {"name": name, "password": demonstration.password}
+        assert client.post("/sign-in", data=form).status_code == 303
+    return client
+
+
+def pages_of(client):
+    """Return the pages that links lead to from the first one: one address for each route, and what it is."""
+    seen, waiting, pages = {"/"}, ["/"], {}
+    while waiting:
+        place = waiting.pop(0)
+        answer = client.get(place)
+        assert answer.status_code == 200, place
+        route = route_of(place)
+        if not answer.headers["content-type"].startswith("text/html"):
+            pages[route.path] = None
+            continue
+        pages.setdefault(route.path, place)
+        fresh = set(Links(place, answer.text).found) - seen
+        seen |= fresh
+        waiting += sorted(fresh)
+    return pages
+
+
+def route_of(place):
+    return next(route for route in ROUTES if route.path_regex.match(place.partition("?")[0]))
+
+
+@pytest.fixture(scope="module")
+def maps(working_alone, shown):
+    """What links lead each person to."""
+    return {person: pages_of(sign_in(working_alone, shown, name)) for person, name in PERSONS.items()}
+
+
+def test_links_lead_to_every_page(maps):
+    met = {path for pages in maps.values() for path in pages}
+    assert met | set(NO_PAGES) == {route.path for route in ROUTES}
+
+
+@pytest.mark.parametrize("person", PERSONS)
+def test_every_page_is_whole_for_everybody(person, maps, working_alone, shown, open_page, barriers):
+    cookies = sign_in(working_alone, shown, PERSONS[person]).cookies
+    page = open_page(working_alone.address)
+    for name, value in cookies.items():
+        page.context.add_cookies([{"name": name, "value": value, "url": working_alone.address}])
+    for place in filter(None, maps[person].values()):
+        page.set_viewport_size({"width": 1400, "height": 900})
+        page.emulate_media(color_scheme="light")
+        page.goto(f"{working_alone.address}{place}")
+        assert page.locator("h1").count() == 1, place
+        assert page.locator("main").count() == 1, place
+        for width, scheme in SIZES:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (place, width)
+            if (width, scheme) in SIZES[:2]:
+                assert barriers(page) == {}, (place, width, scheme)
+        assert unreached(page) == [], place
+
+
+REACHABLE = """() => [...document.querySelectorAll('a[href], button, input, select, textarea, summary')].filter(
+  (one) => one.type !== 'hidden' && !one.disabled && one.checkVisibility({visibilityProperty: true})
+    && !(one.type === 'radio' && !one.checked)
+).map((one, number) => { one.dataset.number = number; return one.outerHTML; })"""
+FOCUSED = """() => {
+  const one = document.activeElement, style = getComputedStyle(one);
+  const isShown = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
+  return [one.dataset.number ?? '', one === document.body, isShown];
+}"""
+NAME = """() => {
+  const one = document.activeElement;
+  return one.ariaLabel || one.labels?.[0]?.innerText || one.innerText;
+}"""
+
+
+def unreached(page):
+    """Return what the tab key does not come to, and what does not show that it is there."""
+    page.evaluate("document.activeElement.blur()")
+    there, seen, unseen = page.evaluate(REACHABLE), set(), set()
+    for _ in range(2 * len(there) + 20):
+        page.keyboard.press("Tab")
+        number, is_body, is_shown = page.evaluate(FOCUSED)
+        if is_body:
+            break
+        seen.add(number)
+        unseen |= set() if is_shown else {number}
+    return [html[:200] for number, html in enumerate(there) if str(number) not in seen or str(number) in unseen]
+
+
+def go_to(page, what, most=80):
+    """Press the tab key until what has the focus is called so."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        name = page.evaluate(NAME)
+        if re.match(what, name or "", re.IGNORECASE):
+            return
+    raise AssertionError(f"the tab key does not come to {what}")
+
+
+def press(page, what):
+    """Go to a link or button and press it."""
+    go_to(page, what)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def fill(page, what, text):
+    go_to(page, what)
+    page.keyboard.insert_text(text)
+
+
+def test_organising_by_keyboard_alone(starting, open_page):
+    """From the link of the first start to somebody who was let in."""
+    link = first_link(starting.site).replace(starting.site.settings.address, starting.address)
+    page = open_page(link, width=390)
+    register_there(page, "Olga")
+    assert "What to do next" in page.text_content("main")
+    press(page, "Organise")
+    fill(page, "For", "a colleague")
+    press(page, "Make a link")
+    assert "/register?invitation=" in page.text_content("pre.copy")
+    visitor = open_page(f"{starting.address}/register")
+    register_there(visitor, "Ada")
+    assert "waits for an organiser" in visitor.text_content("main")
+    page.goto(starting.address)
+    press(page, "1 account waits")
+    press(page, "Confirm Ada")
+    press(visitor, "sign in")
+    fill(visitor, "Name", "Ada")
+    fill(visitor, "Password", "a long password")
+    press(visitor, "Sign in$")
+    assert visitor.text_content(".account .name") == "Ada"
+
+
+def test_taking_part_by_keyboard_alone(starting, open_page, tmp_path):
+    """From an invitation to the board."""
+    phase = Phase(name="test", samples_per_run=1, shows="board")
+    described = Challenge(
+        slug="squares",
+        title="Squares",
+        benchmark="clicks(rounds=2)",
+        dataset="sample-squares(count=2)",
+        phases=(phase,),
+    )
+    make_challenge(starting.site, described, lambda *_: None)
+    with starting.site.database.writing() as session:
+        invitation = invite(session, starting.site.now(), "participant")
+    page = open_page(f"{starting.address}/register?invitation={invitation}", width=390, scheme="dark")
+    register_there(page, "Ben")
+    press(page, "Tokens")
+    fill(page, "For", "this machine")
+    press(page, "Make a token")
+    token = page.text_content("pre.secret").split()[0].removesuffix("Copy")
+    challenge = f"{starting.address}/challenges/squares"
+    taking_part.evaluate(challenge, segmenter="watershed", out=tmp_path / "mine", token=token, cache=tmp_path / "cache")
+    taking_part.standing(tmp_path / "mine", token=token)
+    press(page, "My runs")
+    press(page, "mine")
+    assert page.text_content("h1") == "mine"
+    assert "over" in page.text_content(".stand")
+    press(page, "squares")
+    press(page, "Board of test")
+    assert "Ben" in page.text_content("main")
+
+
+def test_times_are_those_of_the_visitor_s_zone(starting, open_page):
+    """In India it is half past five when it is noon in UTC."""
+    page = open_page(f"{starting.address}/sign-in", timezone_id="Asia/Kolkata")
+    assert "Asia/Calcutta" in page.text_content("footer") or "Asia/Kolkata" in page.text_content("footer")
+
+
+def test_pages_are_whole_without_scripts(working_alone, shown, maps, open_page):
+    cookies = sign_in(working_alone, shown, "Ada").cookies
+    page = open_page(working_alone.address, java_script_enabled=False)
+    for name, value in cookies.items():
+        page.context.add_cookies([{"name": name, "value": value, "url": working_alone.address}])
+    page.goto(f"{working_alone.address}{maps['ada']['/runs/{run_id}']}")
+    assert re.search(r"\d\d:\d\d UTC", page.inner_text("main"))
+
+
+def register_there(page, name):
+    fill(page, "Name", name)
+    fill(page, "Password", "a long password")
+    press(page, "Make the account")

@@ -87,3 +87,13 @@ def test_without_a_limit_nothing_is_paid():
     bank = Bank(None)
     assert bank.pays(1e9)
     assert bank.left_s == 0.0
+
+
+def test_who_was_given_another_start_of_the_same_machine_is_not_sure(tmp_path, monkeypatch):
+    moments = []
+    for number in range(2):
+        (tmp_path / str(number)).symlink_to(f"time:[{number}]")
+        monkeypatch.setattr("segarena.challenges.clock._TIME_NAMESPACE", tmp_path / str(number))
+        moments.append(Moment.now())
+    assert charge(moments[0], moments[0]).is_sure
+    assert not charge(*moments).is_sure

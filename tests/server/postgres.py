@@ -5,6 +5,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import time
 import uuid
 from pathlib import Path
 
@@ -19,9 +20,13 @@ def programs():
 
 
 class Postgres:
-    """A server of databases, of somebody who is not root: it refuses root."""
+    """A server of databases, of somebody who is not root: it refuses root.
 
-    def __init__(self):
+    Args:
+        fsync: "on" lets it wait for the disk; tests have no use for that.
+    """
+
+    def __init__(self, fsync="off"):
         self._folder = Path(tempfile.mkdtemp(prefix="segarena-postgres-"))
         self._as = []
         if os.getuid() == 0:
@@ -30,8 +35,8 @@ class Postgres:
             self._as = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
         self._data = self._folder / "data"
         self._run("initdb", "-D", self._data, "-U", "tests", "--auth=trust", "--no-sync", "-E", "UTF8")
-        settings = f"-c listen_addresses= -c unix_socket_directories={self._folder} -c fsync=off"
-        self._run("pg_ctl", "-D", self._data, "-w", "-l", self._folder / "log", "-o", settings, "start")
+        self._settings = f"-c listen_addresses= -c unix_socket_directories={self._folder} -c fsync={fsync}"
+        self._start()
 
     def new_database(self):
         """Return the address of a new database."""
@@ -42,16 +47,18 @@ class Postgres:
         engine.dispose()
         return self._address(name, "postgresql")
 
-    def restart(self):
-        """Stop it at once, whatever is under way, and start it again."""
-        settings = f"-c listen_addresses= -c unix_socket_directories={self._folder} -c fsync=off"
-        self._run(
-            "pg_ctl", "-D", self._data, "-w", "-m", "immediate", "-l", self._folder / "log", "-o", settings, "restart"
-        )
+    def restart(self, mode="immediate", away_s=0.0):
+        """Stop it at once, whatever is under way, and start it again some time later."""
+        self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
+        time.sleep(away_s)
+        self._start()
 
     def stop(self):
         self._run("pg_ctl", "-D", self._data, "-w", "-m", "immediate", "stop")
         shutil.rmtree(self._folder)
+
+    def _start(self):
+        self._run("pg_ctl", "-D", self._data, "-w", "-l", self._folder / "log", "-o", self._settings, "start")
 
     def _address(self, name, driver):
         return f"{driver}://tests@/{name}?unix_sock={self._folder}/.s.PGSQL.5432"

@@ -6,7 +6,7 @@ import threading
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import func, inspect, select
+from sqlalchemy import func, inspect, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from segarena.errors import InvalidInput, StoreError
@@ -99,6 +99,20 @@ def test_writers_wait_for_one_another_and_lose_nothing(database):
         assert session.scalars(select(Person.name)).one() == "80"
 
 
+def test_a_writer_in_line_for_too_long_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("segarena.server.database._WAIT_S", 0.05)
+    database = Database(tmp_path / "x.sqlite")
+
+    def write():
+        with database.writing():
+            pass
+
+    with database.writing(), pytest.raises(DatabaseAway, match="written to by others"):
+        write()
+    write()
+    database.close()
+
+
 def test_sqlite_waits_for_the_disk_and_keeps_a_log(tmp_path):
     database = Database(tmp_path / "x.sqlite")
     with database.engine.connect() as connection:
@@ -131,6 +145,24 @@ def test_no_room_is_told_and_nothing_is_acknowledged(tmp_path):
 def test_another_address_is_refused(address):
     with pytest.raises(InvalidInput, match="postgresql"):
         Database(address)
+
+
+@pytest.mark.parametrize(("code", "is_away"), [("57P01", True), ("57P03", True), ("40P01", True), ("22012", False)])
+def test_what_postgresql_says_of_itself_is_told_as_away(postgres, code, is_away):
+    database = Database(postgres.new_database())
+
+    def fail():
+        with database.writing() as session:
+            session.execute(text(f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{code}'; END $$"))
+
+    with pytest.raises(DatabaseAway if is_away else DBAPIError):
+        fail()
+    database.close()
+
+
+def test_a_connection_that_breaks_below_the_driver_is_told_as_away(database):
+    with pytest.raises(DatabaseAway, match="try again"), database.reading():
+        raise BrokenPipeError
 
 
 def test_a_database_that_was_started_again_is_told_and_then_used_again(postgres):

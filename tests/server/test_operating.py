@@ -12,6 +12,7 @@ import pytest
 from segarena.errors import InvalidInput
 from segarena.server.backup import back_up
 from segarena.server.checking import faults_of
+from segarena.server.database import Database, DatabaseAway
 from segarena.server.serving import open_site
 from segarena.server.settings import Settings, read_settings
 from segarena.server.tables import Event
@@ -40,6 +41,16 @@ def test_a_server_whose_database_is_away_is_not_ready_and_says_no_more(served, m
     assert answer.status_code == 503
     assert "cannot be used" in answer.json()["message"]
     assert "password" not in answer.text
+
+
+def test_who_only_looks_is_answered_when_nothing_can_be_written(served, monkeypatch):
+    token = served.token("reader")
+
+    def full(_):
+        raise DatabaseAway("the disk is full")
+
+    monkeypatch.setattr(Database, "writing", full)
+    assert served.api(token).get("/challenges").status_code == 200
 
 
 def lost():

@@ -4,11 +4,13 @@ import re
 import uuid
 
 import pytest
+from sqlalchemy import select
 from starlette.routing import Route
 
 from segarena.challenges.description import Challenge, Phase
 from segarena.server.app import ROUTERS
 from segarena.server.organising import make_challenge
+from segarena.server.tables import Person
 from segarena.server.visitors import needed_by
 
 NOBODY, VIEWER, OTHER, OWNER, ORGANISER, ADMIN = "nobody", "viewer", "other", "owner", "organiser", "admin"
@@ -35,6 +37,10 @@ WHO = {
     ("POST", "/team/invitations"): PARTICIPANTS,
     ("POST", "/team/join"): PARTICIPANTS,
     ("POST", "/team/leave"): PARTICIPANTS,
+    ("GET", "/account"): SIGNED_IN,
+    ("POST", "/account/password"): SIGNED_IN,
+    ("GET", "/account/copy"): SIGNED_IN,
+    ("POST", "/account/delete"): SIGNED_IN,
     ("GET", "/tokens"): PARTICIPANTS,
     ("POST", "/tokens"): PARTICIPANTS,
     ("POST", "/tokens/{number:int}/end"): {OWNER},
@@ -44,6 +50,8 @@ WHO = {
     ("GET", "/organise"): ORGANISERS,
     ("POST", "/organise/invitations"): ORGANISERS,
     ("POST", "/organise/people/{person_id:int}"): ORGANISERS,
+    ("GET", "/organise/people/{person_id:int}/copy"): {ADMIN},
+    ("POST", "/organise/people/{person_id:int}/delete"): {ADMIN},
     ("POST", "/organise/challenges/{slug}"): ORGANISERS,
     ("POST", "/organise/runs/{run_id}/again"): ORGANISERS,
     ("GET", "/static/{name}"): EVERYBODY,
@@ -89,9 +97,12 @@ def scene(served):
     told = {"id": str(uuid.uuid4()), "name": "mine"}
     run = api[OWNER].post("/challenges/photos/phases/try/runs", json=told).json()
     number = re.search(r"/tokens/(\d+)/end", pages[OWNER].get("/tokens").text)[1]
+    served.person("Bystander")
+    with served.site.database.reading() as session:
+        bystander = str(session.scalars(select(Person.id).where(Person.name == "Bystander")).one())
     values = {
         "slug": "photos", "phase": "try", "run_id": run["id"], "key": run["places"][0]["key"], "number": "0",
-        "name": "page.css", "person_id": "99999",
+        "name": "page.css", "person_id": bystander,
     }  # fmt: skip
     return pages, api, values, number
 

@@ -130,6 +130,13 @@ def test_a_turn_is_left_to_who_has_it_in_memory_but_not_for_long(run):
     assert lease(run, "w", now=101.0) == KEY
 
 
+def test_a_turn_from_before_the_clock_was_set_back_is_not_left_to_somebody_else_for_an_hour(run):
+    receive(run, at=3700.0)
+    with run.writing() as session:
+        session.get_one(Place, ("run", 0)).worker = "other"
+    assert lease(run, "w", now=100.0) == KEY
+
+
 def test_turns_come_in_order_and_each_with_one_content(run):
     with pytest.raises(Refusal, match="the next one is 0"):
         receive(run, number=1)

@@ -27,6 +27,12 @@ PARTS = {
     "cluster_kills": ("--kills", 10),
     "sharing": ("--kills", 10),
     "serving": ("--kills", 50),
+    "postgres_restarts": ("--restarts", 5),
+    "full_disk": ("--times", 5),
+    "clock_jumps": ("--jumps", 6),
+    "stuck": ("--stops", 3),
+    "load --db sqlite": ("--minutes", 10),
+    "load --db postgresql": ("--minutes", 10),
 }
 """The scripts, and how much each does."""
 
@@ -41,10 +47,11 @@ def main() -> int:
     is_held = True
     for part in given.part or PARTS:
         option, count = PARTS[part]
-        words = [option, str(max(1, round(given.share * count)))] if option else []
-        show(f"[bold]{part} {' '.join(words)}[/bold]")
+        script, *words = part.split()
+        words += [option, str(max(1, round(given.share * count)))] if option else []
+        show(f"[bold]{script} {' '.join(words)}[/bold]")
         started = time.monotonic()
-        code, last = run(Path(__file__).with_name(f"{part}.py"), words)
+        code, last = run(Path(__file__).with_name(f"{script}.py"), words)
         is_held = is_held and not code
         table.add_row(part, "MISSED" if code else "held", f"{(time.monotonic() - started) / 60:.1f}", last)
     show(table)

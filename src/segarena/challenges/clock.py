@@ -33,6 +33,7 @@ SLOWEST_BYTES = 64 * 1024
 """What sending prompts may take before they count as sent, and a second's worth of them beyond."""
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_TIME_NAMESPACE = Path("/proc/self/ns/time")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,8 @@ class Moment:
     """A moment on this machine.
 
     Attributes:
-        boot: which start of which machine; "" where that cannot be known, and then no two moments are of the same.
+        boot: which start of which machine, as this process sees it; "" where that cannot be known, and then no two
+            moments are of the same.
         boot_s: seconds since that start, those asleep included; nobody can set this clock.
         utc_s: seconds since 1970, by the time of day, which may jump.
     """
@@ -149,6 +151,14 @@ class Bank:
 
 def _boot() -> str:
     try:
-        return _BOOT_ID.read_text(encoding="ascii").strip()
+        # A container may have been given another start of the same machine.
+        return f"{_BOOT_ID.read_text(encoding='ascii').strip()}{_seen_from()}"
     except OSError:
+        return ""
+
+
+def _seen_from() -> str:
+    try:
+        return f"/{_TIME_NAMESPACE.readlink()}"
+    except OSError:  # older than time namespaces
         return ""

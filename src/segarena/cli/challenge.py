@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from datetime import UTC, datetime
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ from segarena.terminal.exits import one_line_errors
 
 if TYPE_CHECKING:
     from segarena.challenges.description import Challenge
+    from segarena.server.laying import Laid
+    from segarena.server.organising import OnSample
     from segarena.server.site import Site
 
 app = typer.Typer(
@@ -55,9 +58,15 @@ def new(
     seconds_per_object: Annotated[float | None, typer.Option(help="For all answers of a dialogue.")] = None,
     seconds_per_answer: Annotated[float | None, typer.Option(help="For one answer.")] = None,
     shows: Annotated[str, typer.Option(help="What participants see: prompts, own (scores), board.")] = "board",
+    ladder: Annotated[
+        bool, typer.Option("--ladder", help="Only runs count that are better by more than chance.")
+    ] = False,
     described: Annotated[
         Path | None, typer.Option("--from", help="A description in JSON in place of these; see `challenge show`.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Open a few samples and say what it would be; make nothing.")
+    ] = False,
     data: Data = DATA,
     db: Db = None,
 ) -> None:
@@ -75,25 +84,54 @@ def new(
         from segarena.challenges.description import read_challenge
         from segarena.server.organising import make_challenge
 
-        told: dict[str, Any] = {
-            "name": phase, "kind": kind, "opens": _moment(opens), "closes": _moment(closes), "samples_per_run": samples,
-            "rounds": rounds, "runs_per_day": runs_per_day, "runs_in_all": runs_in_all, "runs_at_once": runs_at_once,
-            "seconds_per_object": seconds_per_object, "seconds_per_answer": seconds_per_answer, "shows": shows,
-        }  # fmt: skip
-        words = text.read_text(encoding="utf-8") if text else ""
-        challenge = (
-            read_challenge(described.read_bytes())
-            if described
-            else _described(name, title, words, benchmark, dataset, told)
-        )
+        if described:
+            challenge = read_challenge(described.read_bytes())
+        else:
+            words = text.read_text(encoding="utf-8") if text else ""
+            about = {"slug": name, "title": title or name, "text": words, "benchmark": benchmark, "dataset": dataset}
+            told: dict[str, Any] = {
+                "name": phase, "kind": kind, "opens": opens, "closes": closes, "samples_per_run": samples,
+                "rounds": rounds, "runs_per_day": runs_per_day, "runs_in_all": runs_in_all,
+                "runs_at_once": runs_at_once, "seconds_per_object": seconds_per_object,
+                "seconds_per_answer": seconds_per_answer, "shows": shows, "ladder": ladder,
+            }  # fmt: skip
+            challenge = _filled(about, told)
+        if dry_run:
+            _look(challenge)
+            return
         site = _site(data, db, is_new=True)
-        with Console(stderr=True).status("laying samples ready") as status:
-            laid = make_challenge(site, challenge, lambda done, all_: status.update(f"{done} of {all_} samples ready"))
-    for line in laid.unusable:
-        typer.secho(f"left out: {line}", fg="yellow", err=True)
-    size = f"{laid.bytes / 1e6:.1f} MB"
-    typer.echo(f"{challenge.slug}: {laid.samples} samples, {laid.dialogues} dialogues, {size} to fetch")
+        with _laying() as on_sample:
+            laid = make_challenge(site, challenge, on_sample)
+    _tell_laid(challenge.slug, laid)
     typer.echo(f"next: segarena challenge rehearse {challenge.slug} --data {data}; then segarena serve {data}")
+
+
+@app.command("change")
+def change(
+    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    described: Annotated[Path, typer.Option("--from", help="Its description in JSON, edited; see `challenge show`.")],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Change a challenge: dates, texts, limits of runs and what is shown at any time, everything until the first run.
+
+    Once a phase has runs, what judges them stays: benchmark, data, seed, rounds, time. What is changed is noted in the
+    audit log. A server that is at work takes it over at once.
+    """
+    from segarena.server.installed import check_installed
+
+    with one_line_errors("stopped; nothing was changed"):
+        check_installed()
+        from segarena.challenges.description import read_challenge
+        from segarena.server.organising import change_challenge
+
+        challenge = read_challenge(described.read_bytes())
+        site = _site(data, db)
+        with _laying() as on_sample:
+            laid = change_challenge(site, name, challenge, on_sample)
+    if laid.rows:
+        _tell_laid(name, laid)
+    typer.echo(f"{name} is changed")
 
 
 @app.command("list")
@@ -208,30 +246,46 @@ def rehearse(
         show_sheet(rehearsed(places))
 
 
-def _described(name: str, title: str, text: str, benchmark: str, dataset: str, phase: dict[str, Any]) -> Challenge:
-    """Return a challenge of one phase, read as from a file, so that each limit is checked."""
-    import msgspec
-
-    from segarena.challenges.description import read_challenge
-
-    told = {
-        "slug": name, "title": title or name, "text": text, "benchmark": benchmark, "dataset": dataset,
-        "phases": [phase],
-    }  # fmt: skip
-    return read_challenge(msgspec.json.encode(told))
-
-
-def _moment(text: str | None) -> str | None:
-    """Return a date or time with its offset from UTC."""
+def _filled(about: dict[str, str], phase: dict[str, Any]) -> Challenge:
+    """Return a challenge of one phase, read as on a page; whatever is wrong is said at once."""
+    from segarena.challenges.filling import fill
     from segarena.errors import InvalidInput
 
-    if text is None:
-        return None
-    try:
-        read = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInput(f"expected a date like 2026-06-01 or 2026-06-01T12:00+02:00, got {text!r}") from error
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).isoformat()
+    limits = {f"phases[0].{field}": _text(value) for field, value in phase.items()}
+    filled = fill({**about, **limits})
+    if filled.challenge is None:
+        raise InvalidInput("; ".join(f"{field}: {why}" for field, why in filled.faults.items()))
+    return filled.challenge
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _look(challenge: Challenge) -> None:
+    """Say what a challenge would be."""
+    from contextlib import nullcontext
+
+    from segarena.challenges.evaluating import Evaluator
+    from segarena.server.laying import look
+    from segarena.server.sheets import looked_at
+    from segarena.terminal.tables import show_sheet
+
+    show_sheet(looked_at(look(Evaluator(challenge), challenge, lambda done, of: nullcontext())))
+    typer.echo("nothing was made")
+
+
+@contextmanager
+def _laying() -> Generator[OnSample]:
+    """Say on the terminal how far it is."""
+    with Console(stderr=True).status("laying samples ready") as status:
+        yield lambda done, of: status.update(f"{done} of {of} samples ready")
+
+
+def _tell_laid(name: str, laid: Laid) -> None:
+    for line in laid.unusable:
+        typer.secho(f"left out: {line}", fg="yellow", err=True)
+    typer.echo(f"{name}: {laid.samples} samples, {laid.dialogues} dialogues, {laid.bytes / 1e6:.1f} MB to fetch")
 
 
 def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:

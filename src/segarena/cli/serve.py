@@ -12,6 +12,7 @@ import typer
 from segarena.terminal.exits import REFUSED, one_line_errors
 
 if TYPE_CHECKING:
+    from segarena.server.checking import Checked
     from segarena.server.site import Site
 
 DATA = Path("challenges")
@@ -56,16 +57,16 @@ def serve(
     with one_line_errors("ended; start it again to go on"):
         check_installed()
         from segarena.cli.demonstration import serve_demo
-        from segarena.server.checking import faults_of
+        from segarena.server.checking import check as checked
         from segarena.server.serving import Serving, first_link, open_site
         from segarena.server.settings import read_settings
         from segarena.server.watching import log_to
 
         given = {"host": host, "port": port, "url": url, "db": db, "workers": workers}
-        settings = read_settings(config, given)
         if check:
-            _tell(faults_of(data or DATA, settings))
+            _tell(checked(data or DATA, config, given))
             return
+        settings = read_settings(config, given)
         log_to(log, logging.WARNING if log is None and (demo or sys.stderr.isatty()) else logging.INFO)
         if demo:
             serve_demo(data, settings)
@@ -85,9 +86,11 @@ def _welcome(site: Site, port: int, link: str) -> None:
         typer.echo("Ctrl-C ends it.")
 
 
-def _tell(faults: list[str]) -> None:
-    for fault in faults:
+def _tell(found: Checked) -> None:
+    for remark in found.remarks:
+        typer.secho(remark, fg="yellow")
+    for fault in found.faults:
         typer.secho(fault, fg="red")
-    if faults:
+    if found.faults:
         raise typer.Exit(REFUSED)
     typer.echo("all is well")

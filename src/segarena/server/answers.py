@@ -48,7 +48,8 @@ def refusal_of(error: Exception) -> Refusal:
 async def _answer(request: Request, error: Exception) -> Response:
     refusal = refusal_of(error)
     if refusal.status >= 500:
-        LOG.error("%s", error, exc_info=error, extra={"told": {"request": request.state.number}})
+        trace = error if refusal.status == 500 else None  # what passes by itself is no fault of the program
+        LOG.error("%s", error, exc_info=trace, extra={"told": {"request": request.state.number}})
     if is_api(request):
         return _as_json(request, refusal)
     if refusal.kind == "token":

@@ -17,7 +17,9 @@ from segarena.server import refusals
 from segarena.server.visitors import is_same, site_of, visitor_of
 
 MOST_FORM_BYTES = 16 * 1024
+MOST_LARGE_FORM_BYTES = 512 * 1024
 _MOST_FIELDS = 40
+_MOST_LARGE_FIELDS = 400
 _PATIENCE_S = 300.0
 _DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/=]{44}):")
 
@@ -81,10 +83,19 @@ async def read_form(request: Request) -> dict[str, str]:
     Raises:
         Refusal: another site sent it, it lacks the key of the session, or it is none.
     """
+    return await _read_form(request, MOST_FORM_BYTES, _MOST_FIELDS)
+
+
+async def read_large_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form that describes a challenge; otherwise as `read_form`."""
+    return await _read_form(request, MOST_LARGE_FORM_BYTES, _MOST_LARGE_FIELDS)
+
+
+async def _read_form(request: Request, most_bytes: int, most_fields: int) -> dict[str, str]:
     _check_origin(request)
-    body = await read_body(request, MOST_FORM_BYTES)
+    body = await read_body(request, most_bytes)
     try:
-        fields = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+        fields = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=most_fields))
     except ValueError as error:
         raise refusals.invalid("expected a form") from error
     expected = visitor_of(request).form_key

@@ -7,6 +7,7 @@ power cut; writers come one after the other from the beginning, so that none has
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +16,16 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput, StoreError
 
 _WAIT_S = 20
 """How long a writer waits for the one before it."""
+_AWAY = frozenset({"57P01", "57P02", "57P03", "53300", "40001", "40P01"})
+"""What PostgreSQL says of itself while it ends or starts, has too many connections, or two writers wait for each other;
+see its manual, appendix A. Its driver raises them like faults of ours."""
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_WAIT_S * 1000}")
 
 
@@ -42,6 +47,7 @@ class Database:
         self.file = None if "://" in str(address) else Path(address)
         self.engine = _postgresql(str(address)) if self.file is None else _sqlite(self.file)
         self._writes = self.engine.execution_options(writes=True)
+        self._in_line = threading.Lock() if self.is_sqlite else None
 
     @property
     def is_sqlite(self) -> bool:
@@ -65,13 +71,26 @@ class Database:
         Raises:
             DatabaseAway: it does not answer, or there is no room: nothing was changed.
         """
-        with _told(), Session(self._writes, expire_on_commit=False) as session:
+        with _told(), self._one_at_a_time(), Session(self._writes, expire_on_commit=False) as session:
             yield session
             session.commit()
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+    @contextmanager
+    def _one_at_a_time(self) -> Generator[None]:
+        """Let writers of this process stand in line: SQLite has them look again and again, and the last one may win."""
+        if self._in_line is None:
+            yield
+            return
+        if not self._in_line.acquire(timeout=_WAIT_S):
+            raise DatabaseAway(f"the database is written to by others for more than {_WAIT_S} s; try again")
+        try:
+            yield
+        finally:
+            self._in_line.release()
 
 
 @contextmanager
@@ -82,13 +101,24 @@ def _told() -> Generator[None]:
         why = str(error.orig).splitlines()[0]
         raise DatabaseAway(f"the database cannot be used: {why}; make room, or start it again") from error
     except DBAPIError as error:
-        if not error.connection_invalidated:
+        if not error.connection_invalidated and _code(error) not in _AWAY:
             raise
         raise DatabaseAway("the connection to the database was lost; try again") from error
+    except ConnectionError as error:  # the driver lets some of them through as they are
+        raise DatabaseAway("the connection to the database was lost; try again") from error
+    except PoolTimeout as error:
+        raise DatabaseAway("all connections to the database are in use; try again") from error
+
+
+def _code(error: DBAPIError) -> str:
+    """Return what PostgreSQL calls an error; "" where nobody knows."""
+    told: Any = error.orig.args[0] if error.orig is not None and error.orig.args else None
+    return str(told.get("C", "")) if isinstance(told, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def _sqlite(file: Path) -> Engine:
-    engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": _WAIT_S, "check_same_thread": False})
+    options = {"timeout": _WAIT_S, "check_same_thread": False}
+    engine = create_engine(f"sqlite:///{file}", connect_args=options, pool_size=20, max_overflow=-1)
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine

@@ -110,6 +110,14 @@ def is_waiting(session: Session, name: str, password: str) -> bool:
     return person is not None and is_password(password, person.password)
 
 
+def change_password(session: Session, person: Person, kept: str, now: float, *, keep: Key | None = None) -> None:
+    """Give an account another password, which ends its sessions, but for one to `keep`; tokens hold."""
+    person.password = kept
+    for key in session.scalars(select(Key).where(Key.person_id == person.id, Key.kind == "session")):
+        if keep is None or key.id != keep.id:
+            key.ended_at = key.ended_at or now
+
+
 def set_state(session: Session, person: Person, state: str, now: float) -> None:
     """Confirm an account, or close it, which ends its sessions and tokens.
 
@@ -117,7 +125,7 @@ def set_state(session: Session, person: Person, state: str, now: float) -> None:
         InvalidInput: it is the last one that administers.
     """
     if state == "closed":
-        _keep_one_admin(session, person)
+        keep_one_admin(session, person)
         end_keys(session, person.id, now)
     person.state = state
 
@@ -131,7 +139,7 @@ def set_role(session: Session, person: Person, role: str) -> None:
     if role not in ROLES:
         raise InvalidInput(f"expected a role of {', '.join(ROLES)}, got {role[:40]!r}")
     if role != "admin":
-        _keep_one_admin(session, person)
+        keep_one_admin(session, person)
     person.role = role
 
 
@@ -152,7 +160,8 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()[:40]
 
 
-def _keep_one_admin(session: Session, person: Person) -> None:
+def keep_one_admin(session: Session, person: Person) -> None:
+    """Raise `InvalidInput` when nobody else administers."""
     others = select(func.count(Person.id)).where(
         Person.role == "admin", Person.state == "confirmed", Person.id != person.id
     )

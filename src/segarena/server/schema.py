@@ -36,6 +36,13 @@ def bring_up_to_date(database: Database) -> str:
     return before
 
 
+def newest_revision(revision: str) -> str | None:
+    """Return the revision that this version of segarena makes; None when it does not know `revision`, a later one's."""
+    scripts = ScriptDirectory(str(_MIGRATIONS))
+    known = {script.revision for script in scripts.walk_revisions()}
+    return scripts.get_current_head() if not revision or revision in known else None
+
+
 def migrate(database: Database, revision: str) -> None:
     """Bring the tables to a revision: "head", "base" or its name.
 
@@ -73,5 +80,5 @@ def _without_references(connection: Connection) -> Generator[None]:
 
 def revision_of(database: Database) -> str:
     """Return the revision that the tables have; "" when there are none."""
-    with database.engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision() or ""
+    with database.reading() as session:
+        return MigrationContext.configure(session.connection()).get_current_revision() or ""

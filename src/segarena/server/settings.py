@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from segarena.errors import InvalidInput
+from segarena.options import close_to
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -49,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         workers: processes that evaluate; 0 leaves evaluating to other servers of the same database.
         registration: "open" takes whoever an organiser confirms, "invited" only those with an invitation.
         behind_proxy: whether a proxy on this machine tells the address of whoever asks.
+        roots: folders below which whoever makes a challenge on a page may name files; none by default.
         limits: see `Limits`.
     """
 
@@ -59,6 +61,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     workers: int = 1
     registration: Literal["open", "invited"] = "open"
     behind_proxy: bool = False
+    roots: tuple[str, ...] = ()
     limits: Limits = Limits()
 
     @property
@@ -118,6 +121,46 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
     if faults := settings.faults():
         raise InvalidInput("; ".join(faults))
     return settings
+
+
+def settings_and_faults(file: Path | None, given: Mapping[str, Any]) -> tuple[Settings | None, list[str]]:
+    """Return the settings of a file and options, and all that is wrong with them; None when the file cannot be read.
+
+    Each name that is no setting, and each value that cannot be one, is a fault of its own.
+    """
+    where = f"{file}: " if file else ""
+    try:
+        told = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
+    except OSError as error:
+        return None, [f"{file}: {error.strerror}"]
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return None, [f"{file}: {error}"]
+    told |= {name: value for name, value in given.items() if value is not None}
+    limits = told.get("limits", {})
+    known: dict[str, Any] = {}
+    faults = list(_read_each(Settings, told, "", known))
+    if isinstance(limits, Mapping):
+        found: dict[str, Any] = {}
+        faults += _read_each(Limits, limits, "limits.", found)
+        known["limits"] = Limits(**found)
+    settings = Settings(**known)
+    return settings, [*(where + fault for fault in faults), *settings.faults()]
+
+
+def _read_each(kind: type[msgspec.Struct], told: Mapping[str, Any], where: str, found: dict[str, Any]) -> Iterator[str]:
+    """Put what a table says into `found`, and yield what is wrong with the rest."""
+    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    for name, value in told.items():
+        if name == "limits" and kind is Settings and isinstance(value, Mapping):
+            continue
+        if name not in fields:
+            hint = close_to(name, fields) or f"there are {', '.join(where + field for field in fields)}"
+            yield f"{where}{name} is no setting; {hint}"
+            continue
+        try:
+            found[name] = msgspec.convert(value, fields[name])
+        except msgspec.ValidationError as error:
+            yield f"{where}{name}: {str(error)[:1].lower()}{str(error)[1:]}"
 
 
 def is_loopback(host: str) -> bool:

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from segarena.challenges.rehearsal import RehearsedPlace
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.server.challenges import all_challenges, description_of
+from segarena.server.laying import PhaseLook
 from segarena.server.site import Site
 from segarena.server.tables import Run
 
@@ -51,6 +52,26 @@ def rehearsed(places: Sequence[RehearsedPlace]) -> Sheet:
     return Sheet(
         name="rehearsal", caption=caption, head=head, rows=rows, notes=("Seconds with those of the segmenter.",)
     )
+
+
+def looked_at(phases: Sequence[PhaseLook]) -> Sheet:
+    """Return what a challenge would be."""
+    rows = tuple(
+        (
+            one.phase,
+            one.pool,
+            one.samples,
+            Value(mean=one.dialogues, decimals=0),
+            one.rounds,
+            Value(mean=one.megabytes, decimals=1),
+            Value(mean=one.lay_s, decimals=0),
+        )
+        for one in phases
+    )
+    head = ("phase", "samples to draw from", "of a run", "dialogues", "rounds", "MB to fetch", "seconds to lay ready")
+    unusable = tuple(f"left out of {one.phase}: {text}" for one in phases for text in one.unusable)
+    notes = ("Dialogues, megabytes and seconds are estimates from a few samples.", *unusable)
+    return Sheet(name="look", caption="What it would be", head=head, rows=rows, notes=notes)
 
 
 def _text(moment: datetime | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from segarena.challenges.clock import Moment
+from segarena.server.attempts import Attempts
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
 from segarena.server.metrics import Requests
@@ -27,8 +28,8 @@ class Site:
         folder: the data folder.
         database: its tables.
         secret: signs cookies and forms.
-        requests: how often anyone may ask.
-        sign_ins: how often anyone may mistake a password.
+        requests: how often anyone may ask this process.
+        attempts: how often anyone may mistake a password, make an account and the like; of all servers together.
         news: wakes requests that wait for an evaluation.
         sent: when responses left whose moment is not in the table yet.
         hurry: called when there is something to evaluate.
@@ -42,7 +43,7 @@ class Site:
     database: Database
     secret: bytes
     requests: Pace = field(init=False)
-    sign_ins: Pace = field(init=False)
+    attempts: Attempts = field(init=False)
     news: News = field(default_factory=News)
     sent: dict[Key, Moment] = field(default_factory=dict[Key, Moment])
     hurry: Callable[[], object] = field(default=lambda: None)
@@ -53,7 +54,8 @@ class Site:
     def __post_init__(self) -> None:
         """Make what counts."""
         self.requests = Pace(self.settings.limits.requests_per_minute, 60.0)
-        self.sign_ins = Pace(self.settings.limits.sign_ins, _QUARTER_HOUR_S)
+        most = self.settings.limits.sign_ins
+        self.attempts = Attempts(self.database, most, _QUARTER_HOUR_S, self.now)
 
     def now(self) -> float:
         """Return the time: seconds since 1970."""

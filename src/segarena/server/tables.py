@@ -241,3 +241,14 @@ class Event(Table):
     address: Mapped[str] = mapped_column(String(60), default="")
     action: Mapped[str] = mapped_column(String(40))
     about: Mapped[str] = mapped_column(Text, default="")
+
+
+class Attempt(Table):
+    """A try that may have been somebody's guess: so many within so long are allowed for each key."""
+
+    __tablename__ = "attempts"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(String(64), index=True)
+    """A hash of what was tried and of the name, address or number."""
+    at: Mapped[float] = mapped_column(Float, index=True)

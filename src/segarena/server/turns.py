@@ -73,7 +73,9 @@ def spent(session: Session, run_id: str) -> float:
 def lease_next(session: Session, worker: str, lease: str, now: float) -> Turn | None:
     """Return a turn that waits, leased to a worker: first what it has in memory, then what nobody has."""
     mine = case((Place.worker == worker, 0), (Place.worker == "", 1), else_=2)
-    is_for_me = or_(Place.worker.in_((worker, "")), Turn.received_at < now - _FOR_ANOTHER_S)
+    # One that was received later than now was left over when the clock was set back.
+    is_old = or_(Turn.received_at < now - _FOR_ANOTHER_S, Turn.received_at > now)
+    is_for_me = or_(Place.worker.in_((worker, "")), is_old)
     found = session.scalar(
         select(Turn)
         .join(Place, (Place.run_id == Turn.run_id) & (Place.number == Turn.place))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -11,6 +12,7 @@ from fastapi import Request
 
 from segarena.files.hashes import sha256
 from segarena.server import refusals
+from segarena.server.database import DatabaseAway
 from segarena.server.keys import find_key
 from segarena.server.people import is_at_least
 from segarena.server.site import Site
@@ -74,10 +76,8 @@ def guard(request: Request) -> None:
     if role is None:
         raise refusals.unknown()
     is_script = is_api(request)
-    _keep_pace(site, address)
     visitor = _by_token(site, request, address) if is_script else _by_cookie(site, request, address)
-    if visitor.person_id is not None:
-        _keep_pace(site, visitor.person_id)
+    _keep_pace(site, address if visitor.person_id is None else visitor.person_id)
     request.state.visitor = visitor
     if visitor.may(role):
         return
@@ -145,7 +145,7 @@ def _visitor(site: Site, kind: Any, text: str, address: str) -> Visitor:
     if key is None or person is None or person.state != "confirmed":
         return Visitor(address=address)
     if key.used_at is None or now - key.used_at > _USED_EVERY_S:
-        with site.database.writing() as session:
+        with suppress(DatabaseAway), site.database.writing() as session:  # a full disk keeps nobody from reading
             used = session.get(Key, key.id)
             if used:
                 used.used_at = now

@@ -1,7 +1,7 @@
 """Around every request: a host that is ours, headers that bind the browser, a number, two moments, a line in the log.
 
 `state.arrived` is when its first byte had come; what sets `state.on_sent` is called with when the first and the last
-byte of the answer had left.
+byte of the answer had left. `state.turn` names the turn that came, and `state.read` is when its last byte had.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from segarena.server.refusals import API
 from segarena.server.site import Site
 
 LOG = logging.getLogger("segarena.server")
+_LIBRARIES = ("asyncio", "sqlalchemy", "uvicorn")
+"""They tell of lost connections in lines of their own."""
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -102,6 +104,8 @@ class Watch:
             "person": visitor.person_id if visitor else None,
             "address": scope["client"][0] if scope.get("client") else "",
         }
+        if "turn" in scope["state"]:
+            told |= {"turn": scope["state"]["turn"], "replied_s": _replied_s(scope["state"])}
         self._site.counted.count(scope["method"], getattr(route, "path", ""), status, seconds)
         LOG.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"told": told})
 
@@ -123,9 +127,15 @@ def log_to(file: Path | None, level: int) -> None:
     """Write the log of the server as lines of JSON, to a file or stderr, from this level on."""
     handler = logging.StreamHandler(sys.stderr) if file is None else logging.FileHandler(file)
     handler.setFormatter(JsonLines())
-    LOG.handlers = [handler]
+    for log in (LOG, *map(logging.getLogger, _LIBRARIES)):
+        log.handlers = [handler]
+        log.propagate = False
     LOG.setLevel(level)
-    LOG.propagate = False
+
+
+def _replied_s(state: Any) -> float | None:
+    """Return seconds from the last byte of what came to the first byte of the answer; None when there was none."""
+    return round(state["sending"].boot_s - state["read"].boot_s, 4) if "sending" in state else None
 
 
 async def _refuse(send: Send) -> None:

@@ -16,6 +16,7 @@ from segarena.challenges.wire.turns import read_turn_head
 from segarena.files.hashes import sha256
 from segarena.server import refusals
 from segarena.server.bodies import is_committed, read_body
+from segarena.server.database import DatabaseAway
 from segarena.server.packing import unpack
 from segarena.server.queues import queue_of
 from segarena.server.runs import check_goes_on, find_place, own_run
@@ -23,6 +24,7 @@ from segarena.server.site import Site
 from segarena.server.tables import Run, Turn
 from segarena.server.turns import Key, Received, receive
 from segarena.server.visitors import needs, site_of, visitor_of
+from segarena.server.watching import LOG
 
 router = APIRouter(prefix="/api/v1")
 
@@ -41,10 +43,11 @@ async def send_turn(request: Request, run_id: str, key: str, number: int) -> Res
         raise refusals.busy("the server is about to end; send it again", _AGAIN_S)
     await run_in_threadpool(_check, request, run_id, key)
     body = await read_body(request, int(site.settings.limits.body_mb * 2**20))
-    last = Moment.now()
+    last = request.state.read = Moment.now()
     client_s = read_turn_head(body).client_s
     arrived = _Arrived(request.state.arrived, last, is_committed=is_committed(request, body))
     turn = await run_in_threadpool(_receive, request, (run_id, key, number), body, client_s, arrived)
+    request.state.turn = "/".join(map(str, turn))
     site.hurry()
     return await _response(request, turn)
 
@@ -147,11 +150,15 @@ class _Sent:
         asyncio.get_running_loop().run_in_executor(None, self._write)
 
     def _write(self) -> None:
-        with self._site.database.writing() as session:
-            turn = session.get(Turn, self._key)
-            if turn is not None and not turn.sent:
-                turn.sent = json.dumps(self._site.sent[self._key].plain())
-        self._site.sent.pop(self._key, None)
+        try:
+            with self._site.database.writing() as session:
+                turn = session.get(Turn, self._key)
+                if turn is not None and not turn.sent:
+                    turn.sent = json.dumps(self._site.sent[self._key].plain())
+        except DatabaseAway as error:  # it is known here as long as this process lives
+            LOG.warning("when a reply left could not be kept: %s", error)
+        else:
+            self._site.sent.pop(self._key, None)
 
 
 def _sent(site: Site, turn: Turn) -> Moment:

@@ -40,17 +40,18 @@ def do_sign_in(request: Request, form: Form) -> Response:
     site, visitor, now = site_of(request), visitor_of(request), site_of(request).now()
     name, password = form.get("name", "")[:40], form.get("password", "")
     tried = ("name", folded(name)), ("address", visitor.address)
-    if wait_s := site.sign_ins.wait_s(*tried):
+    if wait_s := site.attempts.take(*tried):
         raise refusals.quota("too many wrong passwords for this name or from this address", wait_s)
     with site.database.reading() as session:
         person = sign_in(session, name, password)
         waits = person is None and is_waiting(session, name, password)
     if person is not None:
-        site.sign_ins.forget(("name", folded(name)))
+        site.attempts.forget(tried[0])
+        site.attempts.take_back(tried[1])
         return _signed_in(request, person)
     if waits:
+        site.attempts.take_back(*tried)
         return page(request, "waiting.html", title="Not confirmed yet")
-    site.sign_ins.count(*tried)
     with site.database.writing() as session:
         note(session, now, "sign-in refused", account_of(session, name), address=visitor.address)
     fault = "name or password are not right"
@@ -86,12 +87,11 @@ def do_register(request: Request, form: Form) -> Response:
     site, address = site_of(request), visitor_of(request).address
     told = {name: form.get(name, "") for name in ("name", "contact", "invitation")}
     is_open = site.settings.registration == "open"
-    if wait_s := site.sign_ins.wait_s(("register", address)):
+    if not told["invitation"] and (wait_s := site.attempts.take(("register", address))):
         raise refusals.quota("too many accounts from this address", wait_s)
     try:
         name = clean_name(told["name"])
         kept = hash_password(form.get("password", ""), name)
-        site.sign_ins.count(("register", address))
         with site.database.writing() as session:
             person = register(session, site.now(), **{**told, "name": name}, kept=kept, is_open=is_open)
             note(session, site.now(), "registered", person.role, person_id=person.id, address=address)

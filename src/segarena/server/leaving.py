@@ -1,0 +1,74 @@
+"""Accounts that are deleted. What names somebody goes; what others rely on stays, under a number.
+
+The row of the account stays with its number alone, so that no other account gets it: the log and the runs refer to it.
+Results stay on boards, as other rows were compared with them, and prompts stay counted, as whoever got them still knows
+them; the team that they were given to stays in its circle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from segarena.files.whole import write_whole
+from segarena.records.configuration import configuration_text, read_configuration
+from segarena.reports.boards.extracts import extract_text, read_extract
+from segarena.server.folder import DataFolder
+from segarena.server.people import keep_one_admin
+from segarena.server.tables import Event, Key, Person, Run, Team
+from segarena.server.teams import is_of_one, leave, members_of
+
+_NAMELESS = "run"
+
+
+def delete_account(session: Session, folder: DataFolder, person: Person, now: float) -> None:
+    """Delete an account: its name, contact, password, keys, where it asked from, and what its runs are called.
+
+    Raises:
+        InvalidInput: it is the last one that administers.
+    """
+    keep_one_admin(session, person)
+    team = session.get_one(Team, person.team_id)
+    if not is_of_one(person, team):
+        leave(session, person, now)
+        if not members_of(session, team.id):
+            _forget_team(session, folder, team, now)
+    _forget_team(session, folder, session.get_one(Team, person.team_id), now)
+    _forget_name(session, person)
+    connection = session.connection()
+    connection.execute(delete(Key).where(Key.person_id == person.id))
+    connection.execute(update(Event).where(Event.person_id == person.id).values(address=""))
+    person.name = person.folded = f"(deleted {person.id})"
+    person.contact, person.password, person.role, person.state = "", "-", "viewer", "deleted"
+    session.flush()
+
+
+def _forget_team(session: Session, folder: DataFolder, team: Team, now: float) -> None:
+    """Take the name from a team that nobody is in any more, and from its runs; those that go on end."""
+    team.name = team.folded = f"(deleted {team.id})"
+    for run in session.scalars(select(Run).where(Run.team_id == team.id)):
+        run.name, run.segmenter, run.note = _NAMELESS, "", ""
+        if run.state == "open":
+            run.state = "closing"
+        if run.extract:
+            extract = read_extract(run.extract)
+            run.extract = extract_text(replace(extract, segmenter=replace(extract.segmenter, name=_NAMELESS)))
+        _rename(folder, run.id)
+
+
+def _rename(folder: DataFolder, run_id: str) -> None:
+    file = folder.runs / run_id / "run.json"
+    if file.is_file():
+        config = read_configuration(file).config
+        renamed = replace(config, segmenter=replace(config.segmenter, name=_NAMELESS))
+        write_whole(file, configuration_text(renamed))
+
+
+def _forget_name(session: Session, person: Person) -> None:
+    """Take a name out of lines of the log that were written when lines had names."""
+    lines = Event.about.startswith(f"{person.name}: ", autoescape=True) | (Event.about == person.name)
+    actions = ("account changed", "sign-in refused")
+    for event in session.scalars(select(Event).where(Event.action.in_(actions), lines)):
+        event.about = event.about.replace(person.name, f"account {person.id}", 1)

@@ -1,0 +1,131 @@
+"""The page of one's account: its password, a copy of all that is kept, deleting it; and the same for an admin."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from segarena.server import refusals
+from segarena.server.audit import note
+from segarena.server.bodies import read_form
+from segarena.server.keys import find_key
+from segarena.server.leaving import delete_account
+from segarena.server.pages.rendering import page
+from segarena.server.passwords import hash_password, is_password
+from segarena.server.people import change_password
+from segarena.server.personal_data import archive_of
+from segarena.server.tables import Person
+from segarena.server.visitors import COOKIE, Visitor, needs, session_key, site_of, visitor_of
+
+router = APIRouter(include_in_schema=False)
+Form = Annotated[dict[str, str], Depends(read_form)]
+
+
+@router.get("/account")
+@needs("viewer")
+def show_account(request: Request, done: str = "") -> Response:
+    """Show what one's account is and what can be done with it."""
+    return _account_page(request, done="The password is changed." if done == "password" else "")
+
+
+@router.post("/account/password")
+@needs("viewer")
+def do_change_password(request: Request, form: Form) -> Response:
+    """Change one's password; sessions elsewhere end."""
+    site, visitor = site_of(request), visitor_of(request)
+    person = _checked(request, form.get("password", ""))
+    kept = hash_password(form.get("new", ""), person.name)
+    with site.database.writing() as session:
+        this = find_key(session, "session", session_key(request), site.now())
+        change_password(session, session.get_one(Person, person.id), kept, site.now(), keep=this)
+        note(session, site.now(), "password changed", person_id=person.id, address=visitor.address)
+    return RedirectResponse("/account?done=password", 303)
+
+
+@router.get("/account/copy")
+@needs("viewer")
+def give_copy(request: Request) -> Response:
+    """Give a zip of all that is kept about oneself."""
+    return _copy(request, visitor_of(request).person_id or 0)
+
+
+@router.post("/account/delete")
+@needs("viewer")
+def do_delete(request: Request, form: Form) -> Response:
+    """Delete one's account, for good."""
+    site, visitor = site_of(request), visitor_of(request)
+    person = _checked(request, form.get("password", ""))
+    with site.database.writing() as session:
+        delete_account(session, site.folder, session.get_one(Person, person.id), site.now())
+        note(session, site.now(), "account deleted", f"account {person.id}", person_id=person.id)
+    site.hurry()
+    request.state.visitor = Visitor(address=visitor.address)
+    answer = page(request, "left.html", title="The account is deleted")
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+@router.get("/organise/people/{person_id:int}/copy")
+@needs("admin")
+def give_copy_of(request: Request, person_id: int) -> Response:
+    """Give a zip of all that is kept about somebody, who asked an admin for it."""
+    with site_of(request).database.reading() as session:
+        _present(session.get(Person, person_id))
+    return _copy(request, person_id)
+
+
+@router.post("/organise/people/{person_id:int}/delete")
+@needs("admin")
+def delete_person(request: Request, person_id: int, form: Form) -> Response:
+    """Delete somebody's account, who asked an admin to."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        person = _present(session.get(Person, person_id, with_for_update=True))
+        delete_account(session, site.folder, person, site.now())
+        told = f"account {person_id}"
+        note(session, site.now(), "account deleted", told, person_id=visitor.person_id, address=visitor.address)
+    site.hurry()
+    return RedirectResponse("/organise#people", 303)
+
+
+def _present(person: Person | None) -> Person:
+    if person is None or person.state == "deleted":
+        raise refusals.unknown()
+    return person
+
+
+def _copy(request: Request, person_id: int) -> Response:
+    site, visitor = site_of(request), visitor_of(request)
+    if wait_s := site.attempts.take(("copy", visitor.person_id)):
+        raise refusals.quota("too many copies in a quarter of an hour", wait_s)
+    with site.database.writing() as session:
+        about = f"account {person_id}"
+        note(session, site.now(), "data copied", about, person_id=visitor.person_id, address=visitor.address)
+    headers = {"content-disposition": f'attachment; filename="account-{person_id}.zip"', "cache-control": "no-store"}
+    return StreamingResponse(archive_of(site, person_id), media_type="application/zip", headers=headers)
+
+
+def _checked(request: Request, password: str) -> Person:
+    """Return who is asking, who knows their password.
+
+    Raises:
+        Refusal: it is another one, or was mistaken too often.
+    """
+    site, visitor = site_of(request), visitor_of(request)
+    tried = ("password", visitor.person_id)
+    if wait_s := site.attempts.take(tried):
+        raise refusals.quota("too many wrong passwords", wait_s)
+    with site.database.reading() as session:
+        person = session.get_one(Person, visitor.person_id)
+    if not is_password(password, person.password):
+        raise refusals.invalid("the password is not right")
+    site.attempts.forget(tried)
+    return person
+
+
+def _account_page(request: Request, *, done: str = "") -> Response:
+    with site_of(request).database.reading() as session:
+        person = session.get_one(Person, visitor_of(request).person_id)
+    return page(request, "account.html", title="Account", person=person, done=done)

@@ -1,0 +1,108 @@
+"""All that is kept about somebody, for them to take along. Of others, and of what is hidden, there is nothing in it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from segarena.server.challenges import find_phase
+from segarena.server.packing import unpack
+from segarena.server.runs import places_of
+from segarena.server.scores import scores_of
+from segarena.server.site import Site
+from segarena.server.tables import Challenge, Event, Key, Person, Run, Team, Turn
+
+_README = """All that this server keeps about your account.
+
+account.json               the account, its keys (without their text, which nobody has but you), what you did and when,
+                           your runs, and scores as far as you may see them
+runs/RUN/PLACE-TURN.sent   what your program sent in a turn: masks
+runs/RUN/PLACE-TURN.got    what it got: prompts, and values where the phase shows them
+
+Turns are frames, as they travelled. segarena.challenges.wire reads them: unpack_turn what was sent, unpack_reply what
+was got.
+"""
+
+
+def kept_about(session: Session, person: Person, now: float) -> dict[str, Any]:
+    """Return what the tables hold about somebody, as JSON can hold it; secrets are told as being there, no more."""
+    keys = session.scalars(select(Key).where(Key.person_id == person.id).order_by(Key.id))
+    events = session.scalars(select(Event).where(Event.person_id == person.id).order_by(Event.id))
+    return {
+        "account": _columns(person, "id", "name", "contact", "role", "state", "made_at"),
+        "team": session.get_one(Team, person.team_id).name,
+        "keys": [_columns(key, "kind", "label", "made_at", "ends_at", "used_at", "ended_at") for key in keys],
+        "log": [_columns(event, "at", "action", "about", "address") for event in events],
+        "runs": [_run(session, run, now) for run in _runs(session, person)],
+    }
+
+
+def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
+    """Give a zip of all that is kept about somebody, piece by piece; nothing of it is laid down anywhere."""
+    with site.database.reading() as session:
+        person = session.get_one(Person, person_id)
+        told = json.dumps(kept_about(session, person, site.now()), indent=1, ensure_ascii=False)
+        turns = _turns(session, person)
+    pieces = _Pieces()
+    with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        archive.writestr("README.txt", _README)
+        archive.writestr("account.json", told)
+        for run_id, place, number in turns:
+            with site.database.reading() as session:
+                turn = session.get_one(Turn, (run_id, place, number))
+            for name, packed in (("sent", turn.request), ("got", turn.response)):
+                if packed:
+                    archive.writestr(f"runs/{run_id}/{place + 1}-{number}.{name}", unpack(packed))
+            yield pieces.taken()
+    yield pieces.taken()
+
+
+class _Pieces:
+    """A file that is only written, and taken away as it is written."""
+
+    def __init__(self) -> None:
+        self._pieces = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._pieces += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: what is written is there."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing open."""
+
+    def taken(self) -> bytes:
+        """Return what was written since."""
+        taken, self._pieces = bytes(self._pieces), bytearray()
+        return taken
+
+
+def _runs(session: Session, person: Person) -> list[Run]:
+    return list(session.scalars(select(Run).where(Run.person_id == person.id).order_by(Run.made_at)))
+
+
+def _turns(session: Session, person: Person) -> list[tuple[str, int, int]]:
+    own = select(Turn.run_id, Turn.place, Turn.number).join(Run, Run.id == Turn.run_id)
+    found = session.execute(own.where(Run.person_id == person.id).order_by(Run.made_at, Turn.place, Turn.number))
+    return [(run_id, place, number) for run_id, place, number in found]
+
+
+def _run(session: Session, run: Run, now: float) -> dict[str, Any]:
+    """Return a run as its participant may see it: samples by their keys."""
+    challenge = session.get_one(Challenge, run.challenge_id)
+    told = _columns(run, "id", "phase", "name", "segmenter", "note", "state", "fault", "made_at", "ended_at")
+    team = session.get_one(Team, run.team_id).name
+    places = [place.key for place in places_of(session, run.id)]
+    scores = scores_of(run, find_phase(challenge, run.phase), now)
+    return told | {"challenge": challenge.slug, "team": team, "places": places, "scores": scores}
+
+
+def _columns(row: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}

@@ -1,0 +1,155 @@
+"""A server whose time of day is set an hour forward and back while participants send answers.
+
+    python tests/stress/clock_jumps.py [--jumps 6] [--clients 4] [--seed N]
+
+`time.time` of the server and its workers is shifted, in turn by an hour, back by two, and so on, under way or while the
+server is down. Each answer may take 30 s and a run 10 minutes, so that an hour that is charged to somebody changes a
+score. At last the server is started again in a time namespace, where that is allowed, in which the machine was started
+an hour earlier. Bar: no run differs from the others, nothing that is stored or told is absurd, nobody is signed out,
+and no turn is handed out twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from participants import Participant, end, let_them_finish, wait_for_progress
+from served import Server, draw_photographs, prepare
+from sqlalchemy import select
+
+from segarena.server.database import Database
+from segarena.server.tables import Run, Turn
+
+HOUR_S = 3600.0
+SHIFT = """
+import os, time
+_time = time.time
+def _shifted():
+    with open(os.environ["SHIFT"]) as file:
+        return _time() + float(file.read() or 0)
+time.time = _shifted
+"""
+NAMESPACE = ("unshare", "--time", "--boottime", "3600", "--monotonic", "3600", "--fork", "--kill-child")
+
+
+class Clock:
+    """The time of day of a server, which anyone can set."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "shift"
+        self.environment = {"SHIFT": str(self._file), "PYTHONPATH": str(folder)}
+        (folder / "sitecustomize.py").write_text(SHIFT)
+        self.set(0.0)
+
+    def set(self, seconds: float) -> None:
+        """Shift it by so much from the true one."""
+        part = self._file.with_suffix(".part")
+        part.write_text(str(seconds))
+        part.replace(self._file)
+
+
+def main() -> int:
+    """Set clocks, and look; 1 when the bar was missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jumps", type=int, default=6)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    given = parser.parse_args()
+    rng, started = random.Random(given.seed), time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        data, clock = Path(folder) / "data", Clock(Path(folder))
+        limits = {"seconds_per_answer": 30.0, "seconds_per_run": 600.0}
+        tokens = prepare(data, given.clients, draw_photographs(Path(folder) / "photographs"), **limits)
+        server = Server(data, log=Path(folder) / "log", environment=clock.environment)
+        server.start()
+        server.wait()
+        people = [Participant(server, token, think_s=lambda: 0.1) for token in tokens]
+        for person in people:
+            person.start()
+        told = jump(server, clock, people, given.jumps, rng)
+        is_tried = restart_in_namespace(server)
+        wait_for_progress(people)
+        longest_s = time.monotonic() - started
+        let_them_finish(people)
+        unsure, off = unsure_in(data, longest_s)
+        ended = end(server, people, without=off)
+        absurd = absurd_in(data, longest_s)
+    absurd += [f"told to wait {seconds:g} s" for seconds in told if not 0 <= seconds < 120]
+    namespace = "yes" if is_tried else "not allowed here"
+    print(
+        f"seed {given.seed}: clock set {given.jumps} times, {len(told)} estimates told; in a time namespace: "
+        f"{namespace}; {unsure} charges marked as not sure ({len(off)} of them off); "
+        f"{len(absurd)} times absurd {absurd[:3] or ''}"
+    )
+    print(ended)
+    return int(not ended.is_right or bool(absurd))
+
+
+def jump(server: Server, clock: Clock, people: Sequence[Participant], jumps: int, rng: random.Random) -> list[float]:
+    """Set the clock so often, every third time while the server is down; return the estimates that were told."""
+    told: list[float] = []
+    for number in range(jumps):
+        wait_for_progress(people)
+        time.sleep(rng.uniform(0.0, 1.0))
+        is_down = number % 3 == 2
+        if is_down:
+            server.kill()
+        clock.set(HOUR_S if number % 2 == 0 else -HOUR_S)
+        if is_down:
+            server.start()
+            server.wait()
+        until = time.monotonic() + 2.0
+        while time.monotonic() < until:
+            told += [queue["estimate_s"] for person in people if (queue := person.queue())]
+    return told
+
+
+def restart_in_namespace(server: Server) -> bool:
+    """Start the server again where the machine seems to have been started an hour before; False: not allowed here."""
+    if subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode:
+        return False
+    server.kill()
+    server.around = NAMESPACE
+    server.start()
+    server.wait()
+    return True
+
+
+def absurd_in(data: Path, longest_s: float) -> list[str]:
+    """Return what cannot be, in words: times that run backwards, charges that nobody can have been charged."""
+    turns, runs = rows_of(data, Turn), rows_of(data, Run)
+    found = [f"charged {turn.charged_s:g} s" for turn in turns if turn.is_sure and not 0 <= turn.charged_s <= longest_s]
+    found += [f"charged {turn.charged_s:g} s" for turn in turns if turn.charged_s < 0]
+    found += [f"done {turn.done_at} before {turn.received_at}" for turn in turns if turn.done_at < turn.received_at]
+    found += [f"{turn.tries} tries" for turn in turns if turn.tries > 1]
+    found += [f"ended {run.ended_at} before {run.made_at}" for run in runs if (run.ended_at or 0) < run.made_at]
+    return found
+
+
+def unsure_in(data: Path, longest_s: float) -> tuple[int, set[str]]:
+    """Return how many charges are marked as not sure, and the runs with one of them that nobody can have taken.
+
+    Between the instant in which a reply left and that in which this is on disk a server can be killed; then only the
+    time of day is left, and if it is set before the answer comes, an hour is charged, and marked.
+    """
+    unsure = [turn for turn in rows_of(data, Turn) if not turn.is_sure]
+    return len(unsure), {turn.run_id for turn in unsure if turn.charged_s > longest_s}
+
+
+def rows_of(data: Path, table: type[Any]) -> list[Any]:
+    """Return all rows of a table."""
+    with closing(Database(data / "segarena.sqlite")) as database, database.reading() as session:
+        return list(session.scalars(select(table)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

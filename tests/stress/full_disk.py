@@ -1,0 +1,141 @@
+"""A server whose disk is full while participants send answers.
+
+    python tests/stress/full_disk.py [--times 5] [--clients 4] [--seed N]
+
+Its folder, database and all, lies on a file system of 64 MiB (for which one must be root; else the operating system
+lets no file of the server grow). So often it is filled to the last byte at a random instant, stays full for some
+seconds, has a little room that is soon used up, and is then let free. Bar: as for a server that is killed; whoever
+sends something meanwhile is told in words to ask again, whoever only looks is answered, and no sample and no folder of
+a run is cut.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx2
+from participants import Participant, end, wait_for_progress
+from served import Server, draw_photographs, prepare
+
+from segarena.errors import StoreError
+from segarena.server.storage import Storage
+
+SIZE_MIB = 64
+LITTLE = 200_000
+"""Bytes of room that are soon used up."""
+
+
+class Disk:
+    """A small file system, or where none can be mounted a limit on files."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        place.mkdir()
+        words = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MIB}m", "segarena-stress", str(place)]
+        self.is_mounted = not subprocess.run(words, capture_output=True, check=False).returncode
+        self._filler = place / "filler"
+        self._limited: Sequence[int] = ()
+
+    def fill(self, server: Server, room: int = 0) -> None:
+        """Leave so many bytes of room."""
+        if not self.is_mounted:
+            largest = max((file.stat().st_size for file in self.place.rglob("*") if file.is_file()), default=0)
+            self._limit(server, largest if room else 0)
+            return
+        with self._filler.open("ab", buffering=0) as file:
+            for size in (1 << 20, 4096):
+                with suppress(OSError):
+                    while True:
+                        file.write(bytes(size))
+            file.truncate(max(0, file.tell() - room))
+
+    def free(self, server: Server) -> None:
+        """Make room."""
+        self._filler.unlink(missing_ok=True)
+        if not self.is_mounted:
+            self._limit(server, resource.RLIM_INFINITY)
+
+    def end(self) -> None:
+        """Take it away."""
+        if self.is_mounted:
+            subprocess.run(["umount", "-l", str(self.place)], check=False)
+
+    def _limit(self, server: Server, size: int) -> None:
+        for pid in (server.process.pid, *server.workers()):
+            with suppress(ProcessLookupError):
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+@contextmanager
+def disk_at(place: Path) -> Generator[Disk]:
+    """Give a small disk."""
+    disk = Disk(place)
+    try:
+        yield disk
+    finally:
+        disk.end()
+
+
+def main() -> int:
+    """Fill, and look; 1 when the bar was missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    given = parser.parse_args()
+    rng = random.Random(given.seed)
+    with tempfile.TemporaryDirectory() as folder, disk_at(Path(folder) / "disk") as disk:
+        data = disk.place / "data"
+        tokens = prepare(data, given.clients, draw_photographs(Path(folder) / "photographs"))
+        server = Server(data, log=Path(folder) / "log")
+        server.start()
+        server.wait()
+        people = [Participant(server, token) for token in tokens]
+        for person in people:
+            person.start()
+        unread = sum(fill_once(disk, server, people, rng) for _ in range(given.times))
+        wait_for_progress(people)
+        ended = end(server, people)
+        cut = Storage(data / "samples").damaged()
+    how = f"a file system of {SIZE_MIB} MiB" if disk.is_mounted else "a limit on files"
+    print(f"seed {given.seed}: full {given.times} times ({how}), {unread} looks not answered, {len(cut)} samples cut")
+    print(f"told with 503: {sorted(ended.words)}")
+    print(ended)
+    return int(not ended.is_right or not ended.words or bool(unread or cut))
+
+
+def fill_once(disk: Disk, server: Server, people: Sequence[Participant], rng: random.Random) -> int:
+    """Fill the disk for some seconds; return how many of three looks were not answered meanwhile."""
+    wait_for_progress(people)
+    time.sleep(rng.uniform(0.0, 1.0))
+    disk.fill(server)
+    time.sleep(rng.uniform(1.0, 4.0))
+    unread = unanswered(server, people[0])
+    with suppress(StoreError):
+        Storage(disk.place / "data" / "samples").keep(rng.randbytes(1 << 20))
+    disk.fill(server, LITTLE)
+    time.sleep(rng.uniform(1.0, 3.0))
+    disk.fill(server)
+    time.sleep(rng.uniform(0.0, 2.0))
+    disk.free(server)
+    return unread
+
+
+def unanswered(server: Server, person: Participant) -> int:
+    """Look at what needs no room: health, the run so far, a reply of before."""
+    run, key, number = next(iter(person.acknowledged), ("", "", 0))
+    places = ["/health", *((f"/runs/{run}", f"/runs/{run}/samples/{key}/turns/{number}") if run else ())]
+    return sum(person.look(place).status_code != httpx2.codes.OK for place in places)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+"""Many sessions at once at a server: what it adds beside the evaluation, and whether anything grows.
+
+    python tests/stress/load.py [--minutes 10] [--sessions 50] [--db sqlite|postgresql] [--think 1.0] [--dataset demo]
+
+So many participants hold runs, one after the other; each thinks for about so long (exponentially distributed) before it
+answers. Of each turn the server writes into its log how long it was from the last byte of the answer that came in to
+the first byte of the reply that went out, how long it waited because no worker was free, and how long evaluating
+took in the worker process. What is left when these two are taken away is what the server adds: reading, checking,
+writing to the disk twice, two processes talking, and waiting for the processor. Bar: no error, a 99th percentile of
+that below `--most-ms`, and memory in the second half of the time that grows by less than 5 % of what it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
+
+import numpy as np
+from participants import Participant, let_them_finish, progress_of
+from postgres import Postgres, programs
+from served import Server, draw_photographs, integrity_of, prepare, wait_until_ended
+from sqlalchemy import text
+
+from segarena.server.database import Database
+from segarena.server.tables import Table
+
+GROWTH = 0.05
+
+
+def main() -> int:
+    """Load it, and look; 1 when the bar was missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--sessions", type=int, default=50)
+    parser.add_argument("--db", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--think", type=float, default=1.0, help="Mean seconds until an answer.")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--dataset", choices=("small", "demo"), default="small")
+    parser.add_argument("--most-ms", type=float, default=250.0)
+    given = parser.parse_args()
+    if given.db == "postgresql" and programs() is None:
+        print("no PostgreSQL is installed here: nothing was tried")
+        return 0
+    with tempfile.TemporaryDirectory() as folder, database_of(given.db) as db:
+        loaded = load(Path(folder), db, given)
+    for line in loaded.told():
+        print(line)
+    return int(not loaded.is_held(given.most_ms / 1e3, given.minutes))
+
+
+@contextmanager
+def database_of(kind: str) -> Generator[str]:
+    """Give the address of a new database; "" for the file in the folder."""
+    if kind == "sqlite":
+        yield ""
+        return
+    postgres = Postgres(fsync="on")
+    try:
+        yield postgres.new_database()
+    finally:
+        postgres.stop()
+
+
+@dataclass(kw_only=True)
+class Loaded:
+    """What came of it.
+
+    Attributes:
+        about: how it was done.
+        people: who took part.
+        faults: what went wrong with them.
+        turns: of each turn evaluated, seconds added, queued, evaluated.
+        memory: of each process by what it does, moments and bytes.
+        tables: what they grew to.
+        seconds: how long it took.
+        cpu_s: seconds of the processor of the server with its workers, and of the participants.
+        is_whole: whether the database passes its own check.
+    """
+
+    about: str
+    people: Sequence[Participant]
+    faults: Sequence[str]
+    unended: int
+    turns: np.ndarray
+    memory: dict[str, list[tuple[float, int]]]
+    tables: str
+    seconds: float
+    clients_cpu_s: float
+    is_whole: bool
+
+    def told(self) -> Generator[str]:
+        """Yield it, a line each."""
+        waits = np.array([wait for person in self.people for wait in person.waits_s])
+        runs = sum(len(person.finished) for person in self.people)
+        yield f"{self.about}: {runs} runs, {len(waits)} turns, {len(waits) / self.seconds:.1f} a second"
+        for name, values in zip(("queued", "evaluated", "added"), self.turns.T[[1, 2, 0]], strict=True):
+            yield f"{name}: {_spread(values)}"
+        yield f"as participants see it: {_spread(waits)}; their processor {self.clients_cpu_s / self.seconds:.2f} cores"
+        for name, (slope, last) in self.slopes().items():
+            yield f"memory of {name}: {last / 2**20:.0f} MiB, {slope * 60 / 2**20:+.2f} MiB a minute in the second half"
+        yield self.tables
+        errors = ", ".join([*self.faults[:3], *self._refused()[:3]])
+        yield (
+            f"errors: {self.errors()} {errors}; {self.unended} runs not ended; database "
+            f"{'whole' if self.is_whole else 'DAMAGED'}"
+        )
+        yield f"added p99 {1e3 * np.quantile(self.turns[:, 0], 0.99):.0f} ms, {self.errors()} errors"
+
+    def errors(self) -> int:
+        """Return how many answers or participants were not as they must be."""
+        heard = [count for person in self.people for status, count in person.heard.items() if status >= 400]
+        return sum(heard) + len(self.faults) + len(self._refused())
+
+    def slopes(self) -> dict[str, tuple[float, float]]:
+        """Return bytes a second in the second half of the time, and the last bytes, for each kind of process."""
+        found: dict[str, tuple[float, float]] = {}
+        for name, seen in self.memory.items():
+            at, size = np.array(seen[len(seen) // 2 :], float).T
+            found[name] = (float(np.polyfit(at, size, 1)[0]) if len(at) > 2 else 0.0, float(size[-1]))
+        return found
+
+    def is_held(self, most_s: float, minutes: float) -> bool:
+        """Tell whether the bar was held."""
+        is_flat = all(slope * 30 * minutes < GROWTH * last for slope, last in self.slopes().values())
+        is_quick = bool(len(self.turns)) and float(np.quantile(self.turns[:, 0], 0.99)) < most_s
+        return is_flat and is_quick and self.is_whole and not (self.errors() or self.unended)
+
+    def _refused(self) -> list[str]:
+        return [why for person in self.people for why in person.refused]
+
+
+def load(folder: Path, db: str, given: argparse.Namespace) -> Loaded:
+    """Have participants hold runs for so long."""
+    data, rng = folder / "data", random.Random(0)
+    dataset = "demo" if given.dataset == "demo" else draw_photographs(folder / "photographs")
+    tokens = prepare(data, given.sessions, dataset, db=db)
+    server = Server(data, log=folder / "log", settings={"workers": given.workers, "db": db})
+    server.start()
+    server.wait()
+    think = lambda: rng.expovariate(1 / given.think) if given.think else 0.0  # noqa: E731
+    people = [Participant(server, token, think_s=think) for token in tokens]
+    started, cpu_s, memory = time.monotonic(), _own_cpu_s(), defaultdict[str, list[tuple[float, int]]](list)
+    for person in people:
+        person.start()
+        time.sleep(min(0.05, given.think))
+    while time.monotonic() - started < 60 * given.minutes:
+        time.sleep(min(2.0, 6 * given.minutes))
+        for name, size in memory_of(server):
+            memory[name].append((time.monotonic() - started, size))
+    seconds, clients_cpu_s = time.monotonic() - started, _own_cpu_s() - cpu_s
+    faults = let_them_finish(people)
+    unended = wait_until_ended(data, db)
+    server.stop()
+    return Loaded(
+        about=f"{given.sessions} sessions, {given.think:g} s of thinking, {given.workers} workers, {given.db}",
+        people=people,
+        faults=faults,
+        unended=unended,
+        turns=turns_in(server.log),
+        memory=memory,
+        tables=tables_of(db or str(data / "segarena.sqlite"), progress_of(people)),
+        seconds=seconds,
+        clients_cpu_s=clients_cpu_s,
+        is_whole=bool(db) or integrity_of(data / "segarena.sqlite"),
+    )
+
+
+def turns_in(log: Path) -> np.ndarray:
+    """Return seconds added, queued and evaluated of each turn in a log."""
+    evaluated: dict[str, dict[str, Any]] = {}
+    replied: dict[str, float] = {}
+    for line in log.read_text().splitlines():
+        told = json.loads(line)
+        if told["what"] == "evaluated":
+            evaluated[told["turn"]] = told
+        elif told.get("turn") and told["status"] == 200:
+            replied.setdefault(told["turn"], told["replied_s"])
+    rows = [
+        (replied[turn] - told["queued_s"] - told["evaluated_s"], told["queued_s"], told["evaluated_s"])
+        for turn, told in evaluated.items()
+        if turn in replied
+    ]
+    return np.array(rows, float).reshape(-1, 3)
+
+
+def memory_of(server: Server) -> list[tuple[str, int]]:
+    """Return the memory of the server and of its workers together."""
+    workers = [_resident(pid) for pid in server.workers()]
+    return [("the server", _resident(server.process.pid)), ("its workers", sum(workers))]
+
+
+def tables_of(address: str, turns: int) -> str:
+    """Return how many rows the tables have, and what a turn takes on disk."""
+    database = Database(address if "://" in address else Path(address))
+    with closing(database), database.reading() as session:
+        counts = {name: session.scalar(text(f"SELECT count(*) FROM {name}")) for name in Table.metadata.tables}
+        asked = (
+            "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+            if database.is_sqlite
+            else "SELECT pg_database_size(current_database())"
+        )
+        size = session.scalar(text(asked)) or 0
+    told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    return f"tables: {told}; {size / 2**20:.1f} MiB, {size / max(1, turns) / 1024:.1f} KiB a turn"
+
+
+def _spread(values: np.ndarray) -> str:
+    if not len(values):
+        return "nothing"
+    half, most, worst = 1e3 * np.quantile(values, (0.5, 0.99, 1.0))
+    return f"median {half:.1f} ms, 99 % below {most:.0f} ms, at most {worst:.0f} ms"
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
+def _own_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    sys.exit(main())

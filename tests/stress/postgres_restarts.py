@@ -1,0 +1,67 @@
+"""A PostgreSQL that is stopped and started again under a server, while participants send answers.
+
+    python tests/stress/postgres_restarts.py [--restarts 5] [--clients 4] [--seed N]
+
+It is a real one, in a folder of its own, which waits for the disk with each transaction. Every other time it is stopped
+in the middle of whatever is under way ("immediate"), else it lets nobody finish but writes all down ("fast"); it stays
+away for up to three seconds. Bar: as for a server that is killed, and whoever asks meanwhile is told to ask again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
+
+from participants import Participant, end, wait_for_progress
+from postgres import Postgres, programs
+from served import Server, draw_photographs, prepare
+
+
+def main() -> int:
+    """Restart, and look; 1 when the bar was missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--restarts", type=int, default=5)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    given = parser.parse_args()
+    if programs() is None:
+        print("no PostgreSQL is installed here: nothing was tried")
+        return 0
+    postgres, rng = Postgres(fsync="on"), random.Random(given.seed)
+    try:
+        return restart_and_look(postgres, given.restarts, given.clients, given.seed, rng)
+    finally:
+        postgres.stop()
+
+
+def restart_and_look(postgres: Postgres, restarts: int, clients: int, seed: int, rng: random.Random) -> int:
+    """Have participants hold runs while the database is restarted."""
+    db = postgres.new_database()
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data"
+        tokens = prepare(data, clients, draw_photographs(Path(folder) / "photographs"), db=db)
+        server = Server(data, log=Path(folder) / "log", settings={"db": db})
+        server.start()
+        server.wait()
+        people = [Participant(server, token) for token in tokens]
+        for person in people:
+            person.start()
+        for number in range(restarts):
+            wait_for_progress(people)
+            time.sleep(rng.uniform(0.0, 2.0))
+            postgres.restart("fast" if number % 2 else "immediate", away_s=rng.uniform(0.0, 3.0))
+        wait_for_progress(people)
+        ended = end(server, people, db)
+    print(f"seed {seed}: PostgreSQL restarted {restarts} times")
+    print(ended)
+    return int(not ended.is_right)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+"""A server of challenges in processes of its own, and what must hold of its folder afterwards; for scripts beside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import polars as pl
+from sqlalchemy import func, select
+
+from segarena.challenges.description import Challenge, Phase
+from segarena.engine.store import RunFolder
+from segarena.errors import SegarenaError
+from segarena.server.database import Database
+from segarena.server.keys import make_key
+from segarena.server.organising import make_challenge
+from segarena.server.people import invite, register
+from segarena.server.serving import open_site
+from segarena.server.settings import Settings
+from segarena.server.site import Site
+from segarena.server.tables import Run, Turn
+
+SLUG, PHASE, ROUNDS = "stressed", "try", 4
+SERVE = """
+import json, logging, sys
+from pathlib import Path
+import msgspec
+from segarena.server.serving import Serving, open_site
+from segarena.server.settings import Settings
+from segarena.server.site import Site
+from segarena.server.watching import log_to
+log_to(Path(sys.argv[3]), logging.INFO)
+Serving(open_site(Path(sys.argv[1]), msgspec.convert(json.loads(sys.argv[2]), Settings))).run()
+"""
+PATIENT = {"requests_per_minute": 10**6}
+"""All come from one address here."""
+
+
+@dataclass
+class Server:
+    """A server in a process of its own, on a folder that outlives it.
+
+    Attributes:
+        data: its folder.
+        log: what it writes of each request.
+        settings: as in its configuration file.
+        around: a command that runs it.
+        environment: more variables.
+    """
+
+    data: Path
+    log: Path
+    settings: dict[str, Any] = field(default_factory=dict)
+    around: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Choose a port, which it keeps whenever it is started again."""
+        with closing(socket.socket()) as found:
+            found.bind(("127.0.0.1", 0))
+            self.port = int(found.getsockname()[1])
+
+    def start(self) -> None:
+        """Start it; it answers some seconds later."""
+        told = {"port": self.port, "workers": 2, **self.settings}
+        told["limits"] = {**PATIENT, **told.get("limits", {})}
+        words = [*self.around, sys.executable, "-c", SERVE, str(self.data), json.dumps(told), str(self.log)]
+        self.process = subprocess.Popen(words, env={**os.environ, **self.environment})
+
+    def wait(self, seconds: float = 120.0) -> None:
+        """Wait until it answers."""
+        until = time.monotonic() + seconds
+        while True:
+            with suppress(OSError), closing(socket.create_connection(("127.0.0.1", self.port), timeout=1.0)):
+                return
+            if time.monotonic() > until or self.process.poll() is not None:
+                raise TimeoutError(f"the server does not answer; its exit code is {self.process.poll()}")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        for pid in children(self.process.pid) if self.around else (self.process.pid,):
+            os.kill(pid, signal.SIGTERM)
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def workers(self) -> list[int]:
+        """Return the processes that evaluate."""
+        family = [self.process.pid, *(children(self.process.pid) if self.around else ())]
+        return [pid for parent in family for pid in children(parent) if "spawn_main" in command(pid)]
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started and that are not over."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            if int(parent) == pid and state != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
+def command(pid: int) -> str:
+    """Return the command line of a process."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
+
+
+def draw_photographs(folder: Path, count: int = 2) -> str:
+    """Draw small photographs with one object each; return them as a dataset is written."""
+    rng = np.random.default_rng(0)
+    for number in range(count):
+        mask = cv2.ellipse(np.zeros((72, 96), np.uint8), (40 + 8 * number, 36), (22, 14), 20, 0, 360, 255, -1)
+        photo = cv2.merge([np.where(mask > 0, 190, 60).astype(np.uint8)] * 3)
+        photo = np.clip(photo + rng.normal(0, 12, photo.shape), 0, 255).astype(np.uint8)
+        for place, pixels in (("images", photo), ("masks", mask)):
+            (folder / place).mkdir(parents=True, exist_ok=True)
+            cv2.imwrite(str(folder / place / f"{number}.png"), pixels)
+    return f"folder(path={str(folder)!r})"
+
+
+def prepare(
+    data: Path, clients: int, dataset: str, *, db: str = "", benchmark: str = "clicks", **phase: Any
+) -> list[str]:
+    """Make a challenge and people who take part; return their tokens."""
+    site = open_site(data, Settings(db=db))
+    rules = {"kind": "practice", "rounds": ROUNDS, "samples_per_run": 1, "runs_at_once": 1000, **phase}
+    phases = (Phase(name=PHASE, **rules),)
+    make_challenge(
+        site,
+        Challenge(slug=SLUG, title="Stressed", benchmark=benchmark, dataset=dataset, phases=phases),
+        lambda *_: None,
+    )
+    tokens = [add_person(site, f"participant {number}") for number in range(clients)]
+    site.database.close()
+    return tokens
+
+
+def add_person(site: Site, name: str, role: str = "participant") -> str:
+    """Add somebody with an account; return their token."""
+    with site.database.writing() as session:
+        now = site.now()
+        person = register(session, now, name=name, kept="-", invitation=invite(session, now, role))
+        session.flush()
+        return make_key(session, "token", now, person_id=person.id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What is in a server's folder and database afterwards.
+
+    Attributes:
+        twice: turns that count though nobody was told of them, or that count twice.
+        torn: finished runs that are not in their folder to the last round.
+        differing: finished runs whose records are not those of the others, which gave the same answers.
+        is_whole: whether the database passes its own check.
+    """
+
+    twice: int
+    torn: int
+    differing: int
+    is_whole: bool
+
+    @property
+    def is_right(self) -> bool:
+        """Whether all is as it must be."""
+        return self.is_whole and not (self.twice or self.torn or self.differing)
+
+    def __str__(self) -> str:
+        whole = "whole" if self.is_whole else "DAMAGED"
+        return f"{self.twice} counted twice, {self.torn} runs incomplete, {self.differing} differ, database {whole}"
+
+
+def look(data: Path, acknowledged: Mapping[str, int], finished: Sequence[str], db: str = "") -> Found:
+    """Return what is found when all is over: runs that gave the same answers must have left the same.
+
+    Args:
+        data: the folder.
+        acknowledged: how many turns of each run were answered.
+        finished: the runs that were held to their end.
+        db: where the database is, if not in the folder.
+    """
+    database = Database(db or data / "segarena.sqlite")
+    with database.reading() as session:
+        done = select(Turn.run_id, func.count()).where(Turn.state == "done").group_by(Turn.run_id)
+        counted = Counter(dict(session.execute(done).tuples().all()))
+    database.close()
+    records = [records_of(data / "runs" / run) for run in finished]
+    sound = [one for one in records if one is not None]
+    return Found(
+        twice=sum(max(0, counted[run] - acknowledged[run]) for run in finished),
+        torn=len(records) - len(sound),
+        differing=sum(not one.equals(sound[0]) for one in sound),
+        is_whole=bool(db) or integrity_of(data / "segarena.sqlite"),
+    )
+
+
+def records_of(folder: Path) -> pl.DataFrame | None:
+    """Return the records of a run; None when they are not there to the last round."""
+    try:
+        run = RunFolder.open(folder)
+        records = run.records()
+    except SegarenaError as error:
+        print(f"{folder.name}: {error}")
+        return None
+    dialogues = records.select("target", "user", "repeat").n_unique()
+    is_whole = run.is_complete and run.config.counts is not None and records.height == ROUNDS * dialogues
+    return records if is_whole else None
+
+
+def integrity_of(file: Path) -> bool:
+    """Tell whether SQLite finds a database whole."""
+    with closing(sqlite3.connect(file)) as plain:
+        return plain.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def wait_until_ended(data: Path, db: str = "", seconds: float = 120.0) -> int:
+    """Wait until all runs are over; return how many are not."""
+    database = Database(db or data / "segarena.sqlite")
+    until, left = time.monotonic() + seconds, 1
+    while left and time.monotonic() < until:
+        time.sleep(0.1)
+        with suppress(SegarenaError), database.reading() as session:
+            left = session.scalar(select(func.count()).select_from(Run).where(Run.state != "over")) or 0
+    database.close()
+    return left

@@ -1,5 +1,7 @@
 """The ladder against somebody who tries the same thing many times, with noise; runs are values, as boards have them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,3 +76,13 @@ def test_a_run_without_values_is_no_step():
     nothing = run_of([None] * 8)
     assert not is_step(nothing, None)
     assert is_step(run_of([0.5] * 8), nothing)
+
+
+def test_what_is_missing_makes_no_step():
+    rng = np.random.default_rng(4)
+    values = rng.uniform(0.4, 0.8, SAMPLES)
+    whole = run_of(values)
+    lacking = [replace(run_of(values + 0.1), done=SAMPLES - 1), replace(run_of(values + 0.1), failures={"u": 1})]
+    assert [is_step(run, whole) for run in lacking] == [False, False]
+    assert [is_step(run, None) for run in lacking] == [True, True]
+    assert [is_step(whole, run) for run in lacking] == [True, True]

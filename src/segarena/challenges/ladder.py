@@ -28,7 +28,8 @@ def is_step(run: Extract, best: Extract | None) -> bool:
 
     Judged by the statistic that the benchmark ranks by, the mean over its users. Targets that both runs are about are
     compared pair by pair; where these are of fewer than `FEWEST_SHARED` samples, as when each run draws new ones, the
-    means over all are, by a normal test from their intervals.
+    means over all are, by a normal test from their intervals. A run that lacks samples or has failed dialogues is none
+    after a whole one, whatever its mean: what is missing is not in it.
 
     Args:
         run: that has ended.
@@ -39,7 +40,14 @@ def is_step(run: Extract, best: Extract | None) -> bool:
     if not ours:
         return False
     theirs = _values(best, statistic) if best else {}
-    return not theirs or _is_better(ours, theirs, 1 if statistic.higher_is_better else -1)
+    if best is None or not theirs or is_whole(run) != is_whole(best):
+        return not theirs or is_whole(run)
+    return _is_better(ours, theirs, 1 if statistic.higher_is_better else -1)
+
+
+def is_whole(run: Extract) -> bool:
+    """Tell whether every sample of a run was held to its end, and no dialogue failed."""
+    return run.done == run.samples and not any(run.failures.values())
 
 
 def score_of(run: Extract) -> float | None:

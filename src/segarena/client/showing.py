@@ -58,7 +58,7 @@ def standing_lines(address: str, told: Mapping[str, Any]) -> list[str]:
     scores = told.get("scores")
     lines = [f"{address}: {told.get('state', 'over')}"]
     if not isinstance(scores, Sequence) or not scores:
-        return [*lines, "scores are not shown yet"]
+        return [*lines, str(told.get("why") or "scores are not shown yet")]
     lines += [_score(score) for score in scores if isinstance(score, Mapping)]
     if told.get("place") and told.get("of") and told.get("board"):
         lines.append(f"your best run has place {told['place']} of {told['of']}: {told['board']}")

@@ -56,10 +56,10 @@ def place_of(board: Board, participant: str) -> tuple[int, int] | None:
 
 
 def _finished(session: Session, challenge: Challenge, phase: Phase) -> list[tuple[Run, Team]]:
-    """Return the runs that were held to their end, with whose they are."""
+    """Return the runs that were held to their end, on a ladder its steps, with whose they are."""
     found = select(Run, Team).join(Team, Team.id == Run.team_id)
     of_phase = found.where(Run.challenge_id == challenge.id, Run.phase == phase.name, Run.state == "over")
-    rows = session.execute(of_phase.where(Run.extract != "", Run.fault == "").order_by(Run.ended_at))
+    rows = session.execute(of_phase.where(Run.extract != "", Run.fault == "", Run.is_step).order_by(Run.ended_at))
     return [(run, team) for run, team in rows]
 
 

@@ -19,6 +19,7 @@ from segarena.challenges.quotas import RunSpan, may_begin, must_end
 from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.challenges import description_of, find_phase, pool_of
+from segarena.server.ladder import settle
 from segarena.server.tables import Challenge, Person, Place, Run, Turn
 from segarena.server.teams import circle_of, hold, is_own, runs_counted, team_of
 
@@ -157,6 +158,7 @@ def close(session: Session, run_id: str, now: float, *, extract: str, fault: str
     run.state, run.ended_at, run.extract = "over", now, extract
     run.fault = run.fault or fault
     run.is_free = run.is_free or bool(fault)
+    settle(session, run)
 
 
 def late(session: Session, now: float) -> list[str]:

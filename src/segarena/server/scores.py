@@ -14,7 +14,10 @@ from segarena.server.tables import Run
 
 def scores_of(run: Run, phase: Phase, now: float, *, sees_all: bool = False) -> list[dict[str, Any]] | None:
     """Return the scores of a run by user and statistic; None while its participant does not see them."""
-    if not run.extract or not (sees_all or shows_own(phase, datetime.datetime.fromtimestamp(now, datetime.UTC))):
+    moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+    if not run.extract or not (sees_all or shows_own(phase, moment)):
+        return None
+    if not sees_all and why_held_back(run, phase, now):
         return None
     board = board_of([Entry(extract=read_extract(run.extract))])
     return [
@@ -29,6 +32,18 @@ def scores_of(run: Run, phase: Phase, now: float, *, sees_all: bool = False) -> 
         if not key.group
         for interval in panel.means[:1]
     ]
+
+
+def why_held_back(run: Run, phase: Phase, now: float) -> str:
+    """Return why its team does not see the scores of a run where it sees those of others; "" when it does.
+
+    Where scores are not shown at all, nothing is told of a run's being a step either.
+    """
+    moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+    if run.state != "over" or not run.extract or run.is_step or phase.is_closed(moment):
+        return ""
+    told = "not better than your best run by more than chance: its scores are shown when the phase closes"
+    return told if shows_own(phase, moment) else ""
 
 
 def _rounded(value: float, decimals: int) -> float | None:

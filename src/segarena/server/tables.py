@@ -168,6 +168,8 @@ class Run(Table):
     ended_at: Mapped[float | None] = mapped_column(Float)
     extract: Mapped[str] = mapped_column(Text, default="")
     """What boards and scores need of it, as JSON, once it is over."""
+    is_step: Mapped[bool] = mapped_column(default=True)
+    """Whether boards count it; only on a ladder some do not, see `segarena.challenges.ladder`."""
 
 
 class Place(Table):

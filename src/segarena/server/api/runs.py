@@ -19,7 +19,7 @@ from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
 from segarena.server.queues import queue_of
 from segarena.server.runs import Asked, begin, find_place, own_run, places_of
-from segarena.server.scores import scores_of
+from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Run, Team, Turn
 from segarena.server.turns import spent
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
@@ -93,7 +93,8 @@ def show_scores(request: Request, run_id: str) -> Response:
         found = None if board is None else place_of(board, session.get_one(Team, run.team_id).name)
     place, count = found or (None, None)
     page = f"{site.settings.address}/challenges/{challenge.slug}/{phase.name}/board" if found else None
-    told = {"id": run.id, "state": run.state, "scores": scores_of(run, phase, site.now())}
+    scores, why = scores_of(run, phase, site.now()), why_held_back(run, phase, site.now())
+    told = {"id": run.id, "state": run.state, "scores": scores, "why": why}
     return JSONResponse(told | {"place": place, "of": count, "board": page})
 
 

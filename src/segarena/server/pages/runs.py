@@ -20,7 +20,7 @@ from segarena.server.challenges import find_phase
 from segarena.server.pages.rendering import page
 from segarena.server.queues import queue_of
 from segarena.server.runs import own_run, places_of
-from segarena.server.scores import scores_of
+from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Person, Place, Run, Team, Turn
 from segarena.server.teams import is_own, team_of
 from segarena.server.visitors import needs, site_of, visitor_of
@@ -81,6 +81,7 @@ def show_run(request: Request, run_id: str) -> Response:
     scores = scores_of(run, phase, site.now(), sees_all=is_organiser)
     shows = shows_own(phase, moment)
     own: dict[str, Any] = {"is_own": is_ours, "is_organiser": is_organiser, "team": team, "person": person}
+    told["held_back"] = why_held_back(run, phase, site.now())
     own["is_watched"] = "every" in request.query_params and run.state != "over"
     answer = page(request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told)
     if own["is_watched"]:  # asked for by a link, so that nobody's page is taken from under their eyes

@@ -62,7 +62,7 @@ def test_who_registers_openly_waits_until_confirmed(served, client):
     assert "waits for an organiser" in sign_in(client, "Ada").text
     confirm(served, "Ada")
     assert sign_in(client, "ada ").headers["location"] == "/"
-    assert '<span class="name">Ada</span>' in client.get("/").text
+    assert 'href="/account">Ada</a>' in client.get("/").text
 
 
 def test_a_wrong_password_and_an_unknown_name_are_told_alike(served, client):

@@ -58,7 +58,7 @@ def show_challenge(request: Request, slug: str) -> Response:
         "challenge": challenge,
         "shown": shown,
         "is_open": bool(is_open),
-        "command": f"segarena run --challenge {site.settings.address}/challenges/{place} -s my_model.py:MyModel",
+        "command": f"segarena run -s my_model.py:MyModel \\\n  --challenge {site.settings.address}/challenges/{place}",
         "login": f"segarena login {site.settings.address}",
         "time_rule": TIME_RULE,
     }
@@ -76,7 +76,7 @@ def show_board(request: Request, slug: str, phase: str) -> Response:
         board = board_for(session, challenge, found, site.now(), sees_all=visitor.may("organiser"))
     title = f"{description_of(challenge).title}: {found.name}"
     parts = None if board is None else board_parts(board, choice="best", files=[("board.csv", "CSV")])
-    return page(request, "board.html", title=title, challenge=challenge, phase=found, parts=parts)
+    return page(request, "board.html", title=title, challenge=challenge, phase=found, parts=parts, now=_now(site))
 
 
 @router.get("/challenges/{slug}/{phase}/board.csv")

@@ -46,6 +46,7 @@ WHO = {
     ("POST", "/tokens/{number:int}/end"): {OWNER},
     ("GET", "/runs"): PARTICIPANTS,
     ("GET", "/runs/{run_id}"): {OWNER, *ORGANISERS},
+    ("GET", "/runs/{run_id}/samples/{place_number:int}"): {OWNER, *ORGANISERS},
     ("POST", "/runs/{run_id}/finish"): {OWNER},
     ("GET", "/organise"): ORGANISERS,
     ("POST", "/organise/invitations"): ORGANISERS,
@@ -103,6 +104,7 @@ def scene(served):
     values = {
         "slug": "photos", "phase": "try", "run_id": run["id"], "key": run["places"][0]["key"], "number": "0",
         "name": "page.css", "person_id": bystander,
+        "place_number": "1",
     }  # fmt: skip
     return pages, api, values, number
 

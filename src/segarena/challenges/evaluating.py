@@ -6,14 +6,14 @@ All that is kept here is a cache: from the turns alone the same sessions come ab
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from segarena.challenges.description import Challenge
+from segarena.challenges.description import Challenge, read_challenge
 from segarena.challenges.leak import Leak, leak_of
 from segarena.challenges.places import Place, digest_after
 from segarena.challenges.plans import open_run, plan_of, shown_name
@@ -27,6 +27,8 @@ from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
 from segarena.errors import EarlierNeeded, InvalidInput, StoreError
 from segarena.prompts import Prompt
+from segarena.records.configuration import RunConfiguration
+from segarena.samples import Sample
 
 MOST_PLACES = 8
 """So many places are kept at hand, with their samples and last masks; the others are replayed when they go on."""
@@ -44,6 +46,47 @@ class PooledSample:
 
     body: bytes = field(repr=False)
     dialogues: tuple[dict[str, Any], ...]
+
+
+class EvaluatorsAtHand:
+    """The evaluators of the challenges that were asked for last, each with its datasets and users.
+
+    Args:
+        most: so many are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[str, Evaluator] = OrderedDict()
+
+    def of(self, description: str) -> Evaluator:
+        """Return that of a challenge, by its description as text.
+
+        Raises:
+            InvalidInput: it describes none.
+        """
+        found = self._kept.pop(description, None) or Evaluator(read_challenge(description))
+        self._kept[description] = found
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldAgain:
+    """A place whose dialogues were held again, with the mask of every round.
+
+    Attributes:
+        config: of a run about this sample alone.
+        sample: with its truth, or without.
+        rows: that the dialogues leave.
+        dialogues: by number, the sample, target, user and repeat that rows call them by.
+    """
+
+    config: RunConfiguration
+    sample: Sample
+    rows: Rows = field(repr=False)
+    dialogues: Mapping[int, tuple[str, str, str, int]]
 
 
 class Evaluator:
@@ -125,6 +168,23 @@ class Evaluator:
         self._forget(job)
         return self._after(job, job.turns).leave(why)
 
+    def hold_again(self, job: StepJob) -> HeldAgain:
+        """Return a place as it stands after the job's turns, which are all that were evaluated; nothing is kept.
+
+        Raises:
+            SegarenaError: the sample cannot be used, or the turns cannot be taken again.
+        """
+        plan, cast = self._cast(job.run.phase)
+        name, every = job.run.samples[job.place], tuple(range(1, cast.rules.rounds + 1))
+        config = plan.describe(cast.dataset)
+        place = self._after(job, job.turns, keep_rounds=every)
+        return HeldAgain(
+            config=replace(config, dataset=replace(config.dataset, samples=(name,)), keep_rounds=every),
+            sample=place.sample,
+            rows=place.rows(),
+            dialogues=place.dialogues,
+        )
+
     def leaks(self, phase: str, name: str, given: Sequence[bytes]) -> dict[str, Leak]:
         """Return what prompts give away about each target of a sample, by its name.
 
@@ -162,8 +222,10 @@ class Evaluator:
             self._places.popitem(last=False)
         return place
 
-    def _after(self, job: StepJob, turns: Sequence[TurnGiven]) -> Place:
+    def _after(self, job: StepJob, turns: Sequence[TurnGiven], *, keep_rounds: tuple[int, ...] | None = None) -> Place:
         plan, cast = self._cast(job.run.phase)
+        if keep_rounds is not None:
+            cast = replace(cast, rules=replace(cast.rules, keep_rounds=keep_rounds))
         sample = load_sample(cast.dataset, job.run.samples[job.place])
         place = Place(cast, sample, self._challenge.phase(job.run.phase), job.past, limit_of(plan))
         try:

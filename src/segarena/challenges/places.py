@@ -62,6 +62,7 @@ class Place:
 
     Attributes:
         digest: of the turns taken so far.
+        sample: with its truth.
     """
 
     def __init__(self, cast: Cast, sample: Sample, phase: Phase, past: Sequence[bytes], limit: TimeLimit) -> None:
@@ -69,7 +70,7 @@ class Place:
         # Judging takes no time here: what is charged comes with each turn.
         sessions = open_sessions(cast, sample, clock=lambda: 0.0)
         self.digest = ""
-        self._sample = sample
+        self.sample = sample
         self._phase = phase
         self._limit = limit
         self._held = [_Held(n, session, phase, given.get(n, ())) for n, session in enumerate(sessions)]
@@ -79,6 +80,12 @@ class Place:
         """Whether nothing more will be asked."""
         return all(held.session.is_over for held in self._held)
 
+    @property
+    def dialogues(self) -> dict[int, tuple[str, str, str, int]]:
+        """By number, the sample, target, user and repeat that the records call a dialogue by."""
+        sessions = ((held.number, held.session) for held in self._held)
+        return {number: (self.sample.id, one.target.id, one.user_name, one.repeat) for number, one in sessions}
+
     def read(self, given: TurnGiven) -> Turn:
         """Return a turn that can be taken; nothing changes.
 
@@ -86,7 +93,7 @@ class Place:
             InvalidInput: it cannot be.
         """
         objects = {held.number: held.objects for held in self._held if held.is_waiting}
-        turn = unpack_turn(given.body, shape=self._sample.shape, objects=objects)
+        turn = unpack_turn(given.body, shape=self.sample.shape, objects=objects)
         self._check(turn)
         return turn
 
@@ -137,7 +144,7 @@ class Place:
             if answer.prediction is not None:
                 held, name = self._held[answer.dialogue], f"the answer to dialogue {answer.dialogue}"
                 try:
-                    as_prediction(answer.prediction, self._sample.shape, objects=held.objects, name=name)
+                    as_prediction(answer.prediction, self.sample.shape, objects=held.objects, name=name)
                 except PredictionInvalid as error:
                     raise InvalidInput(str(error)) from error
 

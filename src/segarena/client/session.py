@@ -7,23 +7,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from segarena.borders import freeze, settled
-from segarena.challenges.wire.replies import Asked
+from segarena.borders import settled
+from segarena.challenges.heard import HeardDialogue
 from segarena.challenges.wire.turns import Answer
-from segarena.client.place import Heard, Place
+from segarena.client.place import Place
 from segarena.dialogue import Dialogue, Prediction, as_prediction
-from segarena.engine.keeping import About, KeptRounds
+from segarena.engine.keeping import About
 from segarena.engine.rows import Rows
 from segarena.errors import PredictionInvalid, ProtocolViolation
-from segarena.prompts import MaskPrompt
-from segarena.samples import Sample, Support
+from segarena.samples import Sample
 from segarena.work.deadline import standing_still
 
 LONGEST_WAIT_S = 6 * 3600.0
 """So long a server may take to judge one turn before the processes of a run are thought to hang."""
 
 
-class RemoteSession:
+class RemoteSession(HeardDialogue):
     """The rounds of one dialogue, with a server as user and judge.
 
     Args:
@@ -53,13 +52,11 @@ class RemoteSession:
         keep_rounds: tuple[int, ...] = (),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        super().__init__(about, sample.shape, lift=place.told.dialogues[number].lift, keep_rounds=keep_rounds)
         self.sample = sample
         self.user_name = about.key["user"]
-        self.dialogue = Dialogue(lift=place.told.dialogues[number].lift)
-        self.is_over = self.is_late = False
         self._place = place
         self._number = number
-        self._kept = KeptRounds(about, keep_rounds)
         self._clock = clock
         self._is_asked = False
         self._asked_at = self._seconds = 0.0
@@ -109,7 +106,7 @@ class RemoteSession:
             return None
         with standing_still(LONGEST_WAIT_S):
             heard = self._place.ask(self._number)
-        self._hear(heard)
+        self.hear(heard.asked, heard.answered, self._seconds)
         if self.is_over:
             return None
         self._is_asked = True
@@ -157,41 +154,4 @@ class RemoteSession:
         """
         with standing_still(LONGEST_WAIT_S):
             self._place.settle()
-        return self._kept.rows(self.dialogue)
-
-    def _hear(self, heard: Heard) -> None:
-        asked, values = heard.asked, _values(heard.asked)
-        self.is_over, self.is_late = asked.over, asked.late
-        if heard.answered is not None:
-            self._keep(heard.answered, asked, values)
-        for _ in asked.rounds if asked.over else asked.rounds[:-1]:  # the user had nothing to say
-            before = self.dialogue.previous or Prediction(self.dialogue.previous_mask(self.sample.shape))
-            self.dialogue = self.dialogue.ask(()).answer(before)
-            self._kept.answer(self.dialogue, 0.0, values)
-        if not asked.over:
-            self.dialogue = self.dialogue.ask(tuple(asked.rounds[-1]))
-            for prompt in self.dialogue.rounds[-1]:
-                if isinstance(prompt, MaskPrompt | Support):
-                    freeze(prompt.mask)
-
-    def _keep(self, answered: Answer, asked: Asked, values: Mapping[str, float]) -> None:
-        """Keep the round that was answered, by what was sent: before a kill that may have been another mask."""
-        if answered.prediction is None or (asked.failed and asked.over):
-            self._kept.failure(self.dialogue, asked.failed or answered.failed)
-            self.is_over = True
-            return
-        if asked.late:
-            self._kept.drop(self._seconds)
-            return
-        sent, now = answered.prediction, self.dialogue.previous
-        if now is None or not _is_same(sent, now):
-            self.dialogue = self.dialogue.answer(sent if now is None else replace(now, mask=sent.mask))
-        self._kept.answer(self.dialogue, self._seconds, values)
-
-
-def _values(asked: Asked) -> dict[str, float]:
-    return {name: float("nan") if value is None else value for name, value in (asked.values or {}).items()}
-
-
-def _is_same(one: Prediction, other: Prediction) -> bool:
-    return one.mask.dtype == other.mask.dtype and bool((one.mask == other.mask).all())
+        return self.heard_rows()

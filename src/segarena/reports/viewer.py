@@ -116,6 +116,7 @@ class Stack:
         levels: the values that black and white stand for, where window and level can be set.
         note: which plates there are, where some are left out.
         is_moving: whether it can be played.
+        has_truth: whether the target is known; without it the first pane is the sample alone.
     """
 
     name: str = ""
@@ -128,6 +129,7 @@ class Stack:
     levels: tuple[float, float] | None = None
     note: str = ""
     is_moving: bool = False
+    has_truth: bool = True
 
     @property
     def has_ignored(self) -> bool:

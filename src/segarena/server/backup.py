@@ -37,6 +37,8 @@ def back_up(data: Path, to: Path) -> None:
             part.mkdir(mode=0o700)
             _copy_database(folder.database, part / folder.database.name)
             for path in folder.path.iterdir():
+                if path == folder.pictures:  # they are drawn again
+                    continue
                 if path.is_dir():
                     shutil.copytree(path, part / path.name, ignore=_leftovers)
                 elif not path.name.startswith(folder.database.name):

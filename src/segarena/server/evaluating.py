@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from segarena.challenges.description import Challenge, read_challenge
-from segarena.challenges.evaluating import Evaluator
+from segarena.challenges.evaluating import Evaluator, EvaluatorsAtHand
 from segarena.challenges.steps import RunFacts, StepDone, StepJob
 from segarena.engine.evaluate import finish
 from segarena.engine.guard import TimeLimit
@@ -101,12 +99,12 @@ class _Worker:
 
     def __init__(self, limit: TimeLimit) -> None:
         self._limit = limit
-        self._evaluators: OrderedDict[str, Evaluator] = OrderedDict()
+        self._evaluators = EvaluatorsAtHand(_MOST_CHALLENGES)
 
     def do(self, unit: Unit) -> Evaluated | str:
         if isinstance(unit, Close):
             return self._close(unit)
-        evaluator = self._evaluator(unit.challenge)
+        evaluator = self._evaluators.of(unit.challenge)
         with self._limit.watch("evaluating a turn"):
             done = evaluator.step(unit.job)
         if done.rows is not None:
@@ -114,7 +112,7 @@ class _Worker:
         return _told(done)
 
     def _close(self, unit: Close) -> str:
-        evaluator = self._evaluator(unit.challenge)
+        evaluator = self._evaluators.of(unit.challenge)
         for job in unit.left:
             self._write(evaluator, unit.folder, job, evaluator.leave(job, unit.why))
         folder = evaluator.open_folder(unit.folder, unit.run)
@@ -126,17 +124,6 @@ class _Worker:
 
     def _write(self, evaluator: Evaluator, path: Path, job: StepJob, rows: Rows) -> None:
         evaluator.open_folder(path, job.run).write(job.place, rows)
-
-    def _evaluator(self, description: str) -> Evaluator:
-        found = self._evaluators.pop(description, None) or Evaluator(_read(description))
-        self._evaluators[description] = found
-        while len(self._evaluators) > _MOST_CHALLENGES:
-            self._evaluators.popitem(last=False)
-        return found
-
-
-def _read(description: str) -> Challenge:
-    return read_challenge(description)
 
 
 def _told(done: StepDone) -> Evaluated:

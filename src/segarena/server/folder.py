@@ -5,6 +5,7 @@ segarena.sqlite   accounts, challenges, runs and their turns; unless the databas
 secret            signs cookies and forms; made at first start, readable by its owner alone
 samples/          what participants fetch, by hash
 runs/             a run folder for each run, as `segarena run` writes them: reports take them
+pictures/         what was drawn for pages, by hash; may be deleted
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class DataFolder:
         self.database = self.path / DATABASE
         self.runs = self.path / "runs"
         self.samples = Storage(self.path / "samples")
+        self.pictures = self.path / "pictures"
         self._secret = self.path / "secret"
 
     @property

@@ -25,7 +25,7 @@ def step_of(session: Session, site: Site, turn: Turn, *, is_at_hand: bool) -> St
         before = session.get_one(Turn, (turn.run_id, turn.place, turn.number - 1)).digest
         job = StepJob(run=_facts(session, run), place=place.number, turns=(_given(turn),), before=before)
     else:
-        job = _job(session, challenge, run, place, up_to=turn.number)
+        job = job_of(session, challenge, run, place, up_to=turn.number)
     return Step(challenge=challenge.description, job=job, folder=site.folder.runs / run.id)
 
 
@@ -38,13 +38,13 @@ def close_of(session: Session, site: Site, run: Run) -> Close:
     return Close(
         challenge=challenge.description,
         run=_facts(session, run),
-        left=tuple(_job(session, challenge, run, place) for place in left),
+        left=tuple(job_of(session, challenge, run, place) for place in left),
         why=run.fault or "the run was ended before this dialogue was",
         folder=site.folder.runs / run.id,
     )
 
 
-def _job(session: Session, challenge: Challenge, run: Run, place: Place, up_to: int | None = None) -> StepJob:
+def job_of(session: Session, challenge: Challenge, run: Run, place: Place, up_to: int | None = None) -> StepJob:
     """Return a place with its turns that were evaluated, and the one that is to be."""
     found = select(Turn).where(Turn.run_id == run.id, Turn.place == place.number).order_by(Turn.number)
     turns = [turn for turn in session.scalars(found) if turn.state == "done" or turn.number == up_to]

@@ -77,6 +77,7 @@ class Serving:
             asyncio.run(self._serve(on_start))
         finally:
             evaluators.stop()
+            self.site.album.stop()
 
     def stop(self) -> None:
         """End when the requests under way are answered."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from segarena.challenges.clock import Moment
+from segarena.server.album import Album
 from segarena.server.attempts import Attempts
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
@@ -36,6 +37,7 @@ class Site:
         counted: the requests so far.
         is_draining: tells whether it is about to end, and keeps nobody waiting.
         clock: gives the time, in seconds since 1970; another one lets a test or a demonstration be at any time.
+        album: pictures of what was asked and answered.
     """
 
     settings: Settings
@@ -50,12 +52,14 @@ class Site:
     counted: Requests = field(default_factory=Requests)
     is_draining: Callable[[], bool] = field(default=lambda: False)
     clock: Callable[[], float] = time.time
+    album: Album = field(init=False)
 
     def __post_init__(self) -> None:
         """Make what counts."""
         self.requests = Pace(self.settings.limits.requests_per_minute, 60.0)
         most = self.settings.limits.sign_ins
         self.attempts = Attempts(self.database, most, _QUARTER_HOUR_S, self.now)
+        self.album = Album(self.folder.pictures, self.settings.limits)
 
     def now(self) -> float:
         """Return the time: seconds since 1970."""

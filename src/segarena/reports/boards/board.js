@@ -145,9 +145,10 @@
     const [first, ...others] = rows;
     const { name } = told.entries[first.entry];
     const bounds = panel.bounds[first.place];
-    const level = `${name} is first in ${ranking.value} with ${panel.text[first.place]}${bounds ? ` ${bounds}` : ""}`;
+    const found = `${panel.text[first.place]}${bounds ? ` ${bounds}` : ""}`;
+    const level = `${name} is first in ${ranking.value} with ${found}`;
     const behind = others.filter((other) => isAhead(panel, first.place, other.place)).length;
-    if (!others.length) return `${level}.`;
+    if (!others.length) return `${name}: ${ranking.value} ${found}.`;
     if (behind === others.length) return `${level}, ahead of ${others.length === 1 ? "the other" : `all ${others.length} others`}.`;
     const open = others.length - behind;
     return `${level}; ${open === 1 ? "one other" : `${open} others`} of ${others.length} cannot be told apart from it.`;

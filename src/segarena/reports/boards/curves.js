@@ -144,9 +144,10 @@ function drawHistory(place, { points, title, higher }) {
   if (section.hidden) return;
   const [first, last] = [known[0].at, known.at(-1).at];
   const isLong = last - first > 2 * 86_400_000;
-  const text = (time) => new Date(time).toISOString().slice(...(isLong ? [0, 10] : [11, 16]));
+  const text = (time) => new Date(time).toISOString().slice(...(isLong ? [0, 10] : last - first > 600_000 ? [11, 16] : [11, 19]));
   const count = place.clientWidth < 520 ? 2 : 5;
-  const xTicks = Array.from({ length: count + 1 }, (_, index) => first + ((last - first) * index) / count).map((time) => [time, text(time)]);
+  const times = Array.from({ length: count + 1 }, (_, index) => first + ((last - first) * index) / count).map((time) => [time, text(time)]);
+  const xTicks = times.filter(([, told], index) => index === 0 || told !== times[index - 1][1]);
   const { chart, at } = framed(place, { title: `${title} of each run by time`, xLabel: isLong ? "finished" : "finished, UTC", yLabel: title, x: [first, last], y: padded(known.map(({ mean }) => mean)), xTicks, room: 36 });
   let best = null;
   const steps = [];

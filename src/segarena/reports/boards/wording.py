@@ -34,11 +34,12 @@ def leader_text(board: Board, key: Key, rows: Sequence[Place]) -> str:
     first, *others = rows
     statistic, panel = statistic_of(board, key), board.panels[key]
     value, bounds = value_text(statistic, first.mean.mean), bounds_text(statistic, first.mean.low, first.mean.high)
-    level = f"{board.names[first.entry]} is first in {key.statistic} with {' '.join(filter(None, [value, bounds]))}"
+    found = " ".join(filter(None, [value, bounds]))
+    if not others:
+        return f"{board.names[first.entry]}: {key.statistic} {found}."
+    level = f"{board.names[first.entry]} is first in {key.statistic} with {found}"
     mine = panel.entries.index(first.entry)
     unclear = sum(not panel.ahead[mine, panel.entries.index(other.entry)] for other in others)
-    if not others:
-        return f"{level}."
     if not unclear:
         return f"{level}, ahead of {'the other' if len(others) == 1 else f'all {len(others)} others'}."
     told = "one other" if unclear == 1 else f"{unclear} others"

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import datetime
-import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from segarena.challenges.clock import Charged
 from segarena.challenges.scores import shows_own
+from segarena.server import refusals
 from segarena.server.audit import note
 from segarena.server.bodies import read_form
 from segarena.server.challenges import find_phase
 from segarena.server.pages.rendering import page
 from segarena.server.queues import queue_of
-from segarena.server.runs import own_run, places_of
+from segarena.server.rounds import PLACES_AT_ONCE, Eyes, PlaceView, listed_places
+from segarena.server.runs import own_run
 from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Person, Place, Run, Team, Turn
 from segarena.server.teams import is_own, team_of
+from segarena.server.turns import spent
 from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
 _MOST_LISTED = 200
 _WATCH_S = 5
+_DRAWN_S = 2.0
+"""So long a page waits for its pictures; then it says that they are on their way."""
+
+_MOST_PLACES = 10**6
+PageNumber = Annotated[int, Query(alias="page", ge=1, le=_MOST_PLACES)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +68,8 @@ def show_runs(request: Request) -> Response:
 
 @router.get("/runs/{run_id}")
 @needs("participant")
-def show_run(request: Request, run_id: str) -> Response:
-    """Show where a run stands, and every round of it."""
+def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Response:
+    """Show where a run stands, and a list of its samples."""
     site, visitor = site_of(request), visitor_of(request)
     is_organiser = visitor.may("organiser")
     with site.database.reading() as session:
@@ -75,9 +81,13 @@ def show_run(request: Request, run_id: str) -> Response:
         waiting = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased"))).limit(1)
         turn = session.scalar(waiting.order_by(Turn.received_at))
         queue = queue_of(session, turn) if turn else None
-        places = [_audit(session, place, sees_truth=is_organiser) for place in places_of(session, run.id)]
+        counts = _counts(session, [run.id])[run.id]
+        places = listed_places(session, run, Eyes.of(phase, is_organiser=is_organiser), page_number)
+        charged_s = spent(session, run.id)
     moment = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
     told: dict[str, Any] = {"places": places, "queue": queue, "challenge": challenge, "phase": phase}
+    told |= {"counts": counts, "charged_s": charged_s, "page_number": page_number}
+    told["pages"] = -(-sum(counts.values()) // PLACES_AT_ONCE)
     scores = scores_of(run, phase, site.now(), sees_all=is_organiser)
     shows = shows_own(phase, moment)
     own: dict[str, Any] = {"is_own": is_ours, "is_organiser": is_organiser, "team": team, "person": person}
@@ -87,6 +97,26 @@ def show_run(request: Request, run_id: str) -> Response:
     if own["is_watched"]:  # asked for by a link, so that nobody's page is taken from under their eyes
         answer.headers["refresh"] = str(_WATCH_S)
     return answer
+
+
+@router.get("/runs/{run_id}/samples/{place_number:int}")
+@needs("participant")
+def show_place(request: Request, run_id: str, place_number: int, page_number: PageNumber = 1) -> Response:
+    """Show every round about a sample of a run: prompts, answers, times; and what else they may see."""
+    site, visitor = site_of(request), visitor_of(request)
+    is_organiser = visitor.may("organiser")
+    with site.database.reading() as session:
+        run = own_run(session, run_id, visitor.person_id, is_organiser=is_organiser)
+        place = session.get(Place, (run.id, place_number - 1)) if place_number <= _MOST_PLACES else None
+        if place is None:
+            raise refusals.unknown()
+        challenge = session.get_one(Challenge, run.challenge_id)
+        phase = find_phase(challenge, run.phase)
+        view = PlaceView(session, site, run, place, Eyes.of(phase, is_organiser=is_organiser), page_number)
+        last = sum(_counts(session, [run.id])[run.id].values())
+    told: dict[str, Any] = {"run": run, "challenge": challenge, "phase": phase, "last": last}
+    told |= {"page_number": page_number, "place": view.shown(_DRAWN_S), "is_organiser": is_organiser}
+    return page(request, "place.html", title=f"{run.name}, sample {place_number}", **told)
 
 
 @router.post("/runs/{run_id}/finish")
@@ -131,26 +161,3 @@ def _counts(session: Session, run_ids: list[str]) -> dict[str, dict[str, int]]:
     for run_id, state, count in session.execute(counted.group_by(Place.run_id, Place.state)):
         found[run_id][state] = count
     return found
-
-
-def _audit(session: Session, place: Place, *, sees_truth: bool) -> dict[str, Any]:
-    """Return what is told of a sample: every turn with its times; to organisers also the sample and the values."""
-    turns = session.scalars(select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number))
-    told: list[dict[str, Any]] = [
-        {
-            "number": turn.number,
-            "state": turn.state,
-            "received_at": turn.received_at,
-            "evaluated_s": (turn.done_at or turn.received_at) - turn.received_at,
-            "charged_s": turn.charged_s,
-            "client_s": turn.client_s,
-            "is_apart": Charged(seconds=turn.charged_s).is_apart(turn.client_s) and turn.number > 0,
-            "is_sure": turn.is_sure,
-            "failure": turn.failure,
-            "judged": json.loads(turn.judged or "[]") if sees_truth else [],
-        }
-        for turn in sorted(turns, key=lambda turn: turn.number)
-    ]
-    sample = place.sample if sees_truth else ""
-    charged = sum(turn["charged_s"] for turn in told)
-    return {"number": place.number + 1, "sample": sample, "state": place.state, "turns": told, "charged_s": charged}

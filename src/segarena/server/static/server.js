@@ -23,3 +23,7 @@ for (const form of document.querySelectorAll("form[data-ask]")) {
   }
   document.getElementById("zone").textContent = `Times are in your zone, ${here.resolvedOptions().timeZone}.`;
 }
+// What is not ready yet is looked for again.
+for (const waiting of document.querySelectorAll("[data-again]")) {
+  setTimeout(() => location.reload(), 1000 * waiting.dataset.again);
+}

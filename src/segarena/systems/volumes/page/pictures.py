@@ -108,7 +108,8 @@ def _stack(
     levels: tuple[float, float],
     shown: Sequence[tuple[Shown, Mapping[int, Mask]]],
 ) -> Stack:
-    count, middle = sample.shape[axis], middle_of(truth, axis)
+    count, side = sample.shape[axis], window[axis]
+    middle = middle_of(truth, axis) if truth.any() else (side.start + side.stop) // 2
     places = slice_places(window[axis], middle)
     cuts = [slice_at(axis, index, window, sample.spacing_mm) for index in places]
     every = window[axis].stop - window[axis].start

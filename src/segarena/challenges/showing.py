@@ -1,0 +1,330 @@
+"""What can be looked at of a place of a run: every round of its dialogues, with prompts and answers over the sample.
+
+There are two ways, and they share no source. As it was judged: the dialogues are held again with the turns that came,
+truth and values included; for the organiser. As it was heard: from what was sent to the participant and what they sent
+alone; nothing else is opened, so nothing else can be shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+
+from segarena.challenges.description import Challenge
+from segarena.challenges.evaluating import Evaluator, HeldAgain
+from segarena.challenges.heard import HeardDialogue
+from segarena.challenges.plans import plan_of
+from segarena.challenges.steps import StepJob
+from segarena.challenges.wire.replies import unpack_reply
+from segarena.challenges.wire.samples import unpack_sample
+from segarena.challenges.wire.turns import unpack_turn
+from segarena.dialogue import Lift
+from segarena.engine.keeping import About, DialogueKey
+from segarena.engine.rows import Rows
+from segarena.engine.store import RunFolder
+from segarena.errors import SampleInvalid
+from segarena.records.configuration import RunConfiguration
+from segarena.records.prompts import RecordedPrompt
+from segarena.reports.overlays import points_of, sign_of
+from segarena.reports.pages import Page, page_of
+from segarena.reports.pictures import Pictures
+from segarena.reports.reading import Run, read_runs
+from segarena.reports.rounds import DialogueRecord, Key
+from segarena.reports.viewer import Stack, viewer_html
+from segarena.roles import Finding
+from segarena.samples import ImageSample, Mask, Sample, Support, Target
+
+SAMPLE = "sample"
+"""What a participant's sample is called where it needs a name."""
+
+_Dialogues: TypeAlias = Mapping[int, Key]
+
+
+class ShownRound(msgspec.Struct, frozen=True, kw_only=True):
+    """A round: its prompts in words, and what was measured of the answer, as far as that is shown."""
+
+    prompts: list[str]
+    values: dict[str, float | None]
+
+
+class ShownDialogue(msgspec.Struct, frozen=True, kw_only=True):
+    """A dialogue of a place.
+
+    Attributes:
+        number: in the place, from 0.
+        name: what its target is.
+        rounds: those that were answered.
+        viewer: HTML of the sample with prompts and answers; "" where nothing draws samples of this kind.
+    """
+
+    number: int
+    name: str
+    rounds: list[ShownRound]
+    viewer: str
+
+
+class ShownPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Some dialogues of a place, and how to read their pictures."""
+
+    dialogues: list[ShownDialogue]
+    has_truth: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A dialogue as its participant was told of it, and what of a place they sent and got."""
+
+    target: str
+    user: str
+    repeat: int
+    objects: int
+    lift: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchanged:
+    """What went to and fro about a place.
+
+    Attributes:
+        challenge, phase: the rules.
+        sample: as the participant got it.
+        dialogues: as they were told of them.
+        turns: what they sent and what was sent back, in order.
+    """
+
+    challenge: Challenge
+    phase: str
+    sample: bytes = field(repr=False)
+    dialogues: tuple[Told, ...]
+    turns: tuple[tuple[bytes, bytes], ...] = field(repr=False)
+
+
+def as_judged(
+    evaluator: Evaluator, job: StepJob, numbers: Collection[int], *, decimals: int | None = None
+) -> ShownPlace:
+    """Return dialogues of a place with truth and values.
+
+    Args:
+        evaluator: of the challenge.
+        job: the place with all its turns.
+        numbers: of the dialogues that are wanted.
+        decimals: to which values are rounded; None as they are.
+
+    Raises:
+        SegarenaError: the sample cannot be used, or the turns cannot be taken again.
+    """
+    held = evaluator.hold_again(job)
+    wanted = {number: key for number, key in held.dialogues.items() if number in numbers}
+    held = replace(held, dialogues=wanted, rows=_about(held.rows, wanted, decimals))
+    return ShownPlace(dialogues=_shown(held, has_truth=True), has_truth=True)
+
+
+def as_heard(exchanged: Exchanged, numbers: Collection[int]) -> ShownPlace:
+    """Return dialogues of a place as their participant knows them.
+
+    Raises:
+        InvalidInput: what came is damaged.
+        PluginError: the benchmark cannot be built.
+    """
+    plan = plan_of(exchanged.challenge, exchanged.challenge.phase(exchanged.phase))
+    every = tuple(range(1, plan.benchmark.rounds + 1))
+    config = replace(plan.describe(_OneSample()), keep_rounds=every)
+    sample = unpack_sample(exchanged.sample, SAMPLE)
+    heard, supports = _heard(exchanged, sample, every)
+    dialogues = {
+        number: (SAMPLE, told.target, told.user, told.repeat)
+        for number, told in enumerate(exchanged.dialogues)
+        if number in numbers
+    }
+    rows = Rows()
+    for number in dialogues:
+        rows.extend(heard[number].heard_rows())
+    held = HeldAgain(
+        config=config, sample=_with_hidden(sample, exchanged.dialogues, supports), rows=rows, dialogues=dialogues
+    )
+    return ShownPlace(dialogues=_shown(held, has_truth=False), has_truth=False)
+
+
+class _OneSample:
+    """Stands for a dataset where there is none: the rules are described without any."""
+
+    name = "challenge"
+    sample_ids = (SAMPLE,)
+    fingerprint = ""
+
+    def load(self, sample_id: str) -> Sample:
+        """Raise: there is none."""
+        raise SampleInvalid(f"{sample_id}: only what was sent of it is known here")
+
+    def check(self) -> Sequence[Finding]:
+        """Return nothing."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Hidden(Target):
+    """A target of which nothing is known but how many objects it has."""
+
+    count: int = 1
+
+    @property
+    def objects(self) -> int:
+        return self.count
+
+
+def _with_hidden(sample: Sample, told: Sequence[Told], supports: Mapping[str, Sequence[Support]]) -> Sample:
+    nothing: Mask = np.zeros(sample.shape, dtype=np.bool_)
+    targets = {one.target: _Hidden(id=one.target, mask=nothing, count=one.objects) for one in told}
+    hidden = replace(sample, targets=tuple(targets.values()))
+    return replace(hidden, supports=supports) if isinstance(hidden, ImageSample) else hidden
+
+
+def _heard(
+    exchanged: Exchanged, sample: Sample, keep_rounds: tuple[int, ...]
+) -> tuple[list[HeardDialogue], dict[str, tuple[Support, ...]]]:
+    """Return the dialogues as they were heard, and the examples that were shown about each target."""
+    name, told = exchanged.challenge.benchmark, exchanged.dialogues
+    heard = [
+        HeardDialogue(_about_told(name, one), sample.shape, lift=_lift(one), keep_rounds=keep_rounds) for one in told
+    ]
+    supports: dict[str, tuple[Support, ...]] = {}
+    waiting: dict[int, int] = {}
+    for sent, came in exchanged.turns:
+        answers = {answer.dialogue: answer for answer in unpack_turn(sent, shape=sample.shape, objects=waiting).answers}
+        for asked in unpack_reply(came, sample.shape).dialogues:
+            dialogue = heard[asked.dialogue]
+            dialogue.hear(asked, answers.get(asked.dialogue))
+            shown = [one for prompts in asked.rounds for one in prompts if isinstance(one, Support)]
+            target = told[asked.dialogue].target
+            supports[target] = (*supports.get(target, ()), *shown)
+            waiting.pop(asked.dialogue, None)
+            if not asked.over:
+                waiting[asked.dialogue] = asked.objects
+    return heard, supports
+
+
+def _about_told(benchmark: str, told: Told) -> About:
+    key = DialogueKey(sample=SAMPLE, target=told.target, user=told.user, repeat=told.repeat)
+    return About(benchmark=benchmark, dataset=_OneSample.name, key=key, objects=told.objects)
+
+
+def _lift(told: Told) -> Lift | None:
+    return None if told.lift is None else msgspec.convert(told.lift, Lift)
+
+
+def _about(rows: Rows, dialogues: _Dialogues, decimals: int | None) -> Rows:
+    """Return the rows of some dialogues, with values rounded."""
+    wanted = set(dialogues.values())
+
+    def kept(row: Any) -> bool:
+        return (row.sample, row.target, row.user, row.repeat) in wanted
+
+    records = [row for row in rows.records if kept(row)]
+    if decimals is not None:
+        records = [
+            msgspec.structs.replace(row, values={name: _rounded(each, decimals) for name, each in row.values.items()})
+            for row in records
+        ]
+    return Rows(
+        records=records,
+        timings=[row for row in rows.timings if kept(row)],
+        masks=[row for row in rows.masks if kept(row)],
+        parts=[row for row in rows.parts if kept(row)],
+    )
+
+
+def _rounded(value: float | None, decimals: int) -> float | None:
+    return None if value is None else round(value, decimals)
+
+
+def _shown(held: HeldAgain, *, has_truth: bool) -> list[ShownDialogue]:
+    """Return dialogues drawn as reports draw them, from a run folder of this one place."""
+    if not held.rows.records:
+        return [ShownDialogue(number=number, name="", rounds=[], viewer="") for number in held.dialogues]
+    with TemporaryDirectory(prefix="segarena-") as temporary:
+        run = _run_of(held.config, held.rows, Path(temporary) / "run")
+        own = page_of([run])
+        return [_dialogue(own, held.sample, number, key, has_truth=has_truth) for number, key in held.dialogues.items()]
+
+
+def _run_of(config: RunConfiguration, rows: Rows, path: Path) -> Run:
+    folder = RunFolder.create(path, config)
+    with folder.lock():
+        folder.write(0, rows)
+    (run,) = read_runs([path])
+    return run
+
+
+def _dialogue(own: Page, sample: Sample, number: int, key: Key, *, has_truth: bool) -> ShownDialogue:
+    (run,) = own.runs
+    found = next((one for one in run.about(*key[:3]) if one.key == key), None)
+    if found is None:
+        return ShownDialogue(number=number, name="", rounds=[], viewer="")
+    # Beside what the summary is about, records have the counts that its metrics are made of.
+    measured = {statistic.metric for statistic in run.summary}
+    values = {name: column for name, column in found.values.items() if name in measured}
+    return ShownDialogue(
+        number=number,
+        name=own.name_of(found) if has_truth else "",
+        rounds=[
+            ShownRound(
+                prompts=[prompt_text(prompt) for prompt in prompts],
+                values={name: _number(column[place]) for name, column in values.items()},
+            )
+            for place, prompts in enumerate(found.prompts)
+        ],
+        viewer=_viewer(own.pictures, own.word, (run, found), sample, f"dialogue-{number}", has_truth=has_truth),
+    )
+
+
+def _viewer(
+    drawn: Pictures | None,
+    word: str,
+    shown: tuple[Run, DialogueRecord],
+    sample: Sample,
+    anchor: str,
+    *,
+    has_truth: bool,
+) -> str:
+    if drawn is None:
+        return ""
+    target = next(target for target in sample.targets if target.id == shown[1].target)
+    stacks = [_of_one_run(stack, shown[1], has_truth=has_truth) for stack in drawn.stacks([shown], sample, target)]
+    return viewer_html(anchor, stacks, word)
+
+
+def _of_one_run(stack: Stack, dialogue: DialogueRecord, *, has_truth: bool) -> Stack:
+    """Return a stack with one pane, the answer; without truth nothing is said of values."""
+    (pane,) = stack.panes
+    pane = replace(pane, label="answer", failure=dialogue.failure or "")
+    if not has_truth:
+        pane = replace(pane, values=[""] * len(pane.values), chart="", charts=(), failure="")
+    return replace(stack, panes=[pane], has_truth=has_truth)
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def prompt_text(prompt: RecordedPrompt) -> str:
+    """Return a prompt in a few words: its kind, on the object or off it, and where."""
+    points = points_of(prompt)
+    sign = " off" if sign_of(prompt) == "neg" else ""
+    which = f" of object {number}" if (number := getattr(prompt, "object_id", 1)) != 1 else ""
+    name = f"{prompt.kind}{sign}{which}"
+    if not points:
+        return name
+    if len(points) <= 2:
+        return f"{name} {' to '.join(map(_place, points))}"
+    return f"{name}, {len(points)} points from {_place(points[0])} to {_place(points[-1])}"
+
+
+def _place(point: Sequence[float]) -> str:
+    return f"({', '.join(f'{coordinate:g}' for coordinate in point)})"

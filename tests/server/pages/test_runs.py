@@ -1,0 +1,154 @@
+"""Pages of runs: every round for whoever may see it, and for participants of a test nothing of what is hidden."""
+
+import re
+import uuid
+
+import pytest
+
+import segarena
+from segarena.challenges.description import Challenge, Phase
+from segarena.client.begun import begun_in
+from segarena.server import rounds
+from segarena.server.organising import make_challenge
+from segarena.server.tables import Place, Run, Turn
+
+PHASES = (Phase(name="final", seed=3, runs_at_once=9), Phase(name="try", kind="practice", shows="own", decimals=1))
+
+
+@pytest.fixture(scope="module")
+def scene(working, tmp_path_factory):
+    """A run of one participant in a test, and one in a practice; gives people by name, and the runs by phase."""
+    told = Challenge(
+        slug="c", title="C", benchmark="clicks(rounds=3)", dataset="sample-squares(count=2)", phases=PHASES
+    )
+    make_challenge(working.site, told, lambda *_: None)
+    people = {"ann": working.person("ann"), "ben": working.person("ben"), "eva": working.person("eva", "organiser")}
+    key = re.search(r'name="key" value="(\w+)"', people["ann"].get("/").text)[1]
+    token = re.search(r"sat_[\w-]+", people["ann"].post("/tokens", data={"label": "x", "key": key}).text)[0]
+    runs = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEGARENA_TOKEN", token)
+        for phase in ("final", "try"):
+            out = tmp_path_factory.mktemp("mine") / phase
+            address = f"{working.address}/challenges/c/{phase}"
+            segarena.evaluate(challenge=address, segmenter="nearest-prompt", out=out)
+            runs[phase] = begun_in(out).run
+    return people, runs
+
+
+def drawn(client, path):
+    """Return a page once its pictures are drawn."""
+    for _ in range(20):
+        text = client.get(path).text
+        if "data-again" not in text:
+            return text
+    raise AssertionError(text)
+
+
+def outlines(text, layer):
+    return re.findall(rf'<path id="[\w-]+-{layer}(?:\.\d+)?-\d+-\d+" d="([^"]+)"', text)
+
+
+def hidden_in(working, run):
+    """Return the name of the first sample, which participants never see."""
+    with working.site.database.reading() as session:
+        return session.get_one(Place, (run, 0)).sample
+
+
+def test_a_run_lists_its_samples(working, scene):
+    people, runs = scene
+    page = people["ann"].get(f"/runs/{runs['final']}").text
+    hidden = hidden_in(working, runs["final"])
+    assert [f"/runs/{runs['final']}/samples/{number}" in page for number in (1, 2, 3)] == [True, True, False]
+    assert f">{hidden}<" not in page
+    assert f">{hidden}<" in people["eva"].get(f"/runs/{runs['final']}").text
+
+
+def test_a_participant_of_a_test_sees_prompts_answers_and_seconds_and_nothing_else(working, scene):
+    people, runs = scene
+    hidden = hidden_in(working, runs["final"])
+    own = drawn(people["ann"], f"/runs/{runs['final']}/samples/1")
+    organisers = drawn(people["eva"], f"/runs/{runs['final']}/samples/1")
+    truth = set(outlines(organisers, "t"))
+    assert truth
+    assert len(outlines(own, "0")) >= 2
+    assert re.findall(r"click (?:off )?\(\d+, \d+\)", own) == re.findall(r"click (?:off )?\(\d+, \d+\)", organisers)
+    answers = set(outlines(own, "0"))
+    assert not outlines(own, "t")
+    assert not [outline for outline in truth - answers if outline in own]
+    assert not re.search(r"IoU|iou|spark|0\.\d{3}", own)
+    assert f": {hidden}</h1>" in organisers
+    assert hidden not in re.sub(r"Sample \d of \d", "", own)
+    assert re.search(r"IoU \d\.\d{3}", organisers)
+    assert "Judged in" in organisers
+    assert "Judged in" not in own
+
+
+def test_in_a_practice_the_truth_is_open_and_values_are_rounded(scene):
+    people, runs = scene
+    own = drawn(people["ann"], f"/runs/{runs['try']}/samples/2")
+    assert outlines(own, "t")
+    values = re.findall(r"IoU (\d\.\d{3})", own)
+    assert values
+    assert all(value.endswith("00") for value in values)
+
+
+def test_the_charge_of_a_turn_is_that_of_its_rounds(working, scene):
+    people, runs = scene
+    with working.site.database.reading() as session:
+        charged = session.get_one(Turn, (runs["final"], 0, 1)).charged_s
+    page = drawn(people["ann"], f"/runs/{runs['final']}/samples/1")
+    assert f"{charged:.2f} s" in page
+
+
+@pytest.mark.parametrize(
+    "path", ["samples/0", "samples/3", "samples/99999999999999999999", "samples/1?page=0", "?page=x"]
+)
+def test_pages_that_there_are_not_are_not_found(scene, path):
+    people, runs = scene
+    assert people["ann"].get(f"/runs/{runs['final']}/{path}".replace("/?", "?")).status_code == 404
+
+
+def test_nobody_else_sees_pictures_that_lie_ready(scene):
+    people, runs = scene
+    drawn(people["ann"], f"/runs/{runs['final']}/samples/1")
+    assert people["ben"].get(f"/runs/{runs['final']}/samples/1").status_code == 404
+
+
+def test_what_cannot_be_drawn_is_said_without_its_reason(working, scene, monkeypatch):
+    people, runs = scene
+    with working.site.database.reading() as session:
+        place = session.get_one(Place, (runs["final"], 1))
+    path = working.site.folder.samples.path(place.sha256)
+    content = path.read_bytes()
+    path.write_bytes(b"damaged")
+    try:
+        page = drawn(people["ann"], f"/runs/{runs['final']}/samples/2")
+    finally:
+        path.write_bytes(content)
+    assert "cannot be drawn" in page
+    assert str(path) not in page
+    assert "click" not in page.lower().replace("clicks", "")
+    assert "Every turn" in page
+
+
+def test_a_run_of_thousands_of_samples_is_paged(working, scene):
+    people, runs = scene
+    with working.site.database.writing() as session:
+        old = session.get_one(Run, runs["final"])
+        facts = {
+            name: getattr(old, name) for name in ("challenge_id", "phase", "person_id", "segmenter", "note", "pool")
+        }
+        run = Run(id=str(uuid.uuid4()), name="long", made_at=0.0, **facts)
+        session.add(run)
+        session.flush()
+        session.add_all(
+            Place(run_id=run.id, number=number, key=f"{run.id}{number}"[-40:], sample="s", sha256="", bytes=0)
+            for number in range(1005)
+        )
+        name = run.id
+    first, last = (people["ann"].get(f"/runs/{name}?page={page}").text for page in (1, 11))
+    assert first.count(f"/runs/{name}/samples/") == rounds.PLACES_AT_ONCE
+    assert "page 1 of 11" in first
+    assert last.count(f"/runs/{name}/samples/") == 5
+    assert "No turn has come" in people["ann"].get(f"/runs/{name}/samples/1005").text

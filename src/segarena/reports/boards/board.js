@@ -57,13 +57,15 @@
     const shown = new Set(chosen(panelOf(measure, "").entries));
     const inside = panel.entries.map((_, place) => place).filter((place) => shown.has(panel.entries[place]));
     inside.sort((a, b) => sign * (panel.mean[b] - panel.mean[a]) || a - b);
-    return inside.map((place, order) => ({
+    const isPlaced = (place) => !told.entries[panel.entries[place]].unranked;
+    const placed = inside.filter(isPlaced);
+    return [...placed, ...inside.filter((place) => !isPlaced(place))].map((place, order) => ({
       place,
       entry: panel.entries[place],
-      rank: 1 + inside.findIndex((other) => panel.mean[other] === panel.mean[place]),
+      rank: isPlaced(place) ? 1 + placed.findIndex((other) => panel.mean[other] === panel.mean[place]) : 0,
       order,
-      first: 1 + inside.filter((other) => isAhead(panel, other, place)).length,
-      last: inside.length - inside.filter((other) => isAhead(panel, place, other)).length,
+      first: 1 + placed.filter((other) => isAhead(panel, other, place)).length,
+      last: placed.length - placed.filter((other) => isAhead(panel, place, other)).length,
     }));
   }
 
@@ -82,7 +84,7 @@
       };
     };
     return [
-      { name: "rank", heading: "Rank", isNumber: true, about: document.getElementById("ranks-note").textContent, of: (row) => row.order, cell: (row) => Object.assign(numbers(`${row.rank}`, range(row)), { className: "num rank" }) },
+      { name: "rank", heading: "Rank", isNumber: true, about: document.getElementById("ranks-note").textContent, of: (row) => row.order, cell: (row) => Object.assign(numbers(`${row.rank || "–"}`, row.rank ? range(row) : ""), { className: "num rank" }) },
       { name: "run", heading: "Run", of: (row) => about(row.entry).name, cell: who },
       value(statistic(ranking.value)),
       { name: "interval", heading: "Interval", cell: (row) => made("td", { className: "interval" }, whisker(row, panel)) },
@@ -113,11 +115,12 @@
   }
 
   function notes(entry) {
-    const { participant, name, data: of, done, control } = told.entries[entry];
+    const { participant, name, done, control, unranked } = told.entries[entry];
     return [
       participant === name ? "" : participant,
       control === "blind" ? "looks at no image" : control === "truth" ? "sees the truth" : "",
       done[0] < done[1] ? `partial: ${done[0]} of ${done[1]}` : "",
+      unranked ? `no place: ${unranked}` : "",
     ].filter(Boolean).join(", ");
   }
 
@@ -142,7 +145,8 @@
 
   function leader(rows, panel) {
     if (!rows.length) return "";
-    const [first, ...others] = rows;
+    const placed = rows.filter(({ rank }) => rank);
+    const [first, ...others] = placed.length ? placed : rows;
     const { name } = told.entries[first.entry];
     const bounds = panel.bounds[first.place];
     const found = `${panel.text[first.place]}${bounds ? ` ${bounds}` : ""}`;
@@ -154,12 +158,30 @@
     return `${level}; ${open === 1 ? "one other" : `${open} others`} of ${others.length} cannot be told apart from it.`;
   }
 
+  // How many samples rows share, where they are about different ones; the words are those that stand there at first.
+  const bitsOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const ONES = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll("0", "").length);
+  const sum = (bytes) => bytes.reduce((sum, byte) => sum + ONES[byte], 0);
+  function shared(rows) {
+    const found = told.samples.find(({ key }) => key[0] === data.value && key[1] === user.value);
+    if (!found || rows.length < 2) return "";
+    const bits = rows.map(({ entry }) => (found.bits ??= found.of.map(bitsOf))[entry]);
+    if (bits.every((one) => one.every((byte, place) => byte === bits[0][place]))) return "";
+    const between = bits.flatMap((one, place) => bits.slice(place + 1).map((other) => sum(one.map((byte, at) => byte & other[at]))));
+    const every = sum(bits.reduce((a, b) => a.map((byte, at) => byte & b[at])));
+    const ends = (counts) => [...new Set([counts.reduce((a, b) => Math.min(a, b)), counts.reduce((a, b) => Math.max(a, b))])].join(" to ");
+    const fill = { own: ends(bits.map(sum)), two: ends(between), every, sample: told.words[2] };
+    const both = told.shared[0].replace(/\{(\w+)\}/g, (_, name) => fill[name]);
+    return between.includes(0) ? `${both} ${told.shared[1]}` : both;
+  }
+
   function show(rows = ranked(panelOf(ranking.value))) {
     const panel = panelOf(ranking.value);
     const every = rows.map((row) => row.place);
     scale = [Math.min(...every.map((place) => panel.low[place] ?? panel.mean[place])), Math.max(...every.map((place) => panel.high[place] ?? panel.mean[place]))];
     blind = blindest(panel);
     document.getElementById("leader").textContent = leader(rows, panel);
+    document.getElementById("shared").textContent = shared(rows);
     const asked = words.value.toLowerCase().split(/\s+/).filter(Boolean);
     const sifted = rows.filter(({ entry }) => asked.every((word) => `${told.entries[entry].name} ${told.entries[entry].participant}`.toLowerCase().includes(word)));
     const shown = columns(panel);

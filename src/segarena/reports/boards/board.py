@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -38,6 +38,7 @@ class Entry:
         name: what it is called; empty for what tells its segmenter apart from the others.
         at: when it was finished, ISO 8601, without a zone UTC; empty for what its run.json says.
         is_chosen: whether the participant wants to be judged by it.
+        unranked: why it has no place, in a few words: its mean is over less than the others'. Empty for a run that has.
     """
 
     extract: Extract
@@ -45,6 +46,7 @@ class Entry:
     name: str = ""
     at: str = ""
     is_chosen: bool = False
+    unranked: str = ""
 
     @property
     def time(self) -> datetime:
@@ -80,7 +82,10 @@ class Key(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A row: the number of the entry, its mean, its place by the mean, and the places that the tests leave open."""
+    """A row: the number of the entry, its mean, its place by the mean, and the places that the tests leave open.
+
+    Places are 0 where the entry has none; such rows come last.
+    """
 
     entry: int
     mean: Interval
@@ -101,6 +106,7 @@ class Board:
         data: what the data of each is called.
         measure: what it is sorted by at first.
         panels: by key; groups have that of `measure` alone.
+        samples: by data and user, bool (entries, samples), about which samples each entry has a value.
         frozen: ISO 8601, after which runs are not shown; empty for all.
     """
 
@@ -111,6 +117,7 @@ class Board:
     data: tuple[str, ...]
     measure: Statistic
     panels: Mapping[Key, Panel]
+    samples: Mapping[tuple[str, str], NDArray[np.bool_]]
     frozen: str = ""
 
     @cached_property
@@ -135,7 +142,8 @@ class Board:
         """Return the rows of a panel with the runs of a choice, the best first."""
         panel = self.panels[key]
         higher = next(s for s in self.statistics if s.name == key.statistic).higher_is_better
-        return ranked(panel, self.shown(key, choice), higher_is_better=higher)
+        unranked = {number for number, entry in enumerate(self.entries) if entry.unranked}
+        return ranked(panel, self.shown(key, choice), higher_is_better=higher, unranked=unranked)
 
     def shown(self, key: Key, choice: Choice) -> list[int]:
         """Return the entries of a panel that a choice shows: the same in every panel, judged by the board's measure."""
@@ -152,7 +160,8 @@ class Board:
                 case "all":
                     yield from group
                 case "best":  # of equal ones the first
-                    yield max(group, key=lambda entry: sign * means.get(entry, -sign * math.inf))
+                    placed = [entry for entry in group if not self.entries[entry].unranked]
+                    yield max(placed or group, key=lambda entry: sign * means.get(entry, -sign * math.inf))
                 case "last":
                     yield group[-1]
                 case "chosen":
@@ -205,24 +214,31 @@ def board_of(
         data=tuple(data),
         measure=decides,
         panels=dict(_panels(extracts, data, decides)),
+        samples=dict(_samples(extracts, data)),
         frozen=stop.isoformat(timespec="minutes") if stop else "",
     )
 
 
-def ranked(panel: Panel, shown: Sequence[int], *, higher_is_better: bool) -> list[Place]:
+def ranked(
+    panel: Panel, shown: Sequence[int], *, higher_is_better: bool, unranked: Collection[int] = ()
+) -> list[Place]:
     """Return the rows of a panel that are shown, the best first; equal means have equal places, the earlier run first.
+
+    Those that are `unranked` come last, without a place.
 
     The places that the tests leave open are those among the rows shown. They hold whichever rows these are, and whoever
     chose them after looking: all pairs of all entries were tested together.
     """
     wanted = set(shown)
-    inside = [place for place, entry in enumerate(panel.entries) if entry in wanted]
+    every = [place for place, entry in enumerate(panel.entries) if entry in wanted]
     sign = 1 if higher_is_better else -1
-    values = {place: rounded(panel.means[place].mean) for place in inside}
-    inside.sort(key=lambda place: -sign * values[place])
+    values = {place: rounded(panel.means[place].mean) for place in every}
+    every.sort(key=lambda place: -sign * values[place])
+    inside = [place for place in every if panel.entries[place] not in unranked]
+    others = [place for place in every if panel.entries[place] in unranked]
     firsts, lasts = places(panel.ahead[np.ix_(inside, inside)])
     falling = [values[place] for place in inside]
-    return [
+    rows = [
         Place(
             entry=panel.entries[place],
             mean=panel.means[place],
@@ -232,6 +248,7 @@ def ranked(panel: Panel, shown: Sequence[int], *, higher_is_better: bool) -> lis
         )
         for place, first, last in zip(inside, firsts, lasts, strict=True)
     ]
+    return rows + [Place(panel.entries[place], panel.means[place], 0, 0, 0) for place in others]
 
 
 def rounded(value: float) -> float:
@@ -294,6 +311,30 @@ def _panels(extracts: Sequence[Extract], data: Sequence[str], measure: Statistic
                 for group, where in table.groups.items():
                     if not group or statistic == measure:
                         yield Key(name, user, group, statistic.name), table.panel(statistic, where)
+
+
+def _samples(extracts: Sequence[Extract], data: Sequence[str]) -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
+    """Yield for each data and user which samples each extract has a value of."""
+    users = {(name, user) for name, extract in zip(data, extracts, strict=True) for user in extract.users}
+    for name, user in sorted(users):
+        known = [
+            _known_samples(one, user) if of == name else set[str]() for of, one in zip(data, extracts, strict=True)
+        ]
+        places = {sample: place for place, sample in enumerate(sorted(set[str]().union(*known)))}
+        has = np.zeros((len(extracts), len(places)), dtype=np.bool_)
+        for row, samples in enumerate(known):
+            has[row, [places[sample] for sample in samples]] = True
+        yield (name, user), has
+
+
+def _known_samples(extract: Extract, user: str) -> set[str]:
+    columns = extract.values.get(user, {}).values()
+    return {
+        sample
+        for column in columns
+        for sample, one in zip(extract.targets.sample, column, strict=True)
+        if one is not None
+    }
 
 
 class _Table:

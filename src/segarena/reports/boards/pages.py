@@ -15,7 +15,14 @@ from markupsafe import Markup
 from segarena.reports.boards.board import Board, Choice, Key
 from segarena.reports.boards.sheets import sample_sheet, targets_sheet
 from segarena.reports.boards.telling import told
-from segarena.reports.boards.wording import about_text, counted_text, leader_text, notes_of, range_text
+from segarena.reports.boards.wording import (
+    about_text,
+    counted_text,
+    leader_text,
+    notes_of,
+    range_text,
+    shared_text,
+)
 from segarena.reports.parts import Gallery
 from segarena.reports.renderers import sheet_html
 from segarena.reports.rendering import read_text, templates
@@ -152,6 +159,7 @@ def _view(
         "choice": choice,
         "leader": leader_text(board, key, rows),
         "counted": counted_text(board),
+        "shared": shared_text(board, key, rows),
         "statistics": [one.name for one in board.statistics],
         "data": list(dict.fromkeys(board.data)),
         "users": list(dict.fromkeys(of.user for of in board.panels)),
@@ -187,7 +195,7 @@ def _row(board: Board, key: Key, entry: int, place: int, range_: str) -> dict[st
         values.append(texts)
     seconds, time = extract.seconds.get(key.user), board.entries[entry].time
     return {
-        "place": place,
+        "place": place or "–",
         "range": range_,
         "name": board.names[entry],
         "about": about_text(board, entry),

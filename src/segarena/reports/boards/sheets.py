@@ -42,7 +42,11 @@ def ranking_sheet(board: Board, key: Key, choice: Choice = "all") -> Sheet:
         ]
         names = (board.names[row.entry], board.participants[row.entry])
         rank = Value(
-            mean=row.place, low=row.first, high=row.last, printed=f"{row.place}", printed_bounds=range_text(row)
+            mean=row.place or math.nan,
+            low=row.first or math.nan,
+            high=row.last or math.nan,
+            printed=f"{row.place or ''}",
+            printed_bounds=range_text(row),
         )
         rows.append((rank, *names, *cells, row.mean.n, extract.failures.get(key.user, 0)))
     where = ", ".join(filter(None, [board.title, key.data, key.user, key.group]))
@@ -116,7 +120,7 @@ def sample_sheet(board: Board, key: Key, sample: str, choice: Choice = "all") ->
     rows: list[tuple[Cell, ...]] = []
     for row in board.rows(key, choice):
         values = (_value(statistic, values.get(row.entry, math.nan)) for values in targets.values())
-        rows.append((row.place, board.names[row.entry], board.participants[row.entry], *values))
+        rows.append((row.place or "–", board.names[row.entry], board.participants[row.entry], *values))
     head = (Column("Rank", "number", "rank"), Column("Run", key="run"), Column("Participant", key="participant"))
     columns = (Column(name, "number", name, "", statistic.higher_is_better) for name in targets)
     return Sheet(name="sample", caption=f"{statistic.name} with {key.user}.", head=(*head, *columns), rows=tuple(rows))

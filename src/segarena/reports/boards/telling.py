@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segarena.reports.boards.board import Board, Entry, Key, Panel, rounded
+from segarena.reports.boards.wording import NOTHING_SHARED, SHARED
 from segarena.reports.naming import metric_name
 from segarena.reports.wording import bounds_text, seconds_text, value_text
 from segarena.roles import Statistic
@@ -21,6 +23,7 @@ def told(board: Board) -> dict[str, Any]:
 
     The key of a panel is its data, user, group and statistic; `ahead` holds, for each of its entries, the bits of those
     that it is better than, the first one highest, in base64. Values stand there as numbers, and as they are printed.
+    `samples` has in the same way, for each entry, which samples it is about; only where entries differ in that.
     """
     shown = {one.name for one in board.statistics}
     return {
@@ -31,6 +34,8 @@ def told(board: Board) -> dict[str, Any]:
         "statistics": [_statistic(board, one) for one in board.statistics],
         "entries": [_entry(board, number, entry) for number, entry in enumerate(board.entries)],
         "panels": [_panel(board, key, panel) for key, panel in board.panels.items() if key.statistic in shown],
+        "samples": _samples(board),
+        "shared": [SHARED, NOTHING_SHARED],
         "curves": _curves(board),
     }
 
@@ -53,6 +58,7 @@ def _entry(board: Board, number: int, entry: Entry) -> dict[str, Any]:
         "data": board.data[number],
         "at": "" if entry.time.year == 1 else entry.time.isoformat(timespec="minutes"),
         "chosen": entry.is_chosen,
+        "unranked": entry.unranked,
         "done": [extract.done, extract.samples],
         "failures": extract.failures,
         "seconds": {user: [_short(value), _seconds_text(value)] for user, value in extract.seconds.items()},
@@ -70,8 +76,20 @@ def _panel(board: Board, key: Key, panel: Panel) -> dict[str, Any]:
         "high": _list((mean.high for mean in panel.means), 4),
         "text": [value_text(statistic, mean.mean) for mean in panel.means],
         "bounds": [bounds_text(statistic, mean.low, mean.high) for mean in panel.means],
-        "ahead": [base64.b64encode(row).decode() for row in np.packbits(panel.ahead, axis=1)],
+        "ahead": [_bits(row) for row in panel.ahead],
     }
+
+
+def _samples(board: Board) -> list[dict[str, Any]]:
+    return [
+        {"key": [*key], "count": has.shape[1], "of": [_bits(row) for row in has]}
+        for key, has in board.samples.items()
+        if len({row.tobytes() for row in has if row.any()}) > 1
+    ]
+
+
+def _bits(row: NDArray[np.bool_]) -> str:
+    return base64.b64encode(np.packbits(row)).decode()
 
 
 def _curves(board: Board) -> list[dict[str, Any]]:

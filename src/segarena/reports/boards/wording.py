@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from segarena.reports.boards.board import Board, Key, Place
 from segarena.reports.wording import FAILURES, HELD, bounds_text, count_text, intervals_text, value_text
@@ -21,6 +25,13 @@ BLIND = (
     "has learnt nothing from the picture."
 )
 
+SHARED = (
+    "These rows are about different {sample}s: each has {own}, any two share {two}, and all of them {every}. A "
+    "difference is tested on what two share alone; means over different {sample}s are no comparison."
+)
+
+NOTHING_SHARED = "Between rows that share nothing, nothing is said."
+
 CHOSEN = (
     "Best, last and chosen are one run of each participant: the best in {measure}, the last finished, the one that "
     "they wished to be judged by, or the last where they wished for none. Controls are nobody's and always shown."
@@ -31,7 +42,7 @@ def leader_text(board: Board, key: Key, rows: Sequence[Place]) -> str:
     """Return who is first, and of how many others that is more than chance."""
     if not rows:
         return ""
-    first, *others = rows
+    first, *others = [row for row in rows if row.place] or rows
     statistic, panel = statistic_of(board, key), board.panels[key]
     value, bounds = value_text(statistic, first.mean.mean), bounds_text(statistic, first.mean.low, first.mean.high)
     found = " ".join(filter(None, [value, bounds]))
@@ -50,11 +61,11 @@ def counted_text(board: Board) -> str:
     """Return how many runs of how many participants there are, on what, and until when."""
     entries, (_, target, sample) = board.entries, board.entries[0].extract.words
     people = {name for name in board.participants if name}
-    names = {name: number for number, name in enumerate(board.data)}
     on: list[str] = []
-    for name, number in names.items():
-        targets = entries[number].extract.targets
-        told = f"{count_text(len(targets.sample), target)} in {count_text(len(set(targets.sample)), sample)}"
+    for name in dict.fromkeys(board.data):
+        of_data = [entry.extract.targets for entry, data in zip(entries, board.data, strict=True) if data == name]
+        keys = {key for targets in of_data for key in zip(targets.sample, targets.target, strict=True)}
+        told = f"{count_text(len(keys), target)} in {count_text(len({key[0] for key in keys}), sample)}"
         on.append(f"{told} of {name}")
     last = max(entry.time for entry in entries)
     until = "" if last.year == 1 else f", the last one of {last:%Y-%m-%d}"
@@ -62,8 +73,28 @@ def counted_text(board: Board) -> str:
     return f"{runs or count_text(len(entries), 'run')} on {'; '.join(on)}{until}"
 
 
+def shared_text(board: Board, key: Key, rows: Sequence[Place]) -> str:
+    """Return how many samples rows share, where they are about different ones; else nothing."""
+    has = board.samples[key.data, key.user][[row.entry for row in rows]]
+    if len(rows) < 2 or bool((has == has[0]).all()):
+        return ""
+    sample = board.entries[0].extract.words[2]
+    own, pairs = has.sum(axis=1), has.astype(np.int64) @ has.T
+    between = pairs[np.triu_indices(len(rows), 1)]
+    both = SHARED.format(own=_from_to(own), sample=sample, every=int(has.all(axis=0).sum()), two=_from_to(between))
+    apart = int((between == 0).sum())
+    return f"{both} {NOTHING_SHARED}" if apart else both
+
+
+def _from_to(counts: NDArray[Any]) -> str:
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def range_text(row: Place) -> str:
-    """Return the places that are open: "3" or "2 to 5"."""
+    """Return the places that are open: "3" or "2 to 5"; nothing for a row without a place."""
+    if not row.place:
+        return ""
     return f"{row.first}" if row.first == row.last else f"{row.first} to {row.last}"
 
 
@@ -74,6 +105,7 @@ def about_text(board: Board, number: int) -> str:
         "" if participant == board.names[number] else participant,
         "looks at no image" if extract.ignores_image else "sees the truth" if extract.segmenter.sees_truth else "",
         f"partial: {extract.done} of {extract.samples}" if extract.done < extract.samples else "",
+        f"no place: {unranked}" if (unranked := board.entries[number].unranked) else "",
     ]
     return ", ".join(filter(None, notes))
 

@@ -176,6 +176,27 @@ def close(
     typer.echo(f"{name} is {state}")
 
 
+@app.command("export")
+def export(
+    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder, or a new file that ends in .zip.")],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Write a challenge as pages that need no server: its rules and its boards, as participants see them now.
+
+    A browser opens them from disk, any web server shows them. What is hidden is not in them.
+    """
+    from segarena.server.installed import check_installed
+
+    with one_line_errors("stopped"):
+        check_installed()
+        from segarena.server.exporting import export_challenge
+
+        written = export_challenge(_site(data, db), name, out)
+    typer.echo(f"{name}: {written}")
+
+
 @app.command("backup")
 def backup(
     to: Annotated[Path, typer.Argument(help="Where the copy is made; nothing may be there.")],

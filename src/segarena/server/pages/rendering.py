@@ -42,10 +42,13 @@ def static_file(name: str) -> tuple[str, str, str]:
 def page(request: Request, template: str, *, title: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page."""
     visitor = getattr(request.state, "visitor", None) or Visitor(address="")
-    made = _environment().get_template(template)
-    always = {"title": title, "visitor": visitor, "site": site_of(request), "version": __version__}
-    text = made.render(path=request.url.path, **always, **values)
-    return HTMLResponse(text, status)
+    told = {"title": title, "visitor": visitor, "site": site_of(request), "path": request.url.path}
+    return HTMLResponse(rendered(template, **told, **values), status)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return the text of a page."""
+    return _environment().get_template(template).render(version=__version__, **values)
 
 
 @cache

@@ -8,14 +8,14 @@ from segarena.server.answers import answer_errors
 from segarena.server.api import about
 from segarena.server.api import runs as api_runs
 from segarena.server.api import turns as api_turns
-from segarena.server.pages import accounts, challenges, organise, personal, runs, static, teams
+from segarena.server.pages import accounts, challenges, links, organise, personal, runs, static, teams
 from segarena.server.site import Site
 from segarena.server.visitors import guard
 from segarena.server.watching import Watch
 from segarena.version import __version__
 
 ROUTERS: tuple[APIRouter, ...] = (
-    *(page.router for page in (challenges, accounts, personal, teams, runs, organise, static)),
+    *(page.router for page in (challenges, accounts, personal, links, teams, runs, organise, static)),
     *(part.router for part in (about, api_runs, api_turns)),
 )
 

@@ -11,12 +11,17 @@ from sqlalchemy.orm import Session
 from segarena.files.hashes import sha256
 from segarena.server.tables import Key
 
-Kind = Literal["session", "token", "invitation", "team"]
-PREFIX = {"session": "sas_", "token": "sat_", "invitation": "sai_", "team": "sam_"}
+Kind = Literal["session", "token", "invitation", "team", "address", "reset"]
+PREFIX: dict[Kind, str] = {
+    "session": "sas_", "token": "sat_", "invitation": "sai_", "team": "sam_", "address": "saa_", "reset": "sar_",
+}  # fmt: skip
 """Begins the text of a key, so that people and scanners see what was left lying about."""
 
-_DAY_S = 86400.0
-LASTS_S = {"session": 14 * _DAY_S, "token": 400 * _DAY_S, "invitation": 30 * _DAY_S, "team": 30 * _DAY_S}
+_HOUR_S, _DAY_S = 3600.0, 86400.0
+LASTS_S: dict[Kind, float] = {
+    "session": 14 * _DAY_S, "token": 400 * _DAY_S, "invitation": 30 * _DAY_S, "team": 30 * _DAY_S,
+    "address": _HOUR_S, "reset": _HOUR_S,
+}  # fmt: skip
 _LONGEST = 100
 
 

@@ -33,8 +33,9 @@ def kept_about(session: Session, person: Person, now: float) -> dict[str, Any]:
     """Return what the tables hold about somebody, as JSON can hold it; secrets are told as being there, no more."""
     keys = session.scalars(select(Key).where(Key.person_id == person.id).order_by(Key.id))
     events = session.scalars(select(Event).where(Event.person_id == person.id).order_by(Event.id))
+    own = "id", "name", "contact", "email", "email_at", "wants_letters", "role", "state", "made_at"
     return {
-        "account": _columns(person, "id", "name", "contact", "role", "state", "made_at"),
+        "account": _columns(person, *own),
         "team": session.get_one(Team, person.team_id).name,
         "keys": [_columns(key, "kind", "label", "made_at", "ends_at", "used_at", "ended_at") for key in keys],
         "log": [_columns(event, "at", "action", "about", "address") for event in events],

@@ -20,6 +20,7 @@ from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.challenges import description_of, find_phase, pool_of
 from segarena.server.ladder import settle
+from segarena.server.letters import tell_of_run
 from segarena.server.tables import Challenge, Person, Place, Run, Turn
 from segarena.server.teams import circle_of, hold, is_own, runs_counted, team_of
 
@@ -159,6 +160,7 @@ def close(session: Session, run_id: str, now: float, *, extract: str, fault: str
     run.fault = run.fault or fault
     run.is_free = run.is_free or bool(fault)
     settle(session, run)
+    tell_of_run(session, run, now)
 
 
 def late(session: Session, now: float) -> list[str]:

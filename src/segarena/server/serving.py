@@ -16,6 +16,7 @@ from segarena.server.database import Database
 from segarena.server.evaluators import Evaluators
 from segarena.server.folder import DataFolder
 from segarena.server.people import has_organiser, invite_first
+from segarena.server.post import Post
 from segarena.server.schema import bring_up_to_date
 from segarena.server.settings import Settings
 from segarena.server.site import Site
@@ -72,10 +73,13 @@ class Serving:
         evaluators = Evaluators(self.site)
         self.site.hurry = evaluators.hurry
         self.site.is_draining = lambda: self._server.should_exit
+        post = Post(self.site)
         evaluators.start()
+        post.start()
         try:
             asyncio.run(self._serve(on_start))
         finally:
+            post.stop()
             evaluators.stop()
             self.site.album.stop()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ import msgspec
 from segarena.errors import InvalidInput
 from segarena.options import close_to
 
+_SENDER = re.compile(r"[^@\s<>,;]+@[^@\s<>,;]+")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -39,6 +42,53 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sign_ins: int = 10
 
 
+class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A mail server that takes letters for everybody.
+
+    Attributes:
+        host, port: of it.
+        security: "starttls" or "tls"; "none" only for one on this machine.
+        user: "" signs in as nobody.
+        password: better in a file, or in the environment as `SEGARENA_SMTP_PASSWORD`.
+        password_file: of which the first line is the password.
+        sender: whom letters are from.
+        ca_file: certificates that are trusted in place of those of this machine.
+    """
+
+    host: str
+    sender: str
+    port: int = 587
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    user: str = ""
+    password: str = ""
+    password_file: str = ""
+    ca_file: str = ""
+
+    def secret(self) -> str:
+        """Return the password.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        if self.password_file:
+            return Path(self.password_file).read_text(encoding="utf-8").partition("\n")[0].strip()
+        return self.password or os.environ.get("SEGARENA_SMTP_PASSWORD", "")
+
+    def faults(self) -> list[str]:
+        """Return what is wrong, a line each."""
+        told = [
+            (not 0 < self.port < 65536, f"mail.port: expected 1 to 65535, got {self.port}"),
+            (not _SENDER.fullmatch(self.sender), f"mail.sender: expected name@example.org, got {self.sender!r}"),
+            (self.security == "none" and not is_loopback(self.host), "mail.security: none is for this machine alone"),
+            (
+                bool(self.password_file) and not Path(self.password_file).is_file(),
+                f"mail.password_file: there is no {self.password_file}",
+            ),
+            (bool(self.ca_file) and not Path(self.ca_file).is_file(), f"mail.ca_file: there is no {self.ca_file}"),
+        ]
+        return [message for is_wrong, message in told if is_wrong]
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of one serving process.
 
@@ -52,6 +102,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         behind_proxy: whether a proxy on this machine tells the address of whoever asks.
         roots: folders below which whoever makes a challenge on a page may name files; none by default.
         limits: see `Limits`.
+        mail: see `Mail`; without it nothing is sent, and links are for copying.
     """
 
     host: str = "127.0.0.1"
@@ -63,6 +114,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     behind_proxy: bool = False
     roots: tuple[str, ...] = ()
     limits: Limits = Limits()
+    mail: Mail | None = None
 
     @property
     def address(self) -> str:
@@ -101,7 +153,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 "limits: tries, body_mb, requests_per_minute and sign_ins must be above 0",
             ),
         ]
-        return [message for is_wrong, message in told if is_wrong]
+        of_mail = [] if self.mail is None else self.mail.faults()
+        return [*(message for is_wrong, message in told if is_wrong), *of_mail]
 
 
 def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:

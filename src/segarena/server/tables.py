@@ -69,6 +69,11 @@ class Person(Table):
     folded: Mapped[str] = mapped_column(String(40), unique=True)
     """The name as it is compared: two names that differ in case alone are one."""
     contact: Mapped[str] = mapped_column(String(200), default="")
+    email: Mapped[str] = mapped_column(String(200), default="")
+    email_at: Mapped[float | None] = mapped_column(Float)
+    """When they confirmed the address; until then nothing is sent there but the question."""
+    wants_letters: Mapped[bool] = mapped_column(default=False)
+    """Whether they want to be told when a run is over."""
     password: Mapped[str] = mapped_column(Text)
     role: Mapped[str] = mapped_column(String(20))
     state: Mapped[str] = mapped_column(String(20))
@@ -85,7 +90,9 @@ class Key(Table):
     """Something secret that opens something: a session, a token for scripts, an invitation. Only its hash is kept."""
 
     __tablename__ = "keys"
-    __table_args__ = (CheckConstraint("kind IN ('session', 'token', 'invitation', 'team')", name="kind"),)
+    __table_args__ = (
+        CheckConstraint("kind IN ('session', 'token', 'invitation', 'team', 'address', 'reset')", name="kind"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(String(20))
@@ -254,3 +261,25 @@ class Attempt(Table):
     key: Mapped[str] = mapped_column(String(64), index=True)
     """A hash of what was tried and of the name, address or number."""
     at: Mapped[float] = mapped_column(Float, index=True)
+
+
+class Letter(Table):
+    """An e-mail that is to be sent; one that was sent has no row any more."""
+
+    __tablename__ = "letters"
+    __table_args__ = (
+        CheckConstraint("state IN ('waiting', 'dead')", name="state"),
+        Index(None, "state", "due_at"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"), index=True)
+    recipient: Mapped[str] = mapped_column(String(200))
+    about: Mapped[str] = mapped_column(Text, default="")
+    """Of a run its id, of an invitation the role."""
+    state: Mapped[str] = mapped_column(String(20), default="waiting")
+    tries: Mapped[int] = mapped_column(default=0)
+    failure: Mapped[str] = mapped_column(Text, default="")
+    made_at: Mapped[float] = mapped_column(Float)
+    due_at: Mapped[float] = mapped_column(Float)

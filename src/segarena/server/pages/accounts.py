@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from sqlalchemy import select
@@ -15,6 +15,7 @@ from segarena.server.audit import note
 from segarena.server.bodies import read_form
 from segarena.server.challenges import all_challenges
 from segarena.server.keys import LASTS_S, end_keys, find_key, make_key
+from segarena.server.letters import clean_address, put_down
 from segarena.server.pages.rendering import page
 from segarena.server.passwords import hash_password
 from segarena.server.people import account_of, clean_name, folded, is_waiting, register, sign_in
@@ -86,17 +87,23 @@ def do_register(request: Request, form: Form) -> Response:
     """Make an account."""
     site, address = site_of(request), visitor_of(request).address
     told = {name: form.get(name, "") for name in ("name", "contact", "invitation")}
+    email = form.get("email", "")
     is_open = site.settings.registration == "open"
     if not told["invitation"] and (wait_s := site.attempts.take(("register", address))):
         raise refusals.quota("too many accounts from this address", wait_s)
+    if email and site.settings.mail and (wait_s := site.attempts.take(("letters to", email.strip().lower()))):
+        raise refusals.quota("too many letters to this address", wait_s)
     try:
         name = clean_name(told["name"])
         kept = hash_password(form.get("password", ""), name)
         with site.database.writing() as session:
             person = register(session, site.now(), **{**told, "name": name}, kept=kept, is_open=is_open)
+            person.email = clean_address(email)
+            if person.email and site.settings.mail is not None:
+                put_down(session, site.now(), "address", person=person, to=person.email)
             note(session, site.now(), "registered", person.role, person_id=person.id, address=address)
     except InvalidInput as error:
-        shown = {"name": told["name"], "contact": told["contact"]}
+        shown = {"name": told["name"], "contact": told["contact"], "email": email}
         return _register_page(request, told["invitation"], fault=str(error), status=422, **shown)
     return (
         _signed_in(request, person)
@@ -151,15 +158,14 @@ def _signed_in(request: Request, person: Person) -> Response:
     return answer
 
 
-def _register_page(
-    request: Request, invitation: str, *, fault: str = "", status: int = 200, name: str = "", contact: str = ""
-) -> Response:
+def _register_page(request: Request, invitation: str, *, fault: str = "", status: int = 200, **shown: str) -> Response:
     site = site_of(request)
     with site.database.reading() as session:
         key = find_key(session, "invitation", invitation, site.now()) if invitation else None
     if invitation and key is None:
         fault = fault or "the invitation does not hold (any more); ask an organiser for another"
-    told = {"invitation": invitation if key else "", "name": name, "contact": contact, "is_invited": key is not None}
+    told: dict[str, Any] = {"name": "", "contact": "", "email": "", **shown}
+    told |= {"invitation": invitation if key else "", "is_invited": key is not None}
     is_open = site.settings.registration == "open"
     return page(request, "register.html", title="Register", status=status, fault=fault, is_open=is_open, **told)
 

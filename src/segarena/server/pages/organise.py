@@ -13,6 +13,7 @@ from segarena.server import refusals
 from segarena.server.audit import latest, note
 from segarena.server.bodies import read_form
 from segarena.server.challenges import all_challenges, find_challenge, shown_of
+from segarena.server.letters import clean_address, put_down, unsent
 from segarena.server.pages.rendering import page
 from segarena.server.pages.runs import listed_runs
 from segarena.server.people import invite, is_at_least, set_role, set_state
@@ -39,6 +40,9 @@ def make_invitation(request: Request, form: Form) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     role = form.get("role", "participant")
     _check_may_give(visitor, role)
+    email = clean_address(form.get("email", "")) if site.settings.mail else ""
+    if email:
+        return _invite_by_letter(request, email, role)
     with site.database.writing() as session:
         text = invite(session, site.now(), role, form.get("label", ""))
         note(session, site.now(), "invitation made", role, person_id=visitor.person_id, address=visitor.address)
@@ -59,7 +63,10 @@ def change_person(request: Request, person_id: int, form: Form) -> Response:
         if state := form.get("state"):
             if state not in ("confirmed", "closed"):
                 raise refusals.invalid("state: expected confirmed or closed")
+            was_waiting = person.state == "waiting"
             set_state(session, person, state, site.now())
+            if was_waiting and state == "confirmed":
+                put_down(session, site.now(), "confirmed", person=person)
         if role := form.get("role"):
             _check_may_give(visitor, role)
             set_role(session, person, role)
@@ -98,7 +105,15 @@ def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
     return RedirectResponse(f"/runs/{run_id}", 303)
 
 
-def _organise(request: Request, link: str = "") -> Response:
+def _invite_by_letter(request: Request, email: str, role: str) -> Response:
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        put_down(session, site.now(), "invitation", to=email, about=role)
+        note(session, site.now(), "invitation sent", role, person_id=visitor.person_id, address=visitor.address)
+    return _organise(request, sent_to=email)
+
+
+def _organise(request: Request, link: str = "", sent_to: str = "") -> Response:
     site = site_of(request)
     with site.database.reading() as session:
         told: dict[str, Any] = {
@@ -106,8 +121,9 @@ def _organise(request: Request, link: str = "") -> Response:
             "challenges": [(one, shown_of(one.description)) for one in all_challenges(session)],
             "runs": listed_runs(session),
             "events": _events(session),
+            "unsent": unsent(session),
         }
-    return page(request, "organise.html", title="Organise", link=link, roles=ROLES, **told)
+    return page(request, "organise.html", title="Organise", link=link, sent_to=sent_to, roles=ROLES, **told)
 
 
 def _people(session: Session) -> list[tuple[Person, str]]:

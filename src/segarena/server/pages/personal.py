@@ -20,6 +20,7 @@ from segarena.server.tables import Person
 from segarena.server.visitors import COOKIE, Visitor, needs, session_key, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
+_DONE = {"password": "The password is changed.", "letters": "Saved.", "address": "The address is confirmed."}
 Form = Annotated[dict[str, str], Depends(read_form)]
 
 
@@ -27,7 +28,7 @@ Form = Annotated[dict[str, str], Depends(read_form)]
 @needs("viewer")
 def show_account(request: Request, done: str = "") -> Response:
     """Show what one's account is and what can be done with it."""
-    return _account_page(request, done="The password is changed." if done == "password" else "")
+    return _account_page(request, done=_DONE.get(done, ""))
 
 
 @router.post("/account/password")

@@ -27,6 +27,7 @@
     │   └── WorkStopped           not one unit's trouble: nothing can go on; what is done is kept
     │       └── RemoteError       a server is not reached, or refuses
     └── StoreError                a folder or file cannot be written, or what is there cannot be used
+        ├── StoreAway             it cannot at this moment: no room, or no connection; later it may
         ├── RunConflict           it holds other work, or is in use
         └── RunMissing            there is no run there
 
@@ -140,6 +141,10 @@ class RemoteError(WorkStopped):
 
 class StoreError(SegarenaError):
     """A folder or file cannot be written, or what is there cannot be used."""
+
+
+class StoreAway(StoreError):
+    """A disk has no room, or a storage or database does not answer; the same may work later."""
 
 
 class RunConflict(StoreError):

@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -114,3 +115,65 @@ def test_another_thread_does_not_set_the_alarm_that_this_one_has():
         thread.start()
         thread.join()
     assert seen == [(0.0, 0.0)]
+
+
+class Over(BaseException):
+    """The limit around another is over."""
+
+
+def test_a_limit_around_another_rings_in_the_middle_of_it():
+    inner, outer = TimeLimit(30.0), TimeLimit(0.05, error=lambda what, seconds: Over(f"{what} {seconds:g}"))
+    started = time.monotonic()
+    with pytest.raises(Over, match=r"all 0\.05"), outer.watch("all"), suppress(Exception), inner.watch("one"):
+        time.sleep(20)
+    assert time.monotonic() - started < 10
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_limit_around_others_counts_through_all_of_them():
+    inner, outer, calls = TimeLimit(30.0), TimeLimit(0.1, error=lambda what, _: Over(what)), []
+
+    def call():
+        while len(calls) < 2000:
+            calls.append(1)
+            with suppress(Exception), inner.watch("one"):
+                time.sleep(0.01)
+
+    with pytest.raises(Over), outer.watch("all"):
+        call()
+    assert 0 < len(calls) < 500
+
+
+def test_a_limit_within_another_rings_first_when_it_is_shorter_and_the_other_goes_on():
+    inner, outer = TimeLimit(0.02), TimeLimit(0.2, error=lambda what, _: Over(what))
+
+    def call():
+        with pytest.raises(PredictTimeout), inner.watch("one"):
+            time.sleep(20)
+        time.sleep(20)
+
+    with pytest.raises(Over), outer.watch("all"):
+        call()
+
+
+def test_a_limit_within_one_that_has_returned_still_rings():
+    outer, inner = TimeLimit(0.05), TimeLimit(0.15)
+    with outer.ready():
+        with outer.watch("before"):
+            pass
+        with pytest.raises(PredictTimeout, match="one"), inner.watch("one"):
+            time.sleep(20)
+
+
+def test_the_deadline_around_another_is_published_again_after_it():
+    deadline = SimpleNamespace(value=0.0, what="")
+    outer = TimeLimit(10.0, deadline, grace_s=1.0, clock=lambda: 100.0)
+    inner = TimeLimit(3.0, deadline, grace_s=1.0, clock=lambda: 102.0)
+    late = TimeLimit(30.0, deadline, grace_s=1.0, clock=lambda: 102.0)
+    with outer.watch("all"):
+        with inner.watch("one"):
+            assert (deadline.what, deadline.value) == ("one", 106.0)
+        assert (deadline.what, deadline.value) == ("all", 111.0)
+        with late.watch("one"):
+            assert deadline.value == 111.0
+    assert deadline.value == 0.0

@@ -19,6 +19,7 @@ from segarena.server.tables import Person
 
 sys.path.insert(0, str(Path(__file__).parent))
 from postgres import Postgres, programs
+from s3 import KEY, S3
 
 BOTH = ("sqlite", "postgresql")
 
@@ -30,6 +31,18 @@ def postgres():
         pytest.skip("no PostgreSQL is installed here")
     made = Postgres()
     yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def s3():
+    """A storage that speaks S3, with a bucket `files`, which the environment names with a key that is good for it."""
+    made = S3()
+    told = {"ENDPOINT_URL": made.address, "ACCESS_KEY_ID": KEY, "SECRET_ACCESS_KEY": "secret", "REGION": "here"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in told.items():
+            patch.setenv(f"AWS_{name}", value)
+        yield made
     made.stop()
 
 
@@ -64,6 +77,11 @@ class Served:
     def _note(self, port):
         self.address = f"http://127.0.0.1:{port}"
         self._started.set()
+
+    @property
+    def is_alive(self):
+        """Whether it has not ended."""
+        return self._thread.is_alive()
 
     def client(self, **options):
         """Return a client that sends nothing by itself."""

@@ -12,9 +12,10 @@ from segarena.challenges.description import Challenge as Described
 from segarena.challenges.description import Phase, challenge_text
 from segarena.errors import InvalidInput
 from segarena.server import teams
-from segarena.server.jobs import step_of
+from segarena.server.jobs.stepping import step_of
 from segarena.server.packing import pack
 from segarena.server.refusals import Refusal
+from segarena.server.run_folders import RunFolders
 from segarena.server.runs import Asked, begin, own_run, places_of
 from segarena.server.tables import Challenge, Person, Place, PooledSample, Run, Team, Turn
 
@@ -33,7 +34,7 @@ class Event:
 
     def __init__(self, database, folder):
         self.database = database
-        self._site = SimpleNamespace(folder=SimpleNamespace(runs=folder))
+        self._site = SimpleNamespace(folder=SimpleNamespace(run_folders=RunFolders(folder)))
         self.now = 1000.0
         self._runs = 0
         phase = Phase(name="final", seed=5, samples_per_run=2, runs_in_all=1000, runs_per_day=1000)

@@ -1,9 +1,10 @@
-"""Turns in the tables: handed out once, given back when their holder dies, written once whoever comes later."""
+"""Turns in the tables: in order, each with one content, handed to whoever has their dialogues in memory."""
 
 import pytest
 
 from segarena.challenges.clock import Charged
 from segarena.server import turns
+from segarena.server.jobs import holding
 from segarena.server.refusals import Refusal
 from segarena.server.tables import Challenge, Person, Place, Run, Turn
 
@@ -41,77 +42,13 @@ def lease(database, worker="w", name="lease", now=100.0):
 
 def finish(database, name, key=KEY, **values):
     with database.writing() as session:
-        return turns.finish_turn(session, key, name, **{"state": "done", "response": b"r", **values})
-
-
-def state(database, key=KEY):
-    with database.reading() as session:
-        turn = session.get_one(Turn, key)
-        return turn.state, turn.tries
-
-
-def give_up(database, name="lease", most_tries=3):
-    with database.writing() as session:
-        return turns.release(session, KEY, name, most_tries=most_tries, why="it died")
+        return holding.finish(session, Turn, key, name, **{"state": "done", "response": b"r", **values})
 
 
 def test_a_turn_is_handed_out_once(run):
     receive(run)
     assert lease(run) == KEY
     assert lease(run, "other", "another") is None
-
-
-def test_whoever_lost_the_lease_writes_nothing(run):
-    receive(run)
-    lease(run, name="first")
-    give_up(run, "first")
-    lease(run, name="second")
-    assert not finish(run, "first", response=b"late")
-    assert finish(run, "second", response=b"right")
-    assert not finish(run, "second", response=b"again")
-    with run.reading() as session:
-        assert session.get_one(Turn, KEY).response == b"right"
-
-
-def test_after_three_tries_a_turn_is_dead_and_its_run_takes_nothing_of_the_quota(run):
-    receive(run)
-    found = []
-    for number in range(3):
-        lease(run, name=str(number))
-        found.append(give_up(run, str(number)))
-    assert found == ["waiting", "waiting", "dead"]
-    assert lease(run) is None
-    with run.reading() as session:
-        one = session.get_one(Run, "run")
-        assert (one.state, one.is_free) == ("closing", True)
-        assert "it died" in one.fault
-
-
-def test_giving_up_a_lease_that_is_another_ones_by_now_changes_nothing(run):
-    receive(run)
-    lease(run, name="mine")
-    assert give_up(run, "other") == ""
-    assert state(run) == ("leased", 1)
-
-
-def test_a_server_that_ends_costs_the_turn_no_try(run):
-    receive(run)
-    for number in range(10):
-        lease(run, name=str(number))
-        with run.writing() as session:
-            turns.hand_on(session, KEY, str(number))
-            turns.hand_on(session, KEY, str(number))
-        assert state(run) == ("waiting", 0)
-
-
-def test_a_beat_is_counted_for_the_holder_alone(run):
-    receive(run)
-    lease(run, name="mine")
-    with run.writing() as session:
-        assert turns.beat(session, KEY, "mine")
-        assert not turns.beat(session, KEY, "other")
-    with run.reading() as session:
-        assert turns.leased(session) == {KEY: ("mine", 1)}
 
 
 def test_a_worker_gets_what_it_has_in_memory_before_what_is_older(run):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from segarena.challenges.description import Challenge
     from segarena.server.laying import Laid
     from segarena.server.organising import OnSample
+    from segarena.server.settings import Settings
     from segarena.server.site import Site
 
 app = typer.Typer(
@@ -201,15 +202,20 @@ def export(
 def backup(
     to: Annotated[Path, typer.Argument(help="Where the copy is made; nothing may be there.")],
     data: Data = DATA,
+    db: Db = None,
 ) -> None:
     """Copy the folder of a server, which may be at work meanwhile. The copy is a folder that can be served.
 
-    To go back to it, stop the server and put the copy in the folder's place.
+    To go back to it, stop the server and put the copy in the folder's place. A database of PostgreSQL is in it as
+    segarena.dump, for pg_restore.
     """
+    from segarena.server.installed import check_installed
+
     with one_line_errors("stopped; nothing was copied"):
+        check_installed()
         from segarena.server.backup import back_up
 
-        back_up(data, to)
+        back_up(data, to, _settings(data, db).db)
     typer.echo(f"{to}: all that was acknowledged before; segarena serve --check {to} looks at it")
 
 
@@ -313,11 +319,17 @@ def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
     from segarena.errors import StoreError
     from segarena.server.folder import DataFolder
     from segarena.server.serving import open_site
-    from segarena.server.settings import read_settings
 
     if not is_new and not DataFolder(data).exists:
         raise StoreError(f"{data} is no folder of a server; name it with --data, or make a challenge first")
-    return open_site(data, read_settings(None, {"db": db}))
+    return open_site(data, _settings(data, db))
+
+
+def _settings(data: Path, db: str | None) -> Settings:
+    """Return the settings of the server of a folder."""
+    from segarena.server.settings import own_settings, read_settings
+
+    return read_settings(own_settings(data), {"db": db})
 
 
 def _found(site: Site, name: str) -> Challenge:

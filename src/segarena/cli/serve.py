@@ -13,6 +13,7 @@ from segarena.terminal.exits import REFUSED, one_line_errors
 
 if TYPE_CHECKING:
     from segarena.server.checking import Checked
+    from segarena.server.settings import Settings
     from segarena.server.site import Site
 
 DATA = Path("challenges")
@@ -33,7 +34,12 @@ def serve(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes that evaluate. [default: 1]")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file with these options and further ones.")] = None,
+    evaluate_only: Annotated[
+        bool, typer.Option("--evaluate-only", help="Evaluate for other servers of the database; listen nowhere.")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML with these options and others. [default: server.toml in the folder]")
+    ] = None,
     log: Annotated[Path | None, typer.Option(help="File for the log, lines of JSON. [default: stderr]")] = None,
     check: Annotated[bool, typer.Option("--check", help="Say what is wrong with the settings and the folder.")] = False,
     demo: Annotated[
@@ -50,6 +56,9 @@ def serve(
 
     `segarena serve --demo` needs nothing: it takes part in some challenges itself, and says how to sign in.
 
+    Several servers may share one PostgreSQL and one folder: with --workers 0 a server evaluates nothing itself, with
+    --evaluate-only it does nothing else.
+
     Only this machine reaches it unless you say otherwise; see docs/server.md before you do.
     """
     from segarena.server.installed import check_installed
@@ -58,11 +67,12 @@ def serve(
         check_installed()
         from segarena.cli.demonstration import serve_demo
         from segarena.server.checking import check as checked
-        from segarena.server.serving import Serving, first_link, open_site
-        from segarena.server.settings import read_settings
+        from segarena.server.serving import Serving, evaluate, first_link, open_site
+        from segarena.server.settings import own_settings, read_settings
         from segarena.server.watching import log_to
 
         given = {"host": host, "port": port, "url": url, "db": db, "workers": workers}
+        config = config or (None if demo else own_settings(data or DATA))
         if check:
             _tell(checked(data or DATA, config, given))
             return
@@ -71,7 +81,12 @@ def serve(
         if demo:
             serve_demo(data, settings)
             return
+        if evaluate_only:
+            _check_evaluates(settings)
         site = open_site(data or DATA, settings)
+        if evaluate_only:
+            evaluate(site, lambda: typer.echo(f"evaluating with {settings.workers} workers; Ctrl-C ends it"))
+            return
         link = first_link(site)
         Serving(site).run(lambda port: _welcome(site, port, link))
         typer.echo("ended; start it again to go on")
@@ -84,6 +99,13 @@ def _welcome(site: Site, port: int, link: str) -> None:
         typer.echo(f"Make your own account first; this link works once:\n  {link}")
     else:
         typer.echo("Ctrl-C ends it.")
+
+
+def _check_evaluates(settings: Settings) -> None:
+    from segarena.errors import InvalidInput
+
+    if not settings.workers:
+        raise InvalidInput("--evaluate-only: expected --workers of at least 1")
 
 
 def _tell(found: Checked) -> None:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from segarena.errors import StoreError
+from segarena.errors import StoreAway, StoreError
 
 _LEFTOVER = re.compile(r"\..*\.[0-9a-f]{8}\.part")
 _LONGEST_NAME = 100
@@ -90,8 +90,9 @@ def is_leftover(path: Path) -> bool:
 
 def cannot_write(path: Path, error: OSError) -> StoreError:
     """Return the one line that says why `path` cannot be written."""
-    why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
-    return StoreError(
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    why = "the disk is full" if is_full else error.strerror or str(error)
+    return (StoreAway if is_full else StoreError)(
         f"{path} cannot be written: {why}. Make room or allow writing, and run it again: what is finished is kept"
     )
 

@@ -17,6 +17,7 @@ from segarena.challenges.likeness import likeness_of
 from segarena.reports.sheets import Cell, Sheet, Value
 from segarena.server.challenges import description_of
 from segarena.server.organising import find
+from segarena.server.run_folders import RunFolders
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Place, Run, Team, Turn
 
@@ -94,7 +95,7 @@ def alike_sheet(site: Site, name: str) -> Sheet:
         SegarenaError: there is no such challenge, or a run is damaged.
     """
     with site.database.reading() as session:
-        runs = list(_finished(session, find(site, name), site.folder.runs))
+        runs = list(_finished(session, find(site, name), site.folder.run_folders))
     rows: list[tuple[Cell, ...]] = []
     for one, other in combinations(runs, 2):
         if one.phase != other.phase or one.circle == other.circle:
@@ -115,7 +116,7 @@ class _Finished(NamedTuple):
     folder: Path
 
 
-def _finished(session: Session, challenge: Challenge, folder: Path) -> Iterator[_Finished]:
+def _finished(session: Session, challenge: Challenge, folders: RunFolders) -> Iterator[_Finished]:
     rows = session.execute(
         select(Run.id, Run.phase, Run.name, Team.circle, Team.name)
         .join(Team, Team.id == Run.team_id)
@@ -123,5 +124,6 @@ def _finished(session: Session, challenge: Challenge, folder: Path) -> Iterator[
         .order_by(Run.made_at, Run.id)
     )
     for run, phase, name, circle, team in rows:
-        if (folder / run / "run.json").is_file():
-            yield _Finished(phase, circle, team, name, folder / run)
+        folder = folders.fetch(run)
+        if (folder / "run.json").is_file():
+            yield _Finished(phase, circle, team, name, folder)

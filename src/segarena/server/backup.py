@@ -6,22 +6,30 @@ that was acknowledged when it began; files of later turns that come along are wr
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
+
+from sqlalchemy.engine import make_url
 
 from segarena.errors import InvalidInput, StoreError
 from segarena.files.whole import is_leftover, whole_path
 from segarena.server.folder import DataFolder
 
+DUMP = "segarena.dump"
+"""A database of PostgreSQL in a copy, as `pg_restore` takes it."""
 
-def back_up(data: Path, to: Path) -> None:
+
+def back_up(data: Path, to: Path, db: str = "") -> None:
     """Copy the folder of a server that may be at work.
 
     Args:
         data: the folder.
         to: where the copy is made; nothing may be there.
+        db: the address of the database; "" for the file in the folder.
 
     Raises:
         InvalidInput: there is something, or no server ever served `data` from a file.
@@ -30,12 +38,15 @@ def back_up(data: Path, to: Path) -> None:
     folder = DataFolder(data)
     if to.exists():
         raise InvalidInput(f"{to} is there already; name a place where nothing is")
-    if not folder.database.is_file():
-        raise InvalidInput(f"{folder.path} has no {folder.database.name}: a database elsewhere has a backup of its own")
+    if not (db or folder.database.is_file()):
+        raise InvalidInput(f"{folder.path} has no {folder.database.name}; name the database of the server with --db")
     try:
         with whole_path(to) as part:
             part.mkdir(mode=0o700)
-            _copy_database(folder.database, part / folder.database.name)
+            if db:
+                _dump_database(db, part / DUMP)
+            else:
+                _copy_database(folder.database, part / folder.database.name)
             for path in folder.path.iterdir():
                 if path == folder.pictures:  # they are drawn again
                     continue
@@ -50,6 +61,23 @@ def back_up(data: Path, to: Path) -> None:
 def _copy_database(source: Path, target: Path) -> None:
     with closing(sqlite3.connect(source)) as live, closing(sqlite3.connect(target)) as copy:
         live.backup(copy)
+
+
+def _dump_database(address: str, target: Path) -> None:
+    """Have PostgreSQL's own program write a database down, as it is at one moment."""
+    url = make_url(address)
+    socket = url.query.get("unix_sock")
+    host = str(Path(str(socket)).parent) if socket else url.host
+    told = {"-h": host, "-p": url.port, "-U": url.username, "-d": url.database}
+    words = [str(word) for option, value in told.items() if value for word in (option, value)]
+    known = os.environ | ({"PGPASSWORD": str(url.password)} if url.password else {})
+    program = shutil.which("pg_dump")
+    if program is None:
+        raise StoreError("pg_dump is not installed here; it comes with PostgreSQL's client programs")
+    words = [program, "--format=custom", f"--file={target}", *words]
+    done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)  # noqa: S603 - options only
+    if done.returncode:
+        raise StoreError(f"pg_dump: {' '.join(done.stderr.split()) or done.returncode}")
 
 
 def _leftovers(folder: str, names: list[str]) -> set[str]:

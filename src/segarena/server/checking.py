@@ -55,7 +55,10 @@ def check(data: Path, config: Path | None, given: Mapping[str, Any]) -> Checked:
 
 def faults_of(data: Path, settings: Settings) -> list[str]:
     """Return what is wrong, a line each; what is not there yet is no fault."""
-    folder = DataFolder(data)
+    try:
+        folder = DataFolder(data, settings.storage)
+    except SegarenaError as error:
+        return [str(error)]
     told = [*_of_address(settings), *_of_roots(settings), *_of_disk(folder.path), *_of_clock()]
     if folder.exists:
         told += [*_told(_of_folder(folder)), *_of_permissions(folder), *_told(_of_database(folder, settings))]
@@ -136,6 +139,8 @@ def _unwritable(path: Path) -> list[str]:
 
 def _of_folder(folder: DataFolder) -> Iterator[str]:
     folder.secret()
+    if folder.remote is not None:
+        folder.remote.check()
     for path in (folder.path, folder.runs, folder.samples.folder):
         if path.exists() and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
             yield f"{path} cannot be read and written by this user"

@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModu
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
-from segarena.errors import InvalidInput, StoreError
+from segarena.errors import InvalidInput, StoreAway
 
 _WAIT_S = 20
 """How long a writer waits for the one before it."""
@@ -29,7 +29,7 @@ see its manual, appendix A. Its driver raises them like faults of ours."""
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_WAIT_S * 1000}")
 
 
-class DatabaseAway(StoreError):
+class DatabaseAway(StoreAway):
     """The database does not answer, or its disk is full; the same request may work later."""
 
 

@@ -2,6 +2,7 @@
 
 DATA/
 segarena.sqlite   accounts, challenges, runs and their turns; unless the database is elsewhere
+server.toml       the settings, if you write some
 secret            signs cookies and forms; made at first start, readable by its owner alone
 samples/          what participants fetch, by hash
 runs/             a run folder for each run, as `segarena run` writes them: reports take them
@@ -17,6 +18,9 @@ from pathlib import Path
 
 from segarena.errors import StoreError
 from segarena.files.whole import cannot_write
+from segarena.server.remote import Remote
+from segarena.server.run_folders import RunFolders
+from segarena.server.settings import OWN
 from segarena.server.storage import Storage
 
 DATABASE = "segarena.sqlite"
@@ -27,13 +31,20 @@ class DataFolder:
 
     Args:
         path: need not exist.
+        storage: where samples and runs are for all machines, `s3://bucket/folder`; "" for this folder.
+
+    Raises:
+        SegarenaError: no such storage can be.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, storage: str = "") -> None:
+        remote = Remote(storage) if storage else None
         self.path = path.resolve()
         self.database = self.path / DATABASE
         self.runs = self.path / "runs"
-        self.samples = Storage(self.path / "samples")
+        self.run_folders = RunFolders(self.runs, remote)
+        self.samples = Storage(self.path / "samples", remote)
+        self.remote = remote
         self.pictures = self.path / "pictures"
         self._secret = self.path / "secret"
 
@@ -50,7 +61,7 @@ class DataFolder:
         """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self.exists and any(self.path.iterdir()):
+            if not self.exists and any(path.name != OWN for path in self.path.iterdir()):
                 raise StoreError(f"{self.path} holds other files; name a new or empty folder, or one that was served")
             with suppress(FileExistsError):
                 handle = os.open(self._secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -35,6 +35,11 @@ class News:
         self._listeners: defaultdict[Hashable, set[Listener]] = defaultdict(set)
         self._lock = threading.Lock()
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody waits for anything."""
+        return not self._listeners
+
     @contextmanager
     def about(self, what: Hashable) -> Generator[Listener]:
         """Give a listener that hears whatever is told about `what` from now on."""

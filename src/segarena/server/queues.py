@@ -1,4 +1,4 @@
-"""Where a turn stands while it waits: what happens to it, how many come before it, how long that may take."""
+"""Where a turn or a job stands while it waits: what happens to it, how many come before it, how long that may take."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from segarena.server.tables import Turn
+from segarena.server.jobs.kind import is_due
+from segarena.server.jobs.kinds import KINDS
+from segarena.server.jobs.posting import find_job
+from segarena.server.runs import END
+from segarena.server.tables import Job, Run, Turn
 from segarena.server.turns import waiting_before
 
 
@@ -18,3 +22,24 @@ def queue_of(session: Session, turn: Turn) -> dict[str, Any]:
     took_s = session.scalar(select(func.avg(recent.subquery().c[0]))) or 0.0
     phase = {"waiting": "waiting", "leased": "evaluating"}.get(turn.state, turn.state)
     return {"phase": phase, "place": before, "estimate_s": round((before + 1) * took_s, 2), "tries": turn.tries}
+
+
+def queue_of_job(session: Session, job: Job) -> dict[str, Any]:
+    """Return where a job stands, in the words of `queue_of`; of one that is being done, what its process does."""
+    kinds = [kind for kind in KINDS.values() if kind.is_long == KINDS[job.kind].is_long]
+    waiting = select(func.count()).select_from(Job).where(Job.state == "waiting", is_due(kinds))
+    before = (session.scalar(waiting.where(Job.made_at < job.made_at)) or 0) if job.state == "waiting" else 0
+    recent = select(Job.done_at - Job.begun_at).where(Job.state == "done", Job.kind == job.kind)
+    took_s = session.scalar(select(func.avg(recent.order_by(Job.done_at.desc()).limit(50).subquery().c[0]))) or 0.0
+    phase = f"{job.kind}: {job.doing or 'under way'}" if job.state == "leased" else job.state
+    return {"phase": phase, "place": before, "estimate_s": round((before + 1) * took_s, 2), "tries": job.tries}
+
+
+def queue_of_run(session: Session, run: Run) -> dict[str, Any] | None:
+    """Return where the run's oldest turn stands that waits, or the job that ends the run; None when neither does."""
+    turns = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased")))
+    turn = session.scalar(turns.order_by(Turn.received_at).limit(1))
+    if turn is not None:
+        return queue_of(session, turn)
+    job = find_job(session, END, run.id) if run.state == "closing" else None
+    return None if job is None else queue_of_job(session, job)

@@ -19,7 +19,7 @@ from segarena.errors import SegarenaError
 from segarena.server import refusals
 from segarena.server.challenges import description_of, shown_of
 from segarena.server.drawing import DrawHeard, Drawing, DrawJudged
-from segarena.server.jobs import job_of
+from segarena.server.jobs.stepping import job_of
 from segarena.server.packing import unpack
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Place, PooledSample, Run, Turn

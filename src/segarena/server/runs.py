@@ -19,10 +19,14 @@ from segarena.challenges.quotas import RunSpan, may_begin, must_end
 from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.challenges import description_of, find_phase, pool_of
+from segarena.server.jobs.posting import post
 from segarena.server.ladder import settle
 from segarena.server.letters import tell_of_run
 from segarena.server.tables import Challenge, Person, Place, Run, Turn
 from segarena.server.teams import circle_of, hold, is_own, runs_counted, team_of
+
+END = "end run"
+"""The kind of job that ends a run; see `segarena.server.jobs.ending`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,27 +139,38 @@ def check_goes_on(session: Session, run: Run, now: float) -> None:
         raise refusals.closed(run.fault or "this run is over: nothing more can be sent")
 
 
-def end_place(session: Session, run_id: str, number: int) -> None:
+def end(session: Session, run: Run, now: float) -> bool:
+    """Have a run ended, if it is open; a job does it once its last turns are evaluated."""
+    if run.state != "open":
+        return False
+    run.state = "closing"
+    post(session, END, run.id, now)
+    return True
+
+
+def give_back(session: Session, run_id: str, now: float, why: str) -> None:
+    """Have a run ended that comes to nothing by no fault of its participant; it takes nothing of the quota."""
+    run = session.get(Run, run_id)
+    if run is not None and end(session, run, now):
+        run.is_free, run.fault = True, why
+
+
+def end_place(session: Session, run_id: str, number: int, now: float) -> None:
     """Note that nothing more will be asked about a sample; after the last one the run waits to be ended."""
     place = session.get_one(Place, (run_id, number))
     place.state = "over"
     session.flush()
     left = select(func.count()).select_from(Place).where(Place.run_id == run_id, Place.state == "open")
     run = session.get_one(Run, run_id)
-    if run.state == "open" and not session.scalar(left):
-        run.state = "closing"
-
-
-def next_closing(session: Session) -> Run | None:
-    """Return a run that waits to be ended, and of which nothing is being evaluated."""
-    busy = select(Turn.run_id).where(Turn.state.in_(("waiting", "leased")))
-    waiting = select(Run).where(Run.state == "closing", Run.id.not_in(busy))
-    return session.scalar(waiting.order_by(Run.made_at).limit(1))
+    if not session.scalar(left):
+        end(session, run, now)
 
 
 def close(session: Session, run_id: str, now: float, *, extract: str, fault: str) -> None:
-    """End a run for good; `fault` says why nothing came of it."""
-    run = session.get_one(Run, run_id)
+    """End a run for good, unless it goes on after all; `fault` says why nothing came of it."""
+    run = session.get_one(Run, run_id, with_for_update=True)
+    if run.state != "closing":
+        return
     run.state, run.ended_at, run.extract = "over", now, extract
     run.fault = run.fault or fault
     run.is_free = run.is_free or bool(fault)
@@ -175,12 +190,10 @@ def late(session: Session, now: float) -> list[str]:
     return found
 
 
-def end_late(session: Session, run_ids: Iterable[str]) -> None:
+def end_late(session: Session, run_ids: Iterable[str], now: float) -> None:
     """Have runs ended whose time is over."""
     for run_id in run_ids:
-        run = session.get_one(Run, run_id, with_for_update=True)
-        if run.state == "open":
-            run.state = "closing"
+        end(session, session.get_one(Run, run_id, with_for_update=True), now)
 
 
 def _same(known: Run, challenge: Challenge, phase: Phase, person_id: int, asked: Asked) -> Run:

@@ -16,6 +16,8 @@ from sqlalchemy import Connection
 from segarena.errors import StoreError
 from segarena.server.database import Database
 
+_LOCK = 5_273_946_125
+"""Says to PostgreSQL what is locked: any number that nobody else uses."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -53,6 +55,8 @@ def migrate(database: Database, revision: str) -> None:
     earlier = {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).iterate_revisions(before, "base")}
     is_down = revision == "base" or revision in earlier - {before}
     with database.engine.connect() as connection, _without_references(connection), connection.begin():
+        if not database.is_sqlite:  # of servers that start at once one changes the tables, the others find it done
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
         config = Config(attributes={"connection": connection})
         config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
         (command.downgrade if is_down else command.upgrade)(config, revision)

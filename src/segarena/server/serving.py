@@ -1,11 +1,13 @@
-"""One serving process: opens the data folder, answers requests, ends without losing one."""
+"""One serving process: opens the data folder, answers requests or only evaluates, ends without losing anything."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -13,16 +15,20 @@ import uvicorn
 from segarena.errors import StoreError
 from segarena.server.app import make_app
 from segarena.server.database import Database
-from segarena.server.evaluators import Evaluators
 from segarena.server.folder import DataFolder
+from segarena.server.jobs.hands import Hands
 from segarena.server.people import has_organiser, invite_first
 from segarena.server.post import Post
 from segarena.server.schema import bring_up_to_date
 from segarena.server.settings import Settings
+from segarena.server.shared import shared
 from segarena.server.site import Site
+from segarena.work.signals import stoppable
 
 _DRAIN_S = 30
 """So long requests that are under way have when the server is asked to end."""
+_TICKS = 10
+"""Of uvicorn, in a second."""
 
 
 def open_site(data: Path, settings: Settings) -> Site:
@@ -31,11 +37,36 @@ def open_site(data: Path, settings: Settings) -> Site:
     Raises:
         SegarenaError: the folder or the database cannot be used.
     """
-    folder = DataFolder(data)
+    folder = DataFolder(data, settings.storage)
     folder.make()
+    if folder.remote is not None:
+        folder.remote.check()
     database = Database(settings.db or folder.database)
-    bring_up_to_date(database)
-    return Site(settings=settings, folder=folder, database=database, secret=folder.secret())
+    try:
+        bring_up_to_date(database)
+        secret = folder.secret() if database.is_sqlite else _shared_secret(database, folder)
+    except BaseException:
+        database.close()
+        raise
+    return Site(settings=settings, folder=folder, database=database, secret=secret)
+
+
+def _shared_secret(database: Database, folder: DataFolder) -> bytes:
+    """Return the secret of all servers of a database, and see that they have their files in common.
+
+    Raises:
+        StoreError: they have not.
+    """
+    own, place = folder.secret().hex(), folder.remote.address if folder.remote else "one folder"
+    secret, common = shared(database, "secret", own), shared(database, "storage", place)
+    if common != place:
+        raise StoreError(f"the other servers of this database keep their files in {common}, this one in {place}")
+    if folder.remote is None and secret != own:
+        raise StoreError(
+            f"{folder.path} is not the folder of this database's other servers: let all of them use one folder, or a "
+            "storage (storage = 's3://...')"
+        )
+    return bytes.fromhex(secret)
 
 
 def first_link(site: Site) -> str:
@@ -44,6 +75,27 @@ def first_link(site: Site) -> str:
         if has_organiser(session):
             return ""
         return f"{site.settings.address}/register?invitation={invite_first(session, site.now())}"
+
+
+class _Server(uvicorn.Server):
+    """Asked to end, it listens until what waits for an evaluation has it, and tells others to come back."""
+
+    def __init__(self, site: Site, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._site = site
+        self._ticks = 0
+        self.is_draining = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.is_draining:  # asked again: at once
+            super().handle_exit(sig, frame)
+        self.is_draining = True
+
+    async def on_tick(self, counter: int) -> bool:
+        self._ticks += self.is_draining
+        if self.is_draining and (self._site.news.is_quiet or self._ticks > _DRAIN_S * _TICKS):
+            self.should_exit = True
+        return await super().on_tick(counter)
 
 
 class Serving:
@@ -56,12 +108,13 @@ class Serving:
     def __init__(self, site: Site) -> None:
         self.site = site
         settings = site.settings
-        self._server = uvicorn.Server(
+        self._server = _Server(
+            site,
             uvicorn.Config(
                 make_app(site), host=settings.host, port=settings.port, log_config=None, access_log=False,
                 proxy_headers=settings.behind_proxy, server_header=False, timeout_graceful_shutdown=_DRAIN_S,
                 lifespan="off", ws="none",
-            )
+            ),
         )  # fmt: skip
 
     def run(self, on_start: Callable[[int], Any] = lambda _: None) -> None:
@@ -70,22 +123,22 @@ class Serving:
         Raises:
             StoreError: the port is taken.
         """
-        evaluators = Evaluators(self.site)
-        self.site.hurry = evaluators.hurry
-        self.site.is_draining = lambda: self._server.should_exit
+        hands = Hands(self.site)
+        self.site.hurry = hands.hurry
+        self.site.is_draining = lambda: self._server.is_draining
         post = Post(self.site)
-        evaluators.start()
+        hands.start()
         post.start()
         try:
             asyncio.run(self._serve(on_start))
         finally:
             post.stop()
-            evaluators.stop()
+            hands.stop()
             self.site.album.stop()
 
     def stop(self) -> None:
         """End when the requests under way are answered."""
-        self._server.should_exit = True
+        self._server.is_draining = True
 
     async def _serve(self, on_start: Callable[[int], Any]) -> None:
         watching = asyncio.create_task(self._tell(on_start))
@@ -102,3 +155,13 @@ class Serving:
         while not self._server.started:
             await asyncio.sleep(0.02)
         on_start(self._server.servers[0].sockets[0].getsockname()[1])
+
+
+def evaluate(site: Site, on_start: Callable[[], Any] = lambda: None) -> None:
+    """Do what other servers of the same database have to be done, until a signal comes; listen to nobody."""
+    hands = Hands(site)
+    with suppress(KeyboardInterrupt), stoppable():
+        hands.start()
+        on_start()
+        threading.Event().wait()
+    hands.stop()

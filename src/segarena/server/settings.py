@@ -27,6 +27,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         soft_s: an evaluation that takes longer is told to stop, and fails.
         hard_s: after this its process is ended.
         lease_s: a job of which nothing was heard for so long is handed to another process.
+        job_s: a job other than a turn is ended after so long.
         tries: how often a job is tried, when its process dies or hangs.
         body_mb: the most that one answer may have.
         requests_per_minute: of one person, and of one address that shows no token.
@@ -36,6 +37,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     soft_s: float = 60.0
     hard_s: float = 75.0
     lease_s: float = 90.0
+    job_s: float = 3600.0
     tries: int = 3
     body_mb: float = 256.0
     requests_per_minute: int = 3000
@@ -97,7 +99,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         port: 0 takes a free one.
         url: what people open in a browser; needed when the host is not this machine alone.
         db: `postgresql://...`; "" for the file in the data folder.
-        workers: processes that evaluate; 0 leaves evaluating to other servers of the same database.
+        storage: `s3://bucket/folder`, where servers of several machines keep samples and runs; "" for the data folder.
+        workers: processes that evaluate; 0 leaves that, and all jobs, to other servers of the same database.
+        long_workers: processes beside them for jobs that may take long.
         registration: "open" takes whoever an organiser confirms, "invited" only those with an invitation.
         behind_proxy: whether a proxy on this machine tells the address of whoever asks.
         roots: folders below which whoever makes a challenge on a page may name files; none by default.
@@ -109,7 +113,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     port: int = 8765
     url: str = ""
     db: str = ""
+    storage: str = ""
     workers: int = 1
+    long_workers: int = 1
     registration: Literal["open", "invited"] = "open"
     behind_proxy: bool = False
     roots: tuple[str, ...] = ()
@@ -138,7 +144,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         told = [
             (self.url and not _is_url(self.url), f"url: expected https://host or http://host, got {self.url!r}"),
             (not 0 <= self.port < 65536, f"port: expected 0 to 65535, got {self.port}"),
+            (self.storage and not self.db, "storage: several machines share it, and need a --db in PostgreSQL too"),
             (self.workers < 0, f"workers: expected 0 or more, got {self.workers}"),
+            (self.long_workers < 1, f"long_workers: expected 1 or more, got {self.long_workers}"),
             (
                 not self.url and not is_loopback(self.host),
                 f"host {self.host} is reached from elsewhere: say by which address, e.g. --url https://challenge.example.org",
@@ -155,6 +163,15 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         ]
         of_mail = [] if self.mail is None else self.mail.faults()
         return [*(message for is_wrong, message in told if is_wrong), *of_mail]
+
+
+OWN = "server.toml"
+"""The settings of a server in its data folder."""
+
+
+def own_settings(data: Path) -> Path | None:
+    """Return the file of settings in a data folder; None when there is none."""
+    return data / OWN if (data / OWN).is_file() else None
 
 
 def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:

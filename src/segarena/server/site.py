@@ -35,6 +35,7 @@ class Site:
         sent: when responses left whose moment is not in the table yet.
         hurry: called when there is something to evaluate.
         counted: the requests so far.
+        held: the leases that this process works under.
         is_draining: tells whether it is about to end, and keeps nobody waiting.
         clock: gives the time, in seconds since 1970; another one lets a test or a demonstration be at any time.
         album: pictures of what was asked and answered.
@@ -50,6 +51,7 @@ class Site:
     sent: dict[Key, Moment] = field(default_factory=dict[Key, Moment])
     hurry: Callable[[], object] = field(default=lambda: None)
     counted: Requests = field(default_factory=Requests)
+    held: set[str] = field(default_factory=set[str])
     is_draining: Callable[[], bool] = field(default=lambda: False)
     clock: Callable[[], float] = time.time
     album: Album = field(init=False)

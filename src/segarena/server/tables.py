@@ -15,6 +15,7 @@ from sqlalchemy import (
     MetaData,
     String,
     Text,
+    UniqueConstraint,
     select,
 )
 from sqlalchemy.engine.default import DefaultExecutionContext
@@ -198,7 +199,19 @@ class Place(Table):
     """The earlier runs whose prompts about the sample are said again first, as JSON; settled when the run begins."""
 
 
-class Turn(Table):
+class Leased:
+    """What a row has that somebody works on; see `segarena.server.jobs.holding`."""
+
+    state: Mapped[str] = mapped_column(String(20))
+    """waiting, leased to a worker, done; refused: what came cannot be read; dead: it failed again and again."""
+    failure: Mapped[str] = mapped_column(Text, default="")
+    """Why, or why the last try came to nothing."""
+    tries: Mapped[int] = mapped_column(default=0)
+    lease: Mapped[str] = mapped_column(String(120), default="")
+    beats: Mapped[int] = mapped_column(default=0)
+
+
+class Turn(Leased, Table):
     """One exchange about a place, which is also the job of evaluating it."""
 
     __tablename__ = "turns"
@@ -221,12 +234,6 @@ class Turn(Table):
     """Where its dialogues stand, as JSON; for the organiser alone."""
     digest: Mapped[str] = mapped_column(String(64), default="")
     """Of all turns of its place up to this one."""
-    state: Mapped[str] = mapped_column(String(20))
-    """waiting, leased to a worker, done; refused: what came cannot be read; dead: evaluating failed again and again."""
-    failure: Mapped[str] = mapped_column(Text, default="")
-    tries: Mapped[int] = mapped_column(default=0)
-    lease: Mapped[str] = mapped_column(String(120), default="")
-    beats: Mapped[int] = mapped_column(default=0)
     received_at: Mapped[float] = mapped_column(Float)
     done_at: Mapped[float | None] = mapped_column(Float)
     sent: Mapped[str] = mapped_column(Text, default="")
@@ -237,6 +244,41 @@ class Turn(Table):
     """What the turns of the run before had been charged."""
     is_sure: Mapped[bool] = mapped_column(default=True)
     """Whether the charge is by one clock; see `segarena.challenges.clock`."""
+
+
+class Job(Leased, Table):
+    """Something else that is done apart from requests: a kind of work, about one thing; see `segarena.server.jobs`."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint("state IN ('waiting', 'leased', 'done', 'dead')", name="state"),
+        UniqueConstraint("kind", "about"),
+        Index(None, "state", "made_at"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(String(40))
+    about: Mapped[str] = mapped_column(String(200))
+    """What it is done to, such as the id of a run: of a kind there is one job about each thing."""
+    told: Mapped[str] = mapped_column(Text, default="")
+    """What else the kind needs to know, as JSON."""
+    doing: Mapped[str] = mapped_column(String(200), default="")
+    """What its process was doing when its lease beat last."""
+    said: Mapped[str] = mapped_column(Text, default="")
+    """What came of it, where the kind keeps that here."""
+    made_at: Mapped[float] = mapped_column(Float)
+    begun_at: Mapped[float | None] = mapped_column(Float)
+    """When the last try began."""
+    done_at: Mapped[float | None] = mapped_column(Float)
+
+
+class Shared(Table):
+    """What all servers of a database have in common, by name; see `segarena.server.shared`."""
+
+    __tablename__ = "shared"
+
+    name: Mapped[str] = mapped_column(String(40), primary_key=True)
+    value: Mapped[str] = mapped_column(Text)
 
 
 class Event(Table):

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sqlalchemy import case, func, or_, select, update
+from sqlalchemy import case, func, or_, select
 from sqlalchemy.orm import Session
 
 from segarena.challenges.clock import Charged
 from segarena.server import refusals
+from segarena.server.jobs.holding import take
 from segarena.server.packing import pack
 from segarena.server.tables import Place, Run, Turn
 
@@ -85,49 +86,8 @@ def lease_next(session: Session, worker: str, lease: str, now: float) -> Turn | 
         .with_for_update(of=Turn, skip_locked=True)
     )
     if found is not None:
-        found.state, found.lease, found.beats, found.tries = "leased", lease, 0, found.tries + 1
+        take(found, lease)
     return found
-
-
-def beat(session: Session, key: Key, lease: str) -> bool:
-    """Say that a lease is alive; False when it is lost."""
-    return _change(session, key, lease, beats=Turn.beats + 1)
-
-
-def finish_turn(session: Session, key: Key, lease: str, **values: object) -> bool:
-    """Write what came of a turn, and give the lease up; False, and nothing is written, when the lease was lost."""
-    return _change(session, key, lease, **values, lease="")
-
-
-def leased(session: Session) -> dict[Key, tuple[str, int]]:
-    """Return the leases that are held, with their beats."""
-    held = select(Turn.run_id, Turn.place, Turn.number, Turn.lease, Turn.beats).where(Turn.state == "leased")
-    return {(run, place, number): (lease, beats) for run, place, number, lease, beats in session.execute(held)}
-
-
-def release(session: Session, key: Key, lease: str, *, most_tries: int, why: str) -> str:
-    """Take a lease from whoever has it; return the new state of the turn, "" when they have it no more."""
-    turn = session.get(Turn, key, with_for_update=True)
-    if turn is None or turn.lease != lease or turn.state != "leased":
-        return ""
-    turn.lease, turn.failure = "", why
-    turn.state = "waiting" if turn.tries < most_tries else "dead"
-    if turn.state == "dead":
-        give_back(session, turn, why)
-    return turn.state
-
-
-def hand_on(session: Session, key: Key, lease: str) -> None:
-    """Let a turn wait again whose server ended while it was evaluated: no fault of the turn, and no try of it."""
-    held = Turn.tries - 1
-    _change(session, key, lease, state="waiting", lease="", tries=held)
-
-
-def give_back(session: Session, turn: Turn, why: str) -> None:
-    """End the run of a turn that could not be evaluated; it takes nothing of the quota."""
-    run = session.get(Run, turn.run_id)
-    if run is not None and run.state == "open":
-        run.state, run.is_free, run.fault = "closing", True, f"a sample could not be evaluated: {why}"
 
 
 def waiting_before(session: Session, turn: Turn) -> int:
@@ -138,9 +98,3 @@ def waiting_before(session: Session, turn: Turn) -> int:
 
 def _of_place(session: Session, place: Place) -> Iterator[Turn]:
     return iter(session.scalars(select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number)))
-
-
-def _change(session: Session, key: Key, held_by: str, **values: object) -> bool:
-    run_id, place, number = key
-    held = update(Turn).where(Turn.run_id == run_id, Turn.place == place, Turn.number == number, Turn.lease == held_by)
-    return bool(session.connection().execute(held.values(**values)).rowcount)

@@ -39,12 +39,21 @@ class StandingProcess(Generic[Unit, Result]):
         """The number of the process; None before the first unit, and after one that it did not outlive."""
         return self._worker.process.pid if self._worker else None
 
-    def do(self, unit: Unit, meanwhile: Callable[[], object] = lambda: None) -> Outcome[Unit, Result]:
+    @property
+    def doing(self) -> str:
+        """What is being done there, as the job names its calls; "" between them."""
+        return self._worker.deadline.during if self._worker else ""
+
+    def do(
+        self, unit: Unit, meanwhile: Callable[[], object] = lambda: None, limit_s: float | None = None
+    ) -> Outcome[Unit, Result]:
         """Return what came of a unit. One that kills its process or hangs fails; the next one gets a fresh process.
 
         Args:
             unit: what is done.
-            meanwhile: called several times a second until it is.
+            meanwhile: called several times a second until it is; what it raises leaves the process to its work, to be
+                ended.
+            limit_s: for this unit, in place of the usual one.
 
         Raises:
             WorkersInvalid: no process can be started.
@@ -52,7 +61,7 @@ class StandingProcess(Generic[Unit, Result]):
         """
         worker = self._open(meanwhile)
         worker.take((0, unit))
-        while not worker.is_overdue(self._limit_s):
+        while not worker.is_overdue(limit_s or self._limit_s):
             ready = wait([worker.pipe, worker.process.sentinel], timeout=_POLL_S)
             meanwhile()
             if not ready:

@@ -8,6 +8,7 @@ import signal
 import time
 import uuid
 
+import msgspec
 import numpy as np
 import pytest
 from sqlalchemy import select
@@ -171,6 +172,21 @@ def test_a_run_can_be_ended_early_and_what_was_begun_ends_with_it(working, api, 
     assert send(api, run, 2, turn_of(everything(sample, [0]))).status_code == 403
     records = RunFolder.open(working.site.folder.runs / run["id"]).records()
     assert records["failure"].drop_nulls().str.contains("ended before").any()
+
+
+def test_a_run_that_is_ended_before_a_sample_was_begun_says_so_of_that_sample(working, api, challenge):
+    two = msgspec.structs.replace(challenge.phases[0], name="two", samples_per_run=2)
+    make_challenge(working.site, msgspec.structs.replace(challenge, slug="two", phases=(two,)), lambda *_: None)
+    told = {"id": str(uuid.uuid4()), "name": "half"}
+    run = api.post("/challenges/two/phases/two/runs", json=told).json()
+    send(api, run, 0, turn_of(opens=[0]))
+    api.post(f"/runs/{run['id']}/finish")
+    wait_until_over(api, run)
+    assert api.get(f"/runs/{run['id']}").json()["fault"] == ""
+    records = RunFolder.open(working.site.folder.runs / run["id"]).records()
+    why = records.filter(records["target"] == "")["failure"].to_list()
+    assert why == ["the run was ended before this sample was begun"]
+    assert records["sample"].n_unique() == 2
 
 
 def test_the_same_run_asked_for_again_is_the_same(api, run):

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Request
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -17,10 +16,10 @@ from segarena.server.audit import note
 from segarena.server.boards import board_for, place_of
 from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
-from segarena.server.queues import queue_of
-from segarena.server.runs import Asked, begin, find_place, own_run, places_of
+from segarena.server.queues import queue_of_run
+from segarena.server.runs import Asked, begin, end, find_place, own_run, places_of
 from segarena.server.scores import scores_of, why_held_back
-from segarena.server.tables import Challenge, Run, Team, Turn
+from segarena.server.tables import Challenge, Run, Team
 from segarena.server.turns import spent
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
@@ -63,7 +62,7 @@ def give_sample(request: Request, run_id: str, key: str) -> Response:
     headers = {"etag": f'"{place.sha256}"', "cache-control": "private, max-age=31536000, immutable"}
     if place.sha256 in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    return FileResponse(site.folder.samples.path(place.sha256), media_type=CONTENT_TYPE, headers=headers)
+    return FileResponse(site.folder.samples.fetch(place.sha256), media_type=CONTENT_TYPE, headers=headers)
 
 
 @router.post("/runs/{run_id}/finish")
@@ -73,8 +72,7 @@ def finish_run(request: Request, run_id: str) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
-        if run.state == "open":
-            run.state = "closing"
+        if end(session, run, site.now()):
             note(session, site.now(), "run ended early", run.id, **_who(visitor))
     site.hurry()
     return JSONResponse({"id": run.id, "state": run.state})
@@ -131,10 +129,7 @@ def _told(session: Session, run: Run) -> dict[str, Any]:
 def _progress(session: Session, run: Run) -> dict[str, Any]:
     """Return how far a run is, and what it waits for."""
     over = [place.key for place in places_of(session, run.id) if place.state == "over"]
-    open_turns = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased")))
-    turn = session.scalar(open_turns.order_by(Turn.received_at).limit(1))
-    queue = None if turn is None else queue_of(session, turn)
-    told = {"state": run.state, "fault": run.fault, "places_over": over, "queue": queue}
+    told = {"state": run.state, "fault": run.fault, "places_over": over, "queue": queue_of_run(session, run)}
     return told | {"spent_s": round(spent(session, run.id), 3)}
 
 

@@ -31,6 +31,9 @@ router = APIRouter(prefix="/api/v1")
 _WAIT_S = 25.0
 """So long a request is kept waiting for an evaluation; then it is told to ask again."""
 _LOOK_S = 0.5
+"""A turn that another process evaluates is looked at so often,"""
+_FIRST_LOOK_S = 0.05
+"""and at first more often."""
 _AGAIN_S = 1.0
 
 
@@ -107,13 +110,15 @@ def _find(request: Request, run_id: str, key: str, number: int) -> Key:
 async def _response(request: Request, key: Key) -> Response:
     """Wait a while for the evaluation of a turn, and return what came of it."""
     site, until = site_of(request), time.monotonic() + _WAIT_S
+    look_s = _LOOK_S if site.settings.workers else _FIRST_LOOK_S
     with site.news.about(key) as listener:
         while True:
             response = await run_in_threadpool(_made, request, key)
             left_s = until - time.monotonic()
-            if response is not None or left_s <= 0 or site.is_draining():
+            if response is not None or left_s <= 0:
                 return response or await run_in_threadpool(_not_yet, site, key)
-            await listener.wait(min(left_s, _LOOK_S))
+            await listener.wait(min(left_s, look_s))
+            look_s = min(1.5 * look_s, _LOOK_S)
 
 
 def _made(request: Request, key: Key) -> Response | None:

@@ -17,6 +17,7 @@ from segarena.server.letters import clean_address, put_down, unsent
 from segarena.server.pages.rendering import page
 from segarena.server.pages.runs import listed_runs
 from segarena.server.people import invite, is_at_least, set_role, set_state
+from segarena.server.runs import end
 from segarena.server.tables import ROLES, Person, Run, Team, Turn
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
@@ -99,7 +100,9 @@ def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
             raise refusals.unknown()
         dead = update(Turn).where(Turn.run_id == run.id, Turn.state == "dead")
         again = session.connection().execute(dead.values(state="waiting", tries=0, failure="")).rowcount
-        run.state, run.fault, run.is_free, run.ended_at = ("open" if again else "closing"), "", False, None
+        run.state, run.fault, run.is_free, run.ended_at = "open", "", False, None
+        if not again:
+            end(session, run, site.now())
         note(session, site.now(), "run evaluated again", run.id, person_id=visitor.person_id, address=visitor.address)
     site.hurry()
     return RedirectResponse(f"/runs/{run_id}", 303)

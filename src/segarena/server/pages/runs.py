@@ -17,11 +17,11 @@ from segarena.server.audit import note
 from segarena.server.bodies import read_form
 from segarena.server.challenges import find_phase
 from segarena.server.pages.rendering import page
-from segarena.server.queues import queue_of
+from segarena.server.queues import queue_of_run
 from segarena.server.rounds import PLACES_AT_ONCE, Eyes, PlaceView, listed_places
-from segarena.server.runs import own_run
+from segarena.server.runs import end, own_run
 from segarena.server.scores import scores_of, why_held_back
-from segarena.server.tables import Challenge, Person, Place, Run, Team, Turn
+from segarena.server.tables import Challenge, Person, Place, Run, Team
 from segarena.server.teams import is_own, team_of
 from segarena.server.turns import spent
 from segarena.server.visitors import needs, site_of, visitor_of
@@ -78,9 +78,7 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
         phase = find_phase(challenge, run.phase)
         team, person = session.get_one(Team, run.team_id), session.get_one(Person, run.person_id)
         is_ours = is_own(run, team_of(session, visitor.person_id or 0), visitor.person_id)
-        waiting = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased"))).limit(1)
-        turn = session.scalar(waiting.order_by(Turn.received_at))
-        queue = queue_of(session, turn) if turn else None
+        queue = queue_of_run(session, run)
         counts = _counts(session, [run.id])[run.id]
         places = listed_places(session, run, Eyes.of(phase, is_organiser=is_organiser), page_number)
         charged_s = spent(session, run.id)
@@ -127,8 +125,7 @@ async def finish_run(request: Request, run_id: str) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
-        if run.state == "open":
-            run.state = "closing"
+        if end(session, run, site.now()):
             note(session, site.now(), "run ended early", run.id, person_id=visitor.person_id, address=visitor.address)
     site.hurry()
     return RedirectResponse(f"/runs/{run.id}", 303)

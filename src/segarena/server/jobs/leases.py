@@ -21,7 +21,7 @@ Job = TypeVar("Job", bound=Hashable)
 
 def new_lease() -> str:
     """Return the text of a lease of this process, different each time."""
-    return f"{_this_machine()}:{os.getpid()}:{_started(os.getpid())}:{secrets.token_hex(8)}"
+    return _prefix() + secrets.token_hex(8)
 
 
 def is_gone(lease: str, *, is_same_machine: bool = False) -> bool:
@@ -37,6 +37,11 @@ def is_gone(lease: str, *, is_same_machine: bool = False) -> bool:
     if machine != _this_machine():
         return is_same_machine
     return not number.isdecimal() or _started(int(number)) != started
+
+
+def is_mine(lease: str) -> bool:
+    """Tell whether this process made a lease."""
+    return lease.startswith(_prefix())
 
 
 class Watched(Generic[Job]):
@@ -60,6 +65,10 @@ class Watched(Generic[Job]):
             for key, found in leases.items()
         }
         return [key for key, (_, _, since) in self._seen.items() if now - since >= self._lease_s]
+
+
+def _prefix() -> str:
+    return f"{_this_machine()}:{os.getpid()}:{_started(os.getpid())}:"
 
 
 def _this_machine() -> str:

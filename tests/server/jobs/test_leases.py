@@ -4,11 +4,11 @@ import os
 import subprocess
 import sys
 
-from segarena.server.leases import Watched, is_gone, new_lease
+from segarena.server.jobs.leases import Watched, is_gone, new_lease
 
 
 def lease_of_another_process():
-    code = "from segarena.server.leases import new_lease; print(new_lease())"
+    code = "from segarena.server.jobs.leases import new_lease; print(new_lease())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 

@@ -1,0 +1,29 @@
+"""Jobs that are asked for: by a request or by another job, in the transaction that makes them necessary."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from segarena.server.tables import Job
+
+_OPEN = ("waiting", "leased")
+
+
+def post(session: Session, kind: str, about: str, now: float, told: str = "") -> Job:
+    """Have something done; return its row. What was done before, or given up, is done once more."""
+    job = find_job(session, kind, about)
+    if job is None:
+        job = Job(kind=kind, about=about, made_at=now)
+        session.add(job)
+    elif job.state in _OPEN:
+        return job
+    job.state, job.told, job.failure, job.tries, job.made_at = "waiting", told, "", 0, now
+    job.doing, job.begun_at, job.done_at = "", None, None
+    session.flush()
+    return job
+
+
+def find_job(session: Session, kind: str, about: str) -> Job | None:
+    """Return the job of a kind about something; None when nobody asked for it yet."""
+    return session.scalar(select(Job).where(Job.kind == kind, Job.about == about))

@@ -1,0 +1,110 @@
+"""Evaluating a turn: what it needs of the tables, and what a worker process does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from segarena.challenges.steps import RunFacts, StepJob, TurnGiven
+from segarena.engine.store import files_of_rows
+from segarena.server.challenges import find_phase
+from segarena.server.jobs.bench import Bench
+from segarena.server.packing import unpack
+from segarena.server.run_folders import RunFolders
+from segarena.server.runs import places_of
+from segarena.server.site import Site
+from segarena.server.tables import Challenge, Place, Run, Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """What came of a turn.
+
+    Attributes:
+        reply: for the participant.
+        given: see `StepDone.given`.
+        judged: where its dialogues stand, as JSON.
+        is_over: nothing more will be asked about this place.
+        digest: see `StepDone.digest`.
+    """
+
+    reply: bytes
+    given: bytes
+    judged: str
+    is_over: bool
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The unit that evaluates the last turn of a place.
+
+    Attributes:
+        challenge: its description.
+        job: what `segarena.challenges` needs of it.
+        runs: where its rows go when the place is over.
+    """
+
+    challenge: str
+    job: StepJob
+    runs: RunFolders
+
+    def do(self, bench: Bench, /) -> Evaluated:
+        """Evaluate it."""
+        evaluator = bench.evaluator(self.challenge)
+        with bench.within("evaluating a turn"):
+            done = evaluator.step(self.job)
+        if done.rows is not None:
+            run_id, files = self.job.run.id, files_of_rows(done.rows)
+            evaluator.open_folder(self.runs.path(run_id), self.job.run).write_files(self.job.place, files)
+            self.runs.keep_place(run_id, self.job.place, files)
+        judged = json.dumps([asdict(one) for one in done.judged])
+        return Evaluated(reply=done.reply, given=done.given, judged=judged, is_over=done.is_over, digest=done.digest)
+
+
+def step_of(session: Session, site: Site, turn: Turn, *, is_at_hand: bool) -> Step:
+    """Return the unit that evaluates a turn; the turns before it come along unless their dialogues are at hand."""
+    run = session.get_one(Run, turn.run_id)
+    place = session.get_one(Place, (turn.run_id, turn.place))
+    challenge = session.get_one(Challenge, run.challenge_id)
+    if is_at_hand and turn.number:
+        before = session.get_one(Turn, (turn.run_id, turn.place, turn.number - 1)).digest
+        job = StepJob(run=facts_of(session, run), place=place.number, turns=(_given(turn),), before=before)
+    else:
+        job = job_of(session, challenge, run, place, up_to=turn.number)
+    return Step(challenge=challenge.description, job=job, runs=site.folder.run_folders)
+
+
+def job_of(session: Session, challenge: Challenge, run: Run, place: Place, up_to: int | None = None) -> StepJob:
+    """Return a place with its turns that were evaluated, and the one that is to be."""
+    found = select(Turn).where(Turn.run_id == run.id, Turn.place == place.number).order_by(Turn.number)
+    turns = [turn for turn in session.scalars(found) if turn.state == "done" or turn.number == up_to]
+    past = _past(session, challenge, run, place)
+    return StepJob(run=facts_of(session, run), place=place.number, turns=tuple(map(_given, turns)), past=past)
+
+
+def facts_of(session: Session, run: Run) -> RunFacts:
+    """Return what a worker process is told of a run."""
+    samples = tuple(place.sample for place in places_of(session, run.id))
+    return RunFacts(id=run.id, phase=run.phase, name=run.name, samples=samples)
+
+
+def _past(session: Session, challenge: Challenge, run: Run, place: Place) -> tuple[bytes, ...]:
+    """Return the prompts that were given about the sample in earlier runs, where they are a budget."""
+    if find_phase(challenge, run.phase).kind != "test":
+        return ()
+    found = session.scalars(
+        select(Turn.given)
+        .join(Place, (Place.run_id == Turn.run_id) & (Place.number == Turn.place))
+        .join(Run, Run.id == Turn.run_id)
+        .where(Run.id.in_(json.loads(place.past)), Place.sample == place.sample, Turn.state == "done")
+        .order_by(Run.made_at, Run.id, Turn.number)
+    )
+    return tuple(given for given in found if given)
+
+
+def _given(turn: Turn) -> TurnGiven:
+    return TurnGiven(body=unpack(turn.request), charged_s=turn.charged_s, spent_s=turn.spent_s)

@@ -1,0 +1,83 @@
+"""Hands that evaluate turns: a participant waits for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from segarena.errors import EarlierNeeded, InvalidInput, SegarenaError
+from segarena.server import runs, turns
+from segarena.server.audit import note
+from segarena.server.jobs.hand import Hand, Process
+from segarena.server.jobs.hold import Hold
+from segarena.server.jobs.leases import new_lease
+from segarena.server.jobs.stepping import Evaluated, Step, step_of
+from segarena.server.packing import pack
+from segarena.server.site import Site
+from segarena.server.tables import Place, Turn
+from segarena.server.turns import Key
+from segarena.work.jobs import Done, Outcome
+
+_LONGEST_NAME = 60
+
+
+class TurnHand(Hand[Turn]):
+    """Evaluates turns, first of places that its process has at hand.
+
+    Args:
+        site: whose.
+        process: what evaluates them.
+    """
+
+    def __init__(self, site: Site, process: Process) -> None:
+        super().__init__(site, process)
+        self._worker = new_lease()[-_LONGEST_NAME:]
+        self._is_at_hand = False
+
+    def key(self, row: Turn) -> Key:
+        """Return run, place and number."""
+        return row.run_id, row.place, row.number
+
+    def about(self, row: Turn) -> Key:
+        """Return the same: requests wait for a turn."""
+        return self.key(row)
+
+    def lease(self, session: Session, lease: str) -> Turn | None:
+        """Return the next turn; note which process has the dialogues of its place, and whether it had them before."""
+        turn = turns.lease_next(session, self._worker, lease, self.site.now())
+        if turn is not None:
+            place = session.get_one(Place, (turn.run_id, turn.place))
+            self._is_at_hand, place.worker = place.worker == self._worker, self._worker
+        return turn
+
+    def outcome(self, row: Turn, hold: Hold) -> Outcome[Any, Any]:
+        """Evaluate a turn; with all turns before it, if the process does not have its dialogues at hand."""
+        limit_s = self.site.settings.limits.hard_s
+        outcome = self.process.do(self._step(row, is_at_hand=self._is_at_hand), hold.beat, limit_s)
+        if not isinstance(outcome, Done) and isinstance(outcome.error, EarlierNeeded):
+            outcome = self.process.do(self._step(row, is_at_hand=False), hold.beat, limit_s)
+        return outcome
+
+    def write(self, row: Turn, hold: Hold, result: Evaluated, session: Session) -> None:
+        """Write the response, the state of the place and that of the run, or nothing."""
+        now = self.site.now()
+        values = {"response": pack(result.reply), "given": result.given, "judged": result.judged}
+        is_ours = hold.finish(session, state="done", done_at=now, digest=result.digest, **values)
+        if is_ours and result.is_over:
+            runs.end_place(session, row.run_id, row.place, now)
+
+    def refuse(self, row: Turn, hold: Hold, error: InvalidInput, session: Session) -> None:
+        """Write that the turn cannot be; another one may come in its place."""
+        hold.finish(session, state="refused", failure=str(error))
+
+    @staticmethod
+    def fail(site: Site, row: Turn, hold: Hold, error: SegarenaError, session: Session) -> None:
+        """Let it wait again; after the last try its run ends, and takes nothing of the quota."""
+        if hold.give_up(session, str(error)) == "dead":
+            runs.give_back(session, row.run_id, site.now(), "a sample could not be evaluated; the organiser sees why")
+            note(session, site.now(), "turn failed", f"{row.run_id} {row.place} {row.number}: {error}")
+
+    def _step(self, turn: Turn, *, is_at_hand: bool) -> Step:
+        with self.site.database.reading() as session:
+            return step_of(session, self.site, turn, is_at_hand=is_at_hand)

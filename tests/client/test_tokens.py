@@ -55,3 +55,8 @@ def test_what_no_header_can_hold_is_no_token(token):
     with pytest.raises(RemoteError, match="expected one word") as refused:
         keep_token(SERVER, token)
     assert token not in str(refused.value)
+
+
+def test_nothing_at_all_is_no_token():
+    with pytest.raises(RemoteError, match="expected one word"):
+        keep_token(SERVER, " \n")

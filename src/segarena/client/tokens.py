@@ -36,7 +36,7 @@ def token_for(server: str, given: str | None = None) -> str:
 def checked(token: str) -> str:
     """Return a token without space around it; raise `RemoteError` where no header could hold it."""
     plain = token.strip()
-    if not plain.isascii() or not plain.isprintable() or " " in plain or len(plain) > 500:
+    if not (plain and plain.isascii() and plain.isprintable()) or " " in plain or len(plain) > 500:
         raise RemoteError("token: expected one word as the server's page shows it, got something else")
     return plain
 

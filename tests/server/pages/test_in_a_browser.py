@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
 import pytest
+from sqlalchemy import select
 from starlette.routing import Route
 
 from segarena.challenges.description import Challenge, Phase
@@ -13,12 +14,17 @@ from segarena.challenges.showcases import Showcase, Try
 from segarena.client import taking_part
 from segarena.server.app import ROUTERS
 from segarena.server.demonstration import ROLES, Demonstration
+from segarena.server.keys import make_key
 from segarena.server.organising import make_challenge
 from segarena.server.people import invite
 from segarena.server.serving import first_link
+from segarena.server.tables import Person
 
 NO_PAGES = {"/static/{name}": "a file"}
 """Routes that are no pages, and why; whatever else is asked for by GET can be reached by links."""
+
+LETTERS = ("reset", "address")
+"""Pages that letters link to, with a key."""
 
 ROUTES = [
     route
@@ -83,9 +89,10 @@ def sign_in(served, demonstration, name):
     return client
 
 
-def pages_of(client):
-    """Return the pages that links lead to from the first one: one address for each route, and what it is."""
-    seen, waiting, pages = {"/"}, ["/"], {}
+def pages_of(client, letters=()):
+    """Return the pages that links lead to from the first one and letters: one address for each route."""
+    waiting = ["/", *letters]
+    seen, pages = set(waiting), {}
     while waiting:
         place = waiting.pop(0)
         answer = client.get(place)
@@ -107,8 +114,14 @@ def route_of(place):
 
 @pytest.fixture(scope="module")
 def maps(working_alone, shown):
-    """What links lead each person to."""
-    return {person: pages_of(sign_in(working_alone, shown, name)) for person, name in PERSONS.items()}
+    """What links lead each person to; somebody who is not signed in has letters, too."""
+    site = working_alone.site
+    with site.database.writing() as session:
+        ada = session.scalars(select(Person).where(Person.name == "Ada")).one().id
+        keys = {kind: make_key(session, kind, site.now(), person_id=ada, label="ada@x.org") for kind in LETTERS}
+    letters = {"nobody": [f"/{kind}?link={text}" for kind, text in keys.items()]}
+    found = {person: sign_in(working_alone, shown, name) for person, name in PERSONS.items()}
+    return {person: pages_of(client, letters.get(person, ())) for person, client in found.items()}
 
 
 def test_links_lead_to_every_page(maps):

@@ -62,11 +62,13 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 # torch is pinned here and only here: a range would fetch gigabytes of GPU libraries on a machine without one.
-# PostgreSQL is for tests of the server; where it cannot be installed, these run on SQLite alone.
+# PostgreSQL and bubblewrap are for tests of the server; where they cannot be installed, these run on SQLite alone, and
+# those of strangers' programs are skipped.
 $(VENV)/.developed: $(STAMP)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e '.[dev,models,ray,radiology,server]' tests/plugin_package
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt-get install --quiet --yes postgresql || true
+	command -v bwrap >/dev/null || apt-get install --quiet --yes bubblewrap || true
 	@touch $@
 
 $(VENV)/.documented: $(VENV)/.developed

@@ -55,6 +55,10 @@ WHO = {
     ("GET", "/runs/{run_id}"): {OWNER, *ORGANISERS},
     ("GET", "/runs/{run_id}/samples/{place_number:int}"): {OWNER, *ORGANISERS},
     ("POST", "/runs/{run_id}/finish"): {OWNER},
+    ("GET", "/challenges/{slug}/{phase}/send"): PARTICIPANTS,
+    ("POST", "/challenges/{slug}/{phase}/send"): PARTICIPANTS,
+    ("GET", "/sent"): PARTICIPANTS,
+    ("GET", "/sent/{submission_id}"): {OWNER, *ORGANISERS},
     ("GET", "/organise"): ORGANISERS,
     ("POST", "/organise/invitations"): ORGANISERS,
     ("POST", "/organise/people/{person_id:int}"): ORGANISERS,
@@ -77,6 +81,8 @@ WHO = {
     ("GET", f"{API}/runs/{{run_id}}/samples/{{key}}"): {OWNER},
     ("POST", f"{API}/runs/{{run_id}}/finish"): {OWNER},
     ("GET", f"{API}/runs/{{run_id}}/scores"): {OWNER},
+    ("POST", f"{API}/challenges/{{slug}}/phases/{{phase}}/sent/{{submission_id}}"): PARTICIPANTS,
+    ("GET", f"{API}/sent/{{submission_id}}"): {OWNER},
     ("POST", TURN): {OWNER},
     ("GET", TURN): {OWNER},
 }
@@ -92,7 +98,8 @@ TRAVERSALS = [
 @pytest.fixture(scope="module")
 def scene(served):
     """Everybody, and a run of the owner."""
-    phase = Phase(name="try", kind="practice", samples_per_run=1, runs_at_once=1000, shows="own")
+    takes = ("dialogue", "run")
+    phase = Phase(name="try", kind="practice", takes=takes, samples_per_run=1, runs_at_once=1000, shows="own")
     challenge = Challenge(slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=(phase,))
     make_challenge(served.site, challenge, lambda *_: None)
     roles = {VIEWER: VIEWER, OTHER: "participant", OWNER: "participant", ORGANISER: ORGANISER, ADMIN: ADMIN}
@@ -109,10 +116,13 @@ def scene(served):
     served.person("Bystander")
     with served.site.database.reading() as session:
         bystander = str(session.scalars(select(Person.id).where(Person.name == "Bystander")).one())
+    sent = str(uuid.uuid4())
+    about = {"kind": "run", "name": "mine"}
+    answer = api[OWNER].post(f"/challenges/photos/phases/try/sent/{sent}", params=about, content=b"x")
+    assert answer.status_code == 202, answer.text
     values = {
         "slug": "photos", "phase": "try", "run_id": run["id"], "key": run["places"][0]["key"], "number": "0",
-        "name": "page.css", "person_id": bystander,
-        "place_number": "1",
+        "name": "page.css", "person_id": bystander, "place_number": "1", "submission_id": sent,
     }  # fmt: skip
     return pages, api, values, number
 

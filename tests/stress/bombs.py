@@ -35,10 +35,10 @@ def bombs() -> dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]]:
     from segarena.files.checkpoint import read_checkpoint
     from segarena.files.images import read_image
     from segarena.files.parquet import read_parquet
+    from segarena.files.unpacking import unpack
     from segarena.files.xml import parse_xml
     from segarena.systems.volumes.files.volumes import read_labels
     from segarena.systems.volumes.preparation.dicom_series import read_dicom
-    from segarena.systems.volumes.preparation.unpacking import unpack
 
     def unpack_small(path: Path) -> None:
         unpack(path, path.with_suffix(".out"), most_bytes=100 << 20)

@@ -282,7 +282,7 @@ def _archive(folder: Path) -> None:
 
 
 def _unpack(folder: Path) -> None:
-    from segarena.systems.volumes.preparation.unpacking import unpack
+    from segarena.files.unpacking import unpack
 
     with tempfile.TemporaryDirectory() as name:
         unpack(folder / "a.zip", Path(name), most_bytes=1 << 20)

@@ -10,6 +10,7 @@ from segarena.challenges.filling import texts_of
 
 JUDGES = (
     "kind",
+    "takes",
     "samples_per_run",
     "rounds",
     "seconds_per_object",

@@ -22,6 +22,10 @@ Kind: TypeAlias = Literal["practice", "test"]
 Shows: TypeAlias = Literal["prompts", "own", "board"]
 """What participants see before the phase closes: prompts alone, also the scores of their own runs, also the board."""
 
+Way: TypeAlias = Literal["dialogue", "masks", "run", "worker"]
+"""How one takes part: a dialogue with the server; a mask for each dialogue, after its first prompts; the folder of a
+run that was held elsewhere, where the truth is open; a program that the server starts, without a network."""
+
 Late: TypeAlias = Literal["refuse", "finish"]
 """What becomes of runs that are not over when the phase closes: they end there, or may still be finished."""
 
@@ -32,6 +36,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes:
         name: in addresses.
         kind: "practice" with open truth, or "test".
+        takes: how one takes part. Masks alone or not at all: of a phase that takes them each dialogue has one round.
+            Runs only in a practice, for who holds one has the truth; there the seed is no secret.
         opens, closes: with their offset from UTC; None: always.
         dataset: the pool that runs draw from, in place of the challenge's.
         samples_per_run: how many of them a run has; None: all.
@@ -51,6 +57,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     name: Slug
     kind: Kind = "test"
+    takes: Annotated[tuple[Way, ...], msgspec.Meta(min_length=1, max_length=4)] = ("dialogue",)
     opens: _Moment | None = None
     closes: _Moment | None = None
     dataset: str = ""
@@ -146,9 +153,19 @@ def checked(challenge: Challenge) -> Challenge:
         if phase.bank_s and phase.seconds_per_answer is None:
             raise InvalidInput(f"phases[{place}].bank_s: expected seconds_per_answer beside it, got none")
         _parsed(challenge.pool(phase), f"phases[{place}].dataset")
+        _check_ways(phase, f"phases[{place}]")
     _parsed(challenge.benchmark, "benchmark")
     _parsed(challenge.dataset, "dataset")
     return challenge
+
+
+def _check_ways(phase: Phase, field: str) -> None:
+    if len({*phase.takes}) < len(phase.takes):
+        raise InvalidInput(f"{field}.takes: expected each way once, got {', '.join(phase.takes)}")
+    if "masks" in phase.takes and (len(phase.takes) > 1 or phase.rounds not in (None, 1)):
+        raise InvalidInput(f"{field}.takes: masks are of one round and stand alone, or boards compare what differs")
+    if "run" in phase.takes and phase.kind != "practice":
+        raise InvalidInput(f"{field}.takes: a run of one's own needs the truth; only a practice takes it")
 
 
 def _parsed(text: str, field: str) -> None:
@@ -162,6 +179,7 @@ class ShownPhase(msgspec.Struct, frozen=True, kw_only=True):
     """A phase as participants see it: see `Phase`, without its seed and its pool; and the rules in force.
 
     Attributes:
+        dataset, seed: of a run of one's own, as for `segarena run`; "" and None where the phase takes none.
         sample_kind: "image", "volume" or "video".
         adapter: the segmenter, as written, that lets one of images take part; "" for none.
     """
@@ -185,6 +203,9 @@ class ShownPhase(msgspec.Struct, frozen=True, kw_only=True):
     sample_kind: str
     adapter: str
     ladder: bool = False
+    takes: tuple[Way, ...] = ("dialogue",)
+    dataset: str = ""
+    seed: int | None = None
 
 
 class ShownUser(msgspec.Struct, frozen=True, kw_only=True):

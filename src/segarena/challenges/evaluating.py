@@ -109,7 +109,7 @@ class Evaluator:
         Raises:
             PluginError, DatasetError: the benchmark or the dataset cannot be built.
         """
-        return tuple(self._cast(phase)[1].dataset.sample_ids)
+        return tuple(self.cast(phase)[1].dataset.sample_ids)
 
     def sample(self, phase: str, name: str) -> PooledSample:
         """Return what participants get of a sample.
@@ -117,10 +117,10 @@ class Evaluator:
         Raises:
             DatasetError, InvalidInput: it cannot be used.
         """
-        cast = self._cast(phase)[1]
+        cast = self.cast(phase)[1]
         sample = load_sample(cast.dataset, name)
         numbers = {target.id: str(number) for number, target in enumerate(sample.targets, start=1)}
-        shown = {user.name: shown_name(user) for user in self._cast(phase)[0].benchmark.users}
+        shown = {user.name: shown_name(user) for user in self.cast(phase)[0].benchmark.users}
         dialogues = [
             {
                 "target": numbers[session.target.id],
@@ -140,7 +140,7 @@ class Evaluator:
             StoreError, DatasetError, PluginError: as for any run.
         """
         plan = plan_of(self._challenge, self._challenge.phase(run.phase), run.name)
-        return open_run(path, plan, self._cast(run.phase)[1].dataset, run.samples)
+        return open_run(path, plan, self.cast(run.phase)[1].dataset, run.samples)
 
     def step(self, job: StepJob) -> StepDone:
         """Evaluate the last of the job's turns.
@@ -174,7 +174,7 @@ class Evaluator:
         Raises:
             SegarenaError: the sample cannot be used, or the turns cannot be taken again.
         """
-        plan, cast = self._cast(job.run.phase)
+        plan, cast = self.cast(job.run.phase)
         name, every = job.run.samples[job.place], tuple(range(1, cast.rules.rounds + 1))
         config = plan.describe(cast.dataset)
         place = self._after(job, job.turns, keep_rounds=every)
@@ -196,7 +196,7 @@ class Evaluator:
         Raises:
             DatasetError, StoreError: the sample cannot be used, or what was kept is damaged.
         """
-        cast = self._cast(phase)[1]
+        cast = self.cast(phase)[1]
         sample = load_sample(cast.dataset, name)
         prompts: dict[str, list[Prompt]] = {target.id: [] for target in sample.targets}
         asked_about = dict(enumerate(session.target.id for session in open_sessions(cast, sample)))
@@ -223,7 +223,7 @@ class Evaluator:
         return place
 
     def _after(self, job: StepJob, turns: Sequence[TurnGiven], *, keep_rounds: tuple[int, ...] | None = None) -> Place:
-        plan, cast = self._cast(job.run.phase)
+        plan, cast = self.cast(job.run.phase)
         if keep_rounds is not None:
             cast = replace(cast, rules=replace(cast.rules, keep_rounds=keep_rounds))
         sample = load_sample(cast.dataset, job.run.samples[job.place])
@@ -239,7 +239,12 @@ class Evaluator:
     def _forget(self, job: StepJob) -> None:
         self._places.pop((job.run.id, job.place), None)
 
-    def _cast(self, phase: str) -> tuple[Plan, Cast]:
+    def cast(self, phase: str) -> tuple[Plan, Cast]:
+        """Return the plan of runs in a phase, and what is built by it.
+
+        Raises:
+            PluginError, DatasetError: it cannot be built.
+        """
         if phase not in self._casts:
             plan = plan_of(self._challenge, self._challenge.phase(phase))
             self._casts[phase] = plan, plan.cast()

@@ -26,16 +26,25 @@ class Exchange:
         place: in the run.
         dialogues: how many there are.
         past: what the team was given before about this sample.
+        spent_s: what the run was charged before, about other samples.
 
     Attributes:
         steps: what came of each turn.
+        charged_s: for them.
         bytes_up, bytes_down: what has travelled, the sample apart.
     """
 
     def __init__(
-        self, evaluator: Evaluator, run: RunFacts, place: int, dialogues: int, past: tuple[bytes, ...] = ()
+        self,
+        evaluator: Evaluator,
+        run: RunFacts,
+        place: int,
+        dialogues: int,
+        past: tuple[bytes, ...] = (),
+        spent_s: float = 0.0,
     ) -> None:
         self.steps: list[StepDone] = []
+        self.charged_s = 0.0
         self.bytes_up = self.bytes_down = 0
         self._evaluator = evaluator
         self._run = run
@@ -45,7 +54,7 @@ class Exchange:
         self._queued: list[Answer] = []
         self._told: dict[int, Asked] = {}
         self._sent_at = time.perf_counter()
-        self._spent_s = 0.0
+        self._spent_before_s = spent_s
 
     def answer(self, answer: Answer) -> None:
         """Take an answer; it is sent with the next question."""
@@ -65,13 +74,13 @@ class Exchange:
         self._unopened = []
         body = pack_turn(turn)
         charged_s = time.perf_counter() - self._sent_at if self.steps else 0.0
-        given = TurnGiven(body=body, charged_s=charged_s, spent_s=self._spent_s)
+        given = TurnGiven(body=body, charged_s=charged_s, spent_s=self._spent_before_s + self.charged_s)
         before = self.steps[-1].digest if self.steps else ""
         job = StepJob(run=self._run, place=self._place, turns=(given,), before=before, past=self._past)
         done = self._evaluator.step(job)
         self.steps.append(done)
         self.bytes_up, self.bytes_down = self.bytes_up + len(body), self.bytes_down + len(done.reply)
-        self._spent_s += charged_s
+        self.charged_s += charged_s
         self._told |= {asked.dialogue: asked for asked in unpack_reply(done.reply, sample.shape).dialogues}
         self._sent_at = time.perf_counter()
 

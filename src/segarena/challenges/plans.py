@@ -27,14 +27,15 @@ def plan_of(challenge: Challenge, phase: Phase, name: str = "participant") -> Pl
     """
     spec = PluginSpec.of(challenge.benchmark)
     takes = {option.name for option in options_of(find("benchmark", spec.reference))}
-    limits: dict[str, Any] = {"rounds": phase.rounds, "seconds_per_object": phase.seconds_per_object}
+    rounds = 1 if "masks" in phase.takes else phase.rounds
+    limits: dict[str, Any] = {"rounds": rounds, "seconds_per_object": phase.seconds_per_object}
     own = {limit: value for limit, value in limits.items() if value is not None and limit in takes}
     plan = make_plan(
         replace(spec, options={**spec.options, **own}),
         segmenter=None,
         name=name,
         dataset=challenge.pool(phase),
-        rounds=phase.rounds,
+        rounds=rounds,
         seed=phase.seed,
     )
     if phase.seconds_per_object is None or "seconds_per_object" in own:
@@ -69,11 +70,13 @@ def shown(challenge: Challenge) -> ShownChallenge:
         is_public=challenge.is_public,
         frozen=challenge.frozen,
         users=tuple(ShownUser(name=shown_name(user), prompt_kinds=_kinds(user)) for user in rules.users),
-        phases=tuple(_shown_phase(phase, plan_of(challenge, phase).benchmark) for phase in challenge.phases),
+        phases=tuple(_shown_phase(challenge, phase) for phase in challenge.phases),
     )
 
 
-def _shown_phase(phase: Phase, rules: Benchmark) -> ShownPhase:
+def _shown_phase(challenge: Challenge, phase: Phase) -> ShownPhase:
+    rules: Benchmark = plan_of(challenge, phase).benchmark
+    takes_runs = "run" in phase.takes
     return ShownPhase(
         name=phase.name,
         kind=phase.kind,
@@ -94,6 +97,9 @@ def _shown_phase(phase: Phase, rules: Benchmark) -> ShownPhase:
         ladder=phase.ladder,
         sample_kind=rules.sample_kind,
         adapter="" if rules.adapter is None else str(_without_files(rules.adapter)),
+        takes=phase.takes,
+        dataset=str(_without_files(PluginSpec.of(challenge.pool(phase)))) if takes_runs else "",
+        seed=phase.seed if takes_runs else None,
     )
 
 

@@ -42,6 +42,7 @@ class RehearsedPlace:
         bytes_down, bytes_up: of prompts and answers.
         turns: how many there were.
         seconds: that all of it took here, the segmenter too.
+        charged_s: for the answers.
         judged: where each dialogue stood after each turn.
         given: the prompts that were given, as they are kept for a team.
         leaks: what these give away of each target, to whoever never looks at the sample.
@@ -53,6 +54,7 @@ class RehearsedPlace:
     bytes_up: int
     turns: int
     seconds: float
+    charged_s: float
     judged: Sequence[Judged]
     given: Sequence[bytes]
     leaks: Mapping[str, Leak]
@@ -98,23 +100,26 @@ class Rehearsal:
         with opened.lock():
             for place in opened.pending():
                 with watch(place, len(samples)):
-                    one, rows = self.hold_place(run, place)
+                    one, rows = self.hold_place(run, place, spent_s=sum(each.charged_s for each in found))
                 opened.write(place, rows)
                 found.append(one)
             finish(opened)
         return opened, found
 
-    def hold_place(self, run: RunFacts, place: int, past: tuple[bytes, ...] = ()) -> tuple[RehearsedPlace, Rows]:
+    def hold_place(
+        self, run: RunFacts, place: int, past: tuple[bytes, ...] = (), spent_s: float = 0.0
+    ) -> tuple[RehearsedPlace, Rows]:
         """Hold all dialogues about one sample of a run; return what came of it, and the rows of the run's folder.
 
         Args:
             run: any; its samples are of the pool.
             place: which of them.
             past: what the team was given before about it.
+            spent_s: what the run was charged before, about other samples.
         """
         started = time.perf_counter()
         pooled = self.evaluator.sample(self._phase, run.samples[place])
-        exchange = Exchange(self.evaluator, run, place, len(pooled.dialogues), past)
+        exchange = Exchange(self.evaluator, run, place, len(pooled.dialogues), past, spent_s)
 
         def opening(_: Cast, sample: Sample) -> list[RehearsedSession]:
             return [RehearsedSession(exchange, number, sample, told) for number, told in enumerate(pooled.dialogues)]
@@ -130,6 +135,7 @@ class Rehearsal:
             bytes_up=exchange.bytes_up,
             turns=len(exchange.steps),
             seconds=time.perf_counter() - started,
+            charged_s=exchange.charged_s,
             judged=[judged for step in exchange.steps for judged in step.judged],
             given=given,
             leaks=self.evaluator.leaks(self._phase, run.samples[place], [*past, *given]),

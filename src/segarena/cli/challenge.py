@@ -47,6 +47,10 @@ def new(
     text: Annotated[Path | None, typer.Option(help="A file with what people should know, in plain paragraphs.")] = None,
     phase: Annotated[str, typer.Option(help="Name of the phase.")] = "test",
     kind: Annotated[str, typer.Option(help="practice: the truth is open; test: it is hidden.")] = "test",
+    takes: Annotated[
+        str,
+        typer.Option(help="How one takes part: dialogue, masks (alone), run (in a practice), worker; commas between."),
+    ] = "dialogue",
     opens: Annotated[str | None, typer.Option(help="2026-06-01 or 2026-06-01T12:00+02:00; UTC by default.")] = None,
     closes: Annotated[str | None, typer.Option(help="Likewise.")] = None,
     samples: Annotated[
@@ -91,8 +95,8 @@ def new(
             words = text.read_text(encoding="utf-8") if text else ""
             about = {"slug": name, "title": title or name, "text": words, "benchmark": benchmark, "dataset": dataset}
             told: dict[str, Any] = {
-                "name": phase, "kind": kind, "opens": opens, "closes": closes, "samples_per_run": samples,
-                "rounds": rounds, "runs_per_day": runs_per_day, "runs_in_all": runs_in_all,
+                "name": phase, "kind": kind, "takes": takes, "opens": opens, "closes": closes,
+                "samples_per_run": samples, "rounds": rounds, "runs_per_day": runs_per_day, "runs_in_all": runs_in_all,
                 "runs_at_once": runs_at_once, "seconds_per_object": seconds_per_object,
                 "seconds_per_answer": seconds_per_answer, "shows": shows, "ladder": ladder,
             }  # fmt: skip

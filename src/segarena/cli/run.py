@@ -38,6 +38,14 @@ def run(
         int,
         typer.Option(help="After the run, ask so many answers again in another process, and say what differs."),
     ] = 0,
+    keep_rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--keep-rounds",
+            min=1,
+            help="Keep the masks of all rounds up to this one. [default: 1, 2, 3, 5, 10, 20; the last one always]",
+        ),
+    ] = None,
     share: Share = False,
 ) -> None:
     """Evaluate a segmenter on a benchmark, and keep every round as a record.
@@ -61,6 +69,8 @@ def run(
     """
     retries = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "overwrite": overwrite}
     how: dict[str, Any] = {"keep_going": keep_going, "verify": verify, "share": share, **retries, **asked}
+    if keep_rounds is not None:
+        how["keep_rounds"] = tuple(range(1, keep_rounds + 1))
     if take_part(challenge, how) if challenge is not None else run_and_show(**how):
         raise typer.Exit(FAILURES)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from segarena.challenges.description import Shows
+from segarena.challenges.description import Shows, Way
 from segarena.client.address import Address
 from segarena.client.place import TURNS
 from segarena.client.server import PlaceTold, Server
@@ -28,6 +28,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
         run: its id, made here before the server is asked, so that asking twice begins one run.
         places: its samples; none before the server answered.
         shows: what participants see of its scores.
+        kind: how it takes part; see `segarena.challenges.description.Way`.
     """
 
     server: str
@@ -36,6 +37,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     places: list[PlaceTold] = []
     shows: Shows = "prompts"
+    kind: Way = "dialogue"
 
     @property
     def address(self) -> Address:
@@ -60,7 +62,15 @@ def begun_in(folder: Path) -> Begun | None:
         raise StoreError(f"{file} is damaged: {str(error)[:200]}; begin another run with --out") from error
 
 
-def begin(server: Server, address: Address, folder: Path, *, segmenter: str, overwrite: bool = False) -> Begun:
+def begin(
+    server: Server,
+    address: Address,
+    folder: Path,
+    *,
+    segmenter: str,
+    overwrite: bool = False,
+    kind: Way = "dialogue",
+) -> Begun:
     """Begin a run, or return the one that the folder remembers; the server is asked until it has answered once.
 
     Raises:
@@ -73,12 +83,14 @@ def begin(server: Server, address: Address, folder: Path, *, segmenter: str, ove
         if not (overwrite and (folder / "run.json").is_file()):
             _check_free(folder)
         run = str(uuid.uuid4())
-        known = Begun(server=address.server, challenge=address.slug, phase=address.phase, run=run)
+        known = Begun(server=address.server, challenge=address.slug, phase=address.phase, run=run, kind=kind)
         write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(known)))
     if known.address != address:
         raise RunConflict(f"{folder} holds a run at {known.address}, not {address}; another --out keeps both")
+    if known.kind != kind:
+        raise RunConflict(f"{folder} holds a run of {known.kind}, not of {kind}; another --out keeps both")
     if not known.places:
-        told = server.start_run(address, known.run, name=folder.name, segmenter=segmenter)
+        told = server.start_run(address, known.run, name=folder.name, segmenter=segmenter, kind=kind)
         known = msgspec.structs.replace(known, places=told.places, shows=told.shows)
         write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(known)))
     return known

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated, Any, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -53,6 +54,30 @@ class RunTold(msgspec.Struct, frozen=True, kw_only=True):
     state: str = ""
 
 
+class QueueTold(msgspec.Struct, frozen=True, kw_only=True):
+    """Where something waits: what happens to it, how many come before it, and about how long that takes."""
+
+    phase: str = ""
+    place: int = 0
+    estimate_s: float = 0.0
+
+
+class SentTold(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of something that was sent: see `segarena.server.submissions`."""
+
+    id: str
+    state: str
+    faults: list[str] = []
+    run: str | None = None
+    run_state: str | None = None
+    queue: QueueTold | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will become of it."""
+        return self.state in ("refused", "dead") or self.run_state == "over"
+
+
 class _Waiting(msgspec.Struct, frozen=True, kw_only=True):
     retry_after_s: float = 1.0
 
@@ -68,15 +93,29 @@ class Server:
         """Return what participants are told of a challenge."""
         return self._told(self.connection.ask("GET", f"/challenges/{slug}"), ShownChallenge)
 
-    def start_run(self, address: Address, run: str, *, name: str, segmenter: str, note: str = "") -> RunTold:
+    def start_run(
+        self, address: Address, run: str, *, name: str, segmenter: str, note: str = "", kind: str = "dialogue"
+    ) -> RunTold:
         """Begin the run that has this id, or return it if it began before."""
         about = {"id": run, "name": name, "segmenter": segmenter, "note": note}
+        about |= {"kind": kind} if kind != "dialogue" else {}
         path = f"/challenges/{address.slug}/phases/{address.phase}/runs"
         return self._told(self.connection.ask("POST", path, body=msgspec.json.encode(about)), RunTold)
 
     def finish_run(self, run: str) -> None:
         """End a run before its last place is over."""
         self.connection.ask("POST", f"/runs/{run}/finish", body=b"{}")
+
+    def send(self, address: Address, sent: str, content: bytes, about: Mapping[str, str]) -> SentTold:
+        """Send something to be judged there, under an id; the same again changes nothing."""
+        query = urlencode({name: value for name, value in about.items() if value})
+        path = f"/challenges/{address.slug}/phases/{address.phase}/sent/{sent}?{query}"
+        answer = self.connection.ask("POST", path, body=content, content_type="application/octet-stream")
+        return self._told(answer, SentTold)
+
+    def sent(self, sent: str) -> SentTold:
+        """Return what became of something that was sent."""
+        return self._told(self.connection.ask("GET", f"/sent/{sent}"), SentTold)
 
     def scores_of(self, run: str) -> Mapping[str, Any]:
         """Return the scores of a run and its place on the board, as far as they are shown."""

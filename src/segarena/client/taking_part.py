@@ -163,7 +163,7 @@ def join(
     with ExitStack() as on_refusal:
         on_refusal.callback(connection.close)
         shown = Server(connection).challenge(address.slug)
-        phase = _phase(shown, address)
+        phase = phase_of(shown, address)
         address = replace(address, phase=phase.name)
         folder = Path(out) if out is not None else Path("runs") / _plain(f"{address.slug}-{phase.name}-{called}")
         _check_folder(folder, address, connection if overwrite else None)
@@ -230,7 +230,7 @@ def _kinds(shown: ShownChallenge) -> dict[str, frozenset[str] | None]:
     return {user.name: None if user.prompt_kinds is None else frozenset(user.prompt_kinds) for user in shown.users}
 
 
-def _phase(shown: ShownChallenge, address: Address) -> ShownPhase:
+def phase_of(shown: ShownChallenge, address: Address) -> ShownPhase:
     """Return the phase of an address; where it names none, the one that is open."""
     names = ", ".join(phase.name for phase in shown.phases) or "none"
     if address.phase:

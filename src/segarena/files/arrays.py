@@ -17,12 +17,13 @@ from segarena.files.limits import check_pixels
 _PIECE_BYTES = 1 << 20
 
 
-def read_arrays(path: Path, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path, names: Iterable[str] | None = None, *, most: int | None = None) -> dict[str, NDArray[Any]]:
     """Return the arrays in a `.npz` file, or the one in a `.npy` file under the name "".
 
     Args:
         path: the file.
         names: only these, as far as they are there; None reads all.
+        most: how many numbers there may be; None: as many as pixels in a picture.
 
     Raises:
         InvalidMask: missing, damaged, another kind of file, or larger than allowed.
@@ -32,10 +33,10 @@ def read_arrays(path: Path, names: Iterable[str] | None = None) -> dict[str, NDA
         with path.open("rb") as file:
             if file.read(2) != b"PK":
                 file.seek(0)
-                return {"": _array(file, path, 0)}
+                return {"": _array(file, path, 0, most)}
             file.seek(0)
             with zipfile.ZipFile(file) as archive:
-                return _archived(archive, path, wanted)
+                return _archived(archive, path, wanted, most)
     except InvalidMask:
         raise
     except FileNotFoundError as error:
@@ -44,17 +45,19 @@ def read_arrays(path: Path, names: Iterable[str] | None = None) -> dict[str, NDA
         raise InvalidMask(f"{path}: expected a whole .npy or .npz file, got: {error}; copy it again") from error
 
 
-def _archived(archive: zipfile.ZipFile, path: Path, wanted: set[str] | None) -> dict[str, NDArray[Any]]:
+def _archived(
+    archive: zipfile.ZipFile, path: Path, wanted: set[str] | None, most: int | None
+) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     for entry in archive.infolist():
         name = entry.filename.removesuffix(".npy")
         if name not in arrays and (wanted is None or name in wanted):
             with archive.open(entry) as packed:
-                arrays[name] = _array(packed, path, sum(array.size for array in arrays.values()))
+                arrays[name] = _array(packed, path, sum(array.size for array in arrays.values()), most)
     return arrays
 
 
-def _array(file: IO[bytes], path: Path, before: int) -> NDArray[Any]:
+def _array(file: IO[bytes], path: Path, before: int, most: int | None) -> NDArray[Any]:
     """Return the array that starts here, if it and the `before` numbers of this file are not too many."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -62,7 +65,7 @@ def _array(file: IO[bytes], path: Path, before: int) -> NDArray[Any]:
     if dtype.hasobject or dtype.kind not in "biuf" or min(shape, default=0) < 0:
         raise InvalidMask(f"{path}: expected arrays of plain numbers, got {dtype} of shape {shape}; save them again")
     count = math.prod(shape)
-    check_pixels(before + count, path, error=InvalidMask)
+    check_pixels(before + count, path, error=InvalidMask, most=most)
     # No more is allocated than is there, as far as it can be told: what is read piece by piece ends with the file.
     data = read_exactly(file, count * dtype.itemsize, path)
     return np.ndarray(shape, dtype, buffer=data, order="F" if is_fortran else "C")

@@ -7,16 +7,17 @@ from fastapi import APIRouter, Depends, FastAPI
 from segarena.server.answers import answer_errors
 from segarena.server.api import about
 from segarena.server.api import runs as api_runs
+from segarena.server.api import sent as api_sent
 from segarena.server.api import turns as api_turns
-from segarena.server.pages import accounts, challenges, links, organise, personal, runs, static, teams
+from segarena.server.pages import accounts, challenges, links, organise, personal, runs, sent, static, teams
 from segarena.server.site import Site
 from segarena.server.visitors import guard
 from segarena.server.watching import Watch
 from segarena.version import __version__
 
 ROUTERS: tuple[APIRouter, ...] = (
-    *(page.router for page in (challenges, accounts, personal, links, teams, runs, organise, static)),
-    *(part.router for part in (about, api_runs, api_turns)),
+    *(page.router for page in (challenges, accounts, personal, links, teams, runs, sent, organise, static)),
+    *(part.router for part in (about, api_runs, api_sent, api_turns)),
 )
 
 

@@ -7,11 +7,14 @@ import base64
 import hashlib
 import hmac
 import re
+from collections.abc import AsyncGenerator
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 from fastapi import Request
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from segarena.server import refusals
 from segarena.server.visitors import is_same, site_of, visitor_of
@@ -102,6 +105,36 @@ async def _read_form(request: Request, most_bytes: int, most_fields: int) -> dic
     if expected and not is_same(fields.get("key", ""), expected):
         raise refusals.Refusal(403, "form", "this form is of an earlier session; open the page again and repeat it")
     return fields
+
+
+async def read_upload(request: Request, most: int) -> tuple[dict[str, str], bytes]:
+    """Return the fields of a form that came from a page of ours, and the one file in it.
+
+    Raises:
+        Refusal: as `read_form`; or it has no file, or several.
+    """
+    _check_origin(request)
+    body = await read_body(request, most + MOST_FORM_BYTES)
+
+    async def parts() -> AsyncGenerator[bytes, None]:
+        yield body
+
+    try:
+        form = await MultiPartParser(
+            request.headers, parts(), max_files=1, max_fields=_MOST_FIELDS, max_part_size=MOST_FORM_BYTES
+        ).parse()
+        fields = {name: value for name, value in form.items() if isinstance(value, str)}
+        files = [value for value in form.values() if isinstance(value, UploadFile)]
+        content = await files[0].read() if files else b""
+        await form.close()
+    except (MultiPartException, KeyError, ValueError) as error:
+        raise refusals.invalid("expected a form with a file") from error
+    expected = visitor_of(request).form_key
+    if expected and not is_same(fields.get("key", ""), expected):
+        raise refusals.Refusal(403, "form", "this form is of an earlier session; open the page again and repeat it")
+    if not content:
+        raise refusals.invalid("expected a file, got none; choose one")
+    return fields, content
 
 
 def _check_origin(request: Request) -> None:

@@ -22,11 +22,12 @@ from urllib.parse import urlsplit
 from sqlalchemy import func, select, text
 
 from segarena.errors import SegarenaError
-from segarena.server.challenges import all_challenges, shown_of
+from segarena.server.challenges import all_challenges, description_of, shown_of
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
 from segarena.server.schema import newest_revision, revision_of
 from segarena.server.settings import LOOPBACK, Settings, settings_and_faults
+from segarena.server.submissions import sandbox_of
 from segarena.server.tables import Event, PooledSample
 
 _LEAST_FREE = 2**30
@@ -167,7 +168,7 @@ def _of_database(folder: DataFolder, settings: Settings) -> Iterator[str]:
             yield f"the database was made by a later version of segarena (revision {revision}): install that version"
         if revision and revision == newest_revision(revision):
             yield from _of_log(database)
-            yield from _of_challenges(database, folder)
+            yield from _of_challenges(database, folder, settings)
 
 
 def _of_reaching(database: Database) -> Iterator[str]:
@@ -205,7 +206,7 @@ def _of_revision(folder: DataFolder, settings: Settings) -> Iterator[str]:
         yield f"the tables are of an earlier version ({revision}): the next start changes them; take a backup before"
 
 
-def _of_challenges(database: Database, folder: DataFolder) -> Iterator[str]:
+def _of_challenges(database: Database, folder: DataFolder, settings: Settings) -> Iterator[str]:
     with database.reading() as session:
         challenges = all_challenges(session)
         kept = session.execute(select(PooledSample.sha256, PooledSample.sample).distinct()).all()
@@ -214,6 +215,10 @@ def _of_challenges(database: Database, folder: DataFolder) -> Iterator[str]:
             shown_of(challenge.description)
         except SegarenaError as error:
             yield f"challenge {challenge.slug} cannot be built: {error}"
+            continue
+        takes_programs = any("worker" in phase.takes for phase in description_of(challenge).phases)
+        if takes_programs and (why := sandbox_of(settings.sent).fault()):
+            yield f"challenge {challenge.slug} takes programs, and none can be confined here: {why}"
     for sha256, sample in kept:
         if not folder.samples.path(sha256).is_file():
             yield f"sample {sample} is missing ({folder.samples.path(sha256)}); restore it from a backup"

@@ -5,6 +5,7 @@ segarena.sqlite   accounts, challenges, runs and their turns; unless the databas
 server.toml       the settings, if you write some
 secret            signs cookies and forms; made at first start, readable by its owner alone
 samples/          what participants fetch, by hash
+sent/             what they sent to be judged, by hash
 runs/             a run folder for each run, as `segarena run` writes them: reports take them
 pictures/         what was drawn for pages, by hash; may be deleted
 """
@@ -44,6 +45,7 @@ class DataFolder:
         self.runs = self.path / "runs"
         self.run_folders = RunFolders(self.runs, remote)
         self.samples = Storage(self.path / "samples", remote)
+        self.sent = Storage(self.path / "sent", remote)
         self.remote = remote
         self.pictures = self.path / "pictures"
         self._secret = self.path / "secret"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from segarena.challenges.description import Phase
+from segarena.challenges.description import Phase, Way
 from segarena.challenges.drawing import draw
 from segarena.challenges.quotas import RunSpan, may_begin, must_end
 from segarena.errors import InvalidInput
@@ -22,11 +22,14 @@ from segarena.server.challenges import description_of, find_phase, pool_of
 from segarena.server.jobs.posting import post
 from segarena.server.ladder import settle
 from segarena.server.letters import tell_of_run
-from segarena.server.tables import Challenge, Person, Place, Run, Turn
+from segarena.server.tables import Challenge, Person, Place, Run, Submission, Turn
 from segarena.server.teams import circle_of, hold, is_own, runs_counted, team_of
 
 END = "end run"
 """The kind of job that ends a run; see `segarena.server.jobs.ending`."""
+
+SHOWN = ("dialogue", "masks")
+"""The kinds of runs whose participants see the samples; the others are answered by what they sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +39,14 @@ class Asked:
     Attributes:
         id: made by them; the same again is the same run.
         name, segmenter, note: as they say.
+        kind: how they take part.
     """
 
     id: str
     name: str
     segmenter: str
     note: str
+    kind: Way = "dialogue"
 
     def __post_init__(self) -> None:
         """Check it; raise `Refusal`."""
@@ -68,15 +73,10 @@ def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, 
     known = session.get(Run, asked.id)
     if known is not None:
         return _same(known, challenge, phase, person_id, asked)
-    if challenge.state == "closed" or phase.is_closed(_moment(now)) or not phase.is_open(_moment(now)):
-        refused = may_begin(phase, [], _moment(now))
-        raise refusals.closed(refused.reason if refused else f"challenge {challenge.slug} is closed")
+    check_takes(phase, asked.kind)
+    if refused := may_begin_now(session, challenge, phase, person.team_id, now):
+        raise refused
     pool = description_of(challenge).pool(phase)
-    earlier = _earlier(session, challenge, phase, person.team_id)
-    going = _going(session, runs_counted(person.team_id))
-    spans = [_span(run, is_over=run.id not in going) for run in earlier if not run.is_free]
-    if refused := may_begin(phase, spans, _moment(now)):
-        raise refusals.quota(refused.reason, refused.retry_after_s)
     prompted = _prompted(session, challenge, pool, person.team_id)
     shared = _going(session, Run.team_id.in_(circle_of(session, person.team_id)))
     busy = {sample for sample, known in prompted.items() if shared.intersection(known)}
@@ -88,7 +88,7 @@ def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, 
         raise refusals.quota(str(error), None) from error
     run = Run(
         id=asked.id, challenge_id=challenge.id, phase=phase.name, team_id=person.team_id, person_id=person_id,
-        name=asked.name, segmenter=asked.segmenter, note=asked.note, pool=pool,
+        name=asked.name, segmenter=asked.segmenter, note=asked.note, kind=asked.kind, pool=pool,
         made_at=_after_all_others(session, person.team_id, now),
     )  # fmt: skip
     session.add(run)
@@ -98,6 +98,39 @@ def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, 
         told = {"sample": name, "sha256": sample.sha256, "bytes": sample.bytes, "past": json.dumps(prompted[name])}
         session.add(Place(run_id=run.id, number=number, key=secrets.token_urlsafe(18), **told))
     return run
+
+
+def may_begin_now(
+    session: Session, challenge: Challenge, phase: Phase, team_id: int, now: float
+) -> refusals.Refusal | None:
+    """Return why a team may not begin a run; None if it may."""
+    if challenge.state == "closed" or phase.is_closed(_moment(now)) or not phase.is_open(_moment(now)):
+        refused = may_begin(phase, [], _moment(now))
+        return refusals.closed(refused.reason if refused else f"challenge {challenge.slug} is closed")
+    going = _going(session, runs_counted(team_id))
+    earlier = _earlier(session, challenge, phase, team_id)
+    spans = [_span(run, is_over=run.id not in going) for run in earlier if not run.is_free]
+    refused = may_begin(phase, spans, _moment(now))
+    return refusals.quota(refused.reason, refused.retry_after_s) if refused else None
+
+
+def check_takes(phase: Phase, kind: Way) -> None:
+    """Raise `Refusal` unless one takes part in a phase so."""
+    how = {
+        "dialogue": "segarena run --challenge",
+        "masks": "segarena fetch, then segarena submit",
+        "run": "segarena submit FOLDER_OF_A_RUN",
+        "worker": "segarena submit my_worker.py",
+    }
+    if kind not in phase.takes:
+        ways = " or ".join(how[way] for way in phase.takes)
+        raise refusals.invalid(f"phase {phase.name} takes {' and '.join(phase.takes)}, not {kind}: {ways}")
+
+
+def check_is_shown(run: Run) -> None:
+    """Raise `Refusal` unless the participant sees the samples of a run, and answers them."""
+    if run.kind not in SHOWN:
+        raise refusals.unknown()
 
 
 def own_run(session: Session, run_id: str, person_id: int | None, *, is_organiser: bool = False) -> Run:
@@ -179,13 +212,17 @@ def close(session: Session, run_id: str, now: float, *, extract: str, fault: str
 
 
 def late(session: Session, now: float) -> list[str]:
-    """Return the open runs of phases that are over and do not wait for them."""
+    """Return the open runs of phases that are over and do not wait for them.
+
+    What was sent in time is judged, however long that takes.
+    """
     found: list[str] = []
+    was_sent = set(session.scalars(select(Submission.run_id).where(Submission.state.in_(("waiting", "taken")))))
     for run, challenge in session.execute(
         select(Run, Challenge).join(Challenge, Challenge.id == Run.challenge_id).where(Run.state == "open")
     ):
         phase = find_phase(challenge, run.phase)
-        if challenge.state == "closed" or must_end(phase, _moment(now)):
+        if challenge.state == "closed" or (must_end(phase, _moment(now)) and run.id not in was_sent):
             found.append(run.id)
     return found
 
@@ -197,8 +234,8 @@ def end_late(session: Session, run_ids: Iterable[str], now: float) -> None:
 
 
 def _same(known: Run, challenge: Challenge, phase: Phase, person_id: int, asked: Asked) -> Run:
-    told = known.challenge_id, known.phase, known.person_id, known.name, known.segmenter, known.note
-    if told != (challenge.id, phase.name, person_id, asked.name, asked.segmenter, asked.note):
+    told = known.challenge_id, known.phase, known.person_id, known.name, known.segmenter, known.note, known.kind
+    if told != (challenge.id, phase.name, person_id, asked.name, asked.segmenter, asked.note, asked.kind):
         raise refusals.conflict("id: a run of this id is there and is another one; make a new UUID")
     return known
 

@@ -91,6 +91,32 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return [message for is_wrong, message in told if is_wrong]
 
 
+class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What participants may send to be judged here, and how their programs are confined.
+
+    Attributes:
+        sandbox: "bwrap", or a command that confines programs; see `segarena.segmenters.workers.sandbox`.
+        python: the interpreter of programs, with the packages that they have; by default that of the server.
+        reads: further files and folders that programs may read.
+        memory_gb, disk_gb, processes: what a program may have.
+        start_s: what starting it may take.
+        answer_s: an answer of a program that takes longer is a failure.
+        file_mb: the most that one file may have.
+        unpacked_gb: the same of a program or a run, unpacked.
+    """
+
+    sandbox: str = "bwrap"
+    python: str = ""
+    reads: tuple[str, ...] = ()
+    memory_gb: float = 8.0
+    disk_gb: float = 1.0
+    processes: int = 256
+    start_s: float = 120.0
+    answer_s: float = 60.0
+    file_mb: float = 512.0
+    unpacked_gb: float = 8.0
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of one serving process.
 
@@ -107,6 +133,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         roots: folders below which whoever makes a challenge on a page may name files; none by default.
         limits: see `Limits`.
         mail: see `Mail`; without it nothing is sent, and links are for copying.
+        sent: see `Sent`.
     """
 
     host: str = "127.0.0.1"
@@ -121,6 +148,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     roots: tuple[str, ...] = ()
     limits: Limits = Limits()
     mail: Mail | None = None
+    sent: Sent = Sent()
 
     @property
     def address(self) -> str:
@@ -159,6 +187,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             (
                 min(self.limits.tries, self.limits.body_mb, self.limits.requests_per_minute, self.limits.sign_ins) <= 0,
                 "limits: tries, body_mb, requests_per_minute and sign_ins must be above 0",
+            ),
+            (
+                any(value <= 0 for value in msgspec.structs.asdict(self.sent).values() if isinstance(value, float))
+                or self.sent.processes < 1,
+                "sent: limits must be above 0",
             ),
         ]
         of_mail = [] if self.mail is None else self.mail.faults()

@@ -153,6 +153,7 @@ class Run(Table):
     __tablename__ = "runs"
     __table_args__ = (
         CheckConstraint("state IN ('open', 'closing', 'over')", name="state"),
+        CheckConstraint("kind IN ('dialogue', 'masks', 'run', 'worker')", name="kind"),
         Index(None, "challenge_id", "phase", "team_id"),
     )
 
@@ -164,6 +165,8 @@ class Run(Table):
     person_id: Mapped[int] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"), index=True)
     """Who began it."""
     name: Mapped[str] = mapped_column(String(80))
+    kind: Mapped[str] = mapped_column(String(20), default="dialogue")
+    """How its participant takes part; see `segarena.challenges.description.Way`."""
     segmenter: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text)
     pool: Mapped[str] = mapped_column(String(500))
@@ -279,6 +282,38 @@ class Shared(Table):
 
     name: Mapped[str] = mapped_column(String(40), primary_key=True)
     value: Mapped[str] = mapped_column(Text)
+
+
+class Submission(Table):
+    """Something that a participant sent to be judged here: a job looks at it, and one for each sample judges it."""
+
+    __tablename__ = "submissions"
+    __table_args__ = (
+        CheckConstraint("kind IN ('masks', 'run', 'worker')", name="kind"),
+        CheckConstraint("state IN ('waiting', 'refused', 'taken', 'dead')", name="state"),
+    )
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    challenge_id: Mapped[int] = mapped_column(ForeignKey("challenges.id"))
+    phase: Mapped[str] = mapped_column(String(60))
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"), index=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    run_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), index=True)
+    """The run that masks are for; the one that began with anything else that was taken."""
+    sha256: Mapped[str] = mapped_column(String(64))
+    bytes: Mapped[int]
+    name: Mapped[str] = mapped_column(String(80))
+    segmenter: Mapped[str] = mapped_column(Text)
+    note: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(20), default="waiting")
+    """waiting to be looked at; refused: something is wrong with it; taken: it is judged as its run; dead: it could not
+    be looked at, by no fault of its own."""
+    told: Mapped[str] = mapped_column(Text, default="[]")
+    """What is wrong with it, as a list of lines in JSON."""
+    failure: Mapped[str] = mapped_column(Text, default="")
+    """Why it came to nothing; for the organiser alone."""
+    sent_at: Mapped[float] = mapped_column(Float)
+    done_at: Mapped[float | None] = mapped_column(Float)
 
 
 class Event(Table):

@@ -45,6 +45,8 @@ def receive(session: Session, run: Run, place: Place, number: int, came: Receive
     Raises:
         Refusal: it contradicts what came before, or comes too early.
     """
+    if run.kind != "dialogue" and not (run.kind == "masks" and number == 0):
+        raise refusals.conflict("this run is answered by what is sent: segarena submit")
     turns = {turn.number: turn for turn in _of_place(session, place)}
     known = turns.get(number)
     if known is not None and known.state != "refused":

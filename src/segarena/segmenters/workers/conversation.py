@@ -204,7 +204,9 @@ class Conversation:
         if link is None:
             raise Lost("it is gone")
         has_arrays = header["verb"] in ("predict", "pack")
-        link.most_body = MOST_ANSWER_BYTES if has_arrays else _MOST_ASIDE_BYTES
+        link.most_body = (
+            min(MOST_ANSWER_BYTES, link.most_memory or MOST_ANSWER_BYTES) if has_arrays else _MOST_ASIDE_BYTES
+        )
         silent_s = self.reach.start_s if header["verb"] in ("token", "hello") else self._silent_s
         link.until = None if silent_s is None else time.monotonic() + silent_s
         try:

@@ -7,9 +7,10 @@ import re
 import select
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from segarena.errors import PluginInvalid
-from segarena.segmenters.workers.memory import resident_bytes
+from segarena.segmenters.workers.memory import resident_bytes_of_all
 from segarena.segmenters.workers.reach import Lost
 from segarena.worker import GREETING, PROTOCOL, ProtocolError, Stream
 
@@ -28,8 +29,9 @@ class WorkerStream(Stream, ABC):
     Attributes:
         was_killed: how it ended: by a signal that did not come from here.
         until: the moment (of `time.monotonic`) until which the worker may be silent; None leaves that to the caller.
-        pid: of the process whose memory counts; 0 looks after none.
-        most_memory: bytes that it may have in use.
+        pid: of the process that answers; 0 where that is not known.
+        root: of the process that was started; 0 for none. Its memory counts, and that of all that it started.
+        most_memory: bytes that they may have in use.
     """
 
     def __init__(self, source: int, sink: int) -> None:
@@ -37,6 +39,7 @@ class WorkerStream(Stream, ABC):
         self.was_killed = False
         self.until: float | None = None
         self.pid = 0
+        self.root = 0
         self.most_memory = 0
         self._reading, self._writing = select.poll(), select.poll()
         for end, poll, event in ((source, self._reading, select.POLLIN), (sink, self._writing, select.POLLOUT)):
@@ -51,6 +54,11 @@ class WorkerStream(Stream, ABC):
         """Wait until the worker takes something."""
         self._wait(self._writing)
 
+    def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
+        """Refuse files: a worker is sent some, but names none, or it would have ours read for it."""
+        if any(file is not None for _, _, file in announced):
+            raise ProtocolError("an answer that names a file; arrays are sent")
+
     def _wait(self, poll: select.poll) -> None:
         while not poll.poll(1000 * _LOOK_S):
             if self.until is not None and time.monotonic() > self.until:
@@ -61,7 +69,7 @@ class WorkerStream(Stream, ABC):
     @property
     def has_too_much_memory(self) -> bool:
         """Whether the worker has more memory in use than it may."""
-        return bool(self.most_memory and self.pid) and resident_bytes(self.pid) > self.most_memory
+        return bool(self.most_memory and self.root) and resident_bytes_of_all(self.root) > self.most_memory
 
     def greet(self) -> None:
         """Read until the worker's greeting; what was printed before it is no part of the conversation.

@@ -49,7 +49,7 @@ class Program(WorkerStream):
         super().__init__(stdout.fileno(), stdin.fileno())
         _widen(stdin.fileno(), stdout.fileno())
         self._log = Log(stderr, file)
-        self.pid = self.process.pid
+        self.pid = self.root = self.process.pid
         self.most_memory = int(reach.memory_gb * 1e9)
 
     def note(self, printed: bytes) -> None:

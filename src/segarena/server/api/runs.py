@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Request
@@ -17,7 +17,7 @@ from segarena.server.boards import board_for, place_of
 from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
 from segarena.server.queues import queue_of_run
-from segarena.server.runs import Asked, begin, end, find_place, own_run, places_of
+from segarena.server.runs import SHOWN, Asked, begin, check_is_shown, end, find_place, own_run, places_of
 from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Run, Team
 from segarena.server.turns import spent
@@ -31,6 +31,7 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     segmenter: str = ""
     note: str = ""
+    kind: Literal["dialogue", "masks"] = "dialogue"
 
 
 @router.post("/challenges/{slug}/phases/{phase}/runs", status_code=201)
@@ -38,7 +39,7 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True):
 async def begin_run(request: Request, slug: str, phase: str) -> Response:
     """Begin a run: the samples that it is about, each under a key, with what there is to ask about it."""
     told = await read_json(request, _Asked)
-    asked = Asked(id=told.id, name=told.name, segmenter=told.segmenter, note=told.note)
+    asked = Asked(id=told.id, name=told.name, segmenter=told.segmenter, note=told.note, kind=told.kind)
     return await run_in_threadpool(_begin, request, slug, phase, asked)
 
 
@@ -58,7 +59,9 @@ def give_sample(request: Request, run_id: str, key: str) -> Response:
     """Give a sample, without its truth."""
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
-        place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
+        run = own_run(session, run_id, visitor.person_id)
+        check_is_shown(run)
+        place = find_place(session, run.id, key)
     headers = {"etag": f'"{place.sha256}"', "cache-control": "private, max-age=31536000, immutable"}
     if place.sha256 in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -118,12 +121,17 @@ def _told(session: Session, run: Run) -> dict[str, Any]:
             "sha256": place.sha256,
             "dialogues": json.loads(samples[place.sample].dialogues),
         }
-        for place in places_of(session, run.id)
+        for place in (places_of(session, run.id) if run.kind in SHOWN else ())
     ]
     closes = phase.closes.isoformat() if phase.closes else None
-    return {"id": run.id, "challenge": challenge.slug, "phase": run.phase, "places": places, "shows": phase.shows} | {
-        "closes": closes
-    }
+    return {
+        "id": run.id,
+        "challenge": challenge.slug,
+        "phase": run.phase,
+        "kind": run.kind,
+        "places": places,
+        "shows": phase.shows,
+    } | {"closes": closes}
 
 
 def _progress(session: Session, run: Run) -> dict[str, Any]:

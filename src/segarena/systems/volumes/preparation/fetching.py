@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from segarena.errors import DatasetError
+from segarena.files.unpacking import unpack
 from segarena.files.whole import cannot_write
 from segarena.systems.volumes.preparation.sources import DownloadSource, RemoteFile
 from segarena.systems.volumes.preparation.transfer import Web
-from segarena.systems.volumes.preparation.unpacking import unpack
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Calling
 from segarena.work.ledger import Ledger

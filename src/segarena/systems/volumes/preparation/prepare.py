@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from segarena.errors import DatasetMissing, SampleInvalid
+from segarena.files.unpacking import unpack
 from segarena.files.whole import cannot_write, clear_leftovers
 from segarena.systems.volumes.files.nifti import import_nibabel
 from segarena.systems.volumes.preparation.published import Converted, Output, PublishedSet, RawCase, Skipped
@@ -24,7 +25,6 @@ from segarena.systems.volumes.preparation.records import (
     write_dataset,
     write_summary,
 )
-from segarena.systems.volumes.preparation.unpacking import unpack
 from segarena.systems.volumes.preparation.volumes import ENDING, share, write_labels, write_volume
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Calling, Executor

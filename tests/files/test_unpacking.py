@@ -7,8 +7,8 @@ import zipfile
 import pytest
 
 from segarena.errors import DatasetError, MissingExtra
-from segarena.systems.volumes.preparation import unpacking
-from segarena.systems.volumes.preparation.unpacking import unpack
+from segarena.files import unpacking
+from segarena.files.unpacking import unpack
 
 SECRET = "not a real one"
 

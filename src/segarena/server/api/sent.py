@@ -1,0 +1,101 @@
+"""What participants send to be judged here: files of masks, folders of runs, programs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from segarena.challenges.description import Phase, Way
+from segarena.server import refusals
+from segarena.server.bodies import is_committed, read_body
+from segarena.server.challenges import find_challenge, find_phase
+from segarena.server.runs import Asked
+from segarena.server.site import Site
+from segarena.server.standing import told
+from segarena.server.submissions import KINDS, Came, check_may_send, own_submission, receive
+from segarena.server.tables import Challenge
+from segarena.server.visitors import needs, site_of, visitor_of
+
+router = APIRouter(prefix="/api/v1")
+
+
+class _About(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Way
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    segmenter: str = ""
+    note: str = ""
+    run: str = ""
+
+
+@router.post("/challenges/{slug}/phases/{phase}/sent/{submission_id}", status_code=202)
+@needs("participant")
+async def send(request: Request, slug: str, phase: str, submission_id: str) -> Response:
+    """Take something to be judged; the same again changes nothing. Whether it may come is said before it is read."""
+    about = _about(request)
+    came = Came(asked=_asked(submission_id, about), run_id=about.run, sha256="", size=0)
+    await run_in_threadpool(_check, request, slug, phase, came)
+    body = await read_body(request, most_bytes(site_of(request)))
+    is_committed(request, body)
+    return await run_in_threadpool(keep_sent, request, (slug, phase), came, body)
+
+
+@router.get("/sent/{submission_id}")
+@needs("participant")
+def show_sent(request: Request, submission_id: str) -> Response:
+    """Say what became of something: what is wrong with it, or how far it is judged."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        return JSONResponse(told(session, own_submission(session, submission_id, visitor.person_id)))
+
+
+def most_bytes(site: Site) -> int:
+    """Return how many bytes may be sent at once."""
+    return int(site.settings.sent.file_mb * 2**20)
+
+
+def keep_sent(request: Request, where: tuple[str, str], came: Came, body: bytes) -> Response:
+    """Keep what came; when this returns it is on disk."""
+    site, visitor = site_of(request), visitor_of(request)
+    if not body:
+        raise refusals.invalid("expected a file, got nothing")
+    kept = site.folder.sent.keep(body)
+    came = Came(asked=came.asked, run_id=came.run_id, sha256=kept, size=len(body))
+    with site.database.writing() as session:
+        challenge, phase = _found(session, *where)
+        sent = receive(session, site, challenge, phase, visitor.person_id or 0, came)
+        answer = told(session, sent)
+    site.hurry()
+    return JSONResponse(answer, 202)
+
+
+def _check(request: Request, slug: str, phase: str, came: Came) -> None:
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        challenge, found = _found(session, slug, phase)
+        check_may_send(session, site, challenge, found, visitor.person_id or 0, came)
+
+
+def _found(session: Session, slug: str, phase: str) -> tuple[Challenge, Phase]:
+    challenge = find_challenge(session, slug)
+    return challenge, find_phase(challenge, phase)
+
+
+def _about(request: Request) -> _About:
+    try:
+        about = msgspec.convert(dict(request.query_params), _About)
+    except msgspec.ValidationError as error:
+        raise refusals.invalid(f"expected ?kind=...&name=...: {error}") from error
+    if about.kind not in KINDS:
+        raise refusals.invalid(f"kind: expected {', '.join(KINDS)}, got {about.kind}")
+    if (about.kind == "masks") != bool(about.run):
+        raise refusals.invalid("run: expected the id of the run that masks are for, and of nothing else")
+    return about
+
+
+def _asked(submission_id: str, about: _About) -> Asked:
+    return Asked(id=submission_id, name=about.name, segmenter=about.segmenter, note=about.note, kind=about.kind)

@@ -1,0 +1,158 @@
+"""Judging what was sent, sample by sample: rows go into the run's folder, as those of dialogues do."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, field
+
+from sqlalchemy.orm import Session
+
+from segarena.challenges.evaluating import Evaluator
+from segarena.challenges.sent import masks, runs
+from segarena.challenges.steps import RunFacts, StepJob, TurnGiven
+from segarena.challenges.wire.turns import Answer, Turn, pack_turn, read_turn_head
+from segarena.dialogue import Prediction
+from segarena.engine.holding import limit_of
+from segarena.engine.rows import Rows
+from segarena.engine.store import RunFolder, files_of_rows
+from segarena.errors import InvalidInput, SegarenaError
+from segarena.server import submissions
+from segarena.server.jobs.bench import Bench
+from segarena.server.jobs.kind import Kind
+from segarena.server.jobs.posting import post
+from segarena.server.jobs.sent import Content, MaskPlace, at_hand
+from segarena.server.jobs.stepping import facts_of, job_of
+from segarena.server.run_folders import RunFolders
+from segarena.server.runs import end_place, give_back
+from segarena.server.site import Site
+from segarena.server.tables import Challenge, Job, Place, Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Judge one sample of a run.
+
+    Attributes:
+        content: the answers, or what gives them.
+        challenge: its description.
+        job: the place, with the turns in which its first prompts were given.
+        runs: where the rows go.
+        place: of masks.
+        given_up: why nothing is asked any more, where that is so: all dialogues about the sample fail.
+    """
+
+    content: Content
+    challenge: str
+    job: StepJob = field(repr=False)
+    runs: RunFolders
+    place: MaskPlace | None = None
+    given_up: str = ""
+
+    def do(self, bench: Bench, /) -> bool:
+        """Write the rows.
+
+        Raises:
+            SegarenaError: something is wrong here: what is wrong with what was sent was told before.
+        """
+        evaluator, run = bench.evaluator(self.challenge), self.job.run
+        folder = evaluator.open_folder(self.runs.path(run.id), run)
+        for number in folder.pending():
+            if done := self.runs.place(run.id, number):  # by another machine
+                folder.write_files(number, done)
+        if self.given_up:
+            rows = evaluator.leave(self.job, self.given_up)
+        elif self.place is not None:
+            rows = self._of_masks(evaluator, self.place)
+        elif self.content.kind == "run":
+            rows = self._of_run(evaluator, run)
+        else:
+            rows = self._of_program(folder, run)
+        files = files_of_rows(rows)
+        folder.write_files(self.job.place, files)
+        self.runs.keep_place(run.id, self.job.place, files)
+        if folder.is_complete:  # nothing of it is needed any more
+            at_hand().forget()
+        return True
+
+    def _of_masks(self, evaluator: Evaluator, place: MaskPlace) -> Rows:
+        expected, root = place.expected(), at_hand().unpacked(self.content).root
+        read = [masks.read_mask(root, expected, number) for number in range(len(expected.objects))]
+        answers = [Answer(dialogue=number, prediction=Prediction(mask)) for number, mask in enumerate(read)]
+        opened = {number for given in self.job.turns for number in read_turn_head(given.body).open}
+        rest = [number for number in range(len(read)) if number not in opened]
+        opening = (_given(Turn(id=_new_id(), open=rest)),) if rest else ()
+        turns = (*self.job.turns, *opening, _given(Turn(id=_new_id(), answers=answers)))
+        done = evaluator.step(StepJob(run=self.job.run, place=self.job.place, turns=turns, past=self.job.past))
+        if done.rows is None:
+            raise InvalidInput("masks end all dialogues, these did not")
+        return done.rows
+
+    def _of_run(self, evaluator: Evaluator, run: RunFacts) -> Rows:
+        plan, cast = evaluator.cast(run.phase)
+        sent = runs.Sent(at_hand().unpacked(self.content).root)
+        again = sent.judge(run.samples[self.job.place], cast, limit_of(plan))
+        if again.faults:
+            raise InvalidInput(f"it was taken, and now differs: {again.faults[0]}")
+        return again.rows
+
+    def _of_program(self, folder: RunFolder, run: RunFacts) -> Rows:
+        """Hold the dialogues with the program; what it took for other samples goes off the time of the run."""
+        rehearsal = at_hand().unpacked(self.content).rehearsal(self.challenge, run.phase)
+        timings = folder.read("timings", ["round", "predict_s"])
+        spent_s = float(timings.filter(timings["round"] > 0)["predict_s"].sum())
+        return rehearsal.hold_place(run, self.job.place, spent_s=spent_s)[1]
+
+
+class JudgeSent(Kind):
+    """The kind; each job is about a place: the id of a run, a blank, a number."""
+
+    name = submissions.JUDGE
+    is_long = True
+
+    def unit(self, session: Session, site: Site, job: Job) -> Judge | None:
+        """Return what judges it; None when that has become needless."""
+        run, place = _about(session, job)
+        sent = submissions.taken_for(session, run.id)
+        if run.state != "open" or place.state != "open" or sent is None:
+            return None
+        challenge = session.get_one(Challenge, run.challenge_id)
+        facts = facts_of(session, run)
+        is_masks = sent.kind == "masks"
+        return Judge(
+            content=submissions.content_of(site, sent),
+            challenge=challenge.description,
+            job=job_of(session, challenge, run, place)
+            if is_masks
+            else StepJob(run=facts, place=place.number, turns=()),
+            runs=site.folder.run_folders,
+            place=submissions.mask_places(session, site, sent)[place.number] if is_masks else None,
+            given_up=json.loads(job.told or "{}").get("given_up", ""),
+        )
+
+    def write(self, session: Session, site: Site, job: Job, result: bool) -> None:
+        """The sample is over; after the last one the run ends."""
+        run, place = _about(session, job)
+        end_place(session, run.id, place.number, site.now())
+
+    def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:
+        """Give the run back; a program that takes its process with it again and again has failed about that sample."""
+        run, _ = _about(session, job)
+        if run.kind == "worker" and not job.told:
+            why = json.dumps({"given_up": f"the program was lost with its process: {error}"})
+            post(session, self.name, job.about, site.now(), why)
+        else:
+            give_back(session, run.id, site.now(), f"a sample could not be judged: {error}")
+
+
+def _about(session: Session, job: Job) -> tuple[Run, Place]:
+    run_id, _, number = job.about.partition(" ")
+    return session.get_one(Run, run_id), session.get_one(Place, (run_id, int(number)))
+
+
+def _given(turn: Turn) -> TurnGiven:
+    return TurnGiven(body=pack_turn(turn))
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())

@@ -26,10 +26,10 @@ def lay(data, *challenges, port=0):
     return site
 
 
-def token_of(site, name):
-    """Return a token of a new participant."""
+def token_of(site, name, role="participant"):
+    """Return a token of a new person of this role."""
     with site.database.writing() as session:
-        person = Person(name=name, folded=name, password="-", role="participant", state="confirmed", made_at=0.0)
+        person = Person(name=name, folded=name, password="-", role=role, state="confirmed", made_at=0.0)
         session.add(person)
         session.flush()
         return make_key(session, "token", site.now(), person_id=person.id)

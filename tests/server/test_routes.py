@@ -9,9 +9,10 @@ from starlette.routing import Route
 
 from segarena.challenges.description import Challenge, Phase
 from segarena.server.app import ROUTERS
+from segarena.server.interfaces import interfaces
 from segarena.server.organising import make_challenge
 from segarena.server.tables import Person
-from segarena.server.visitors import needed_by
+from segarena.server.visitors import ANYONE, needed_by
 
 NOBODY, VIEWER, OTHER, OWNER, ORGANISER, ADMIN = "nobody", "viewer", "other", "owner", "organiser", "admin"
 EVERYBODY = {NOBODY, VIEWER, OTHER, OWNER, ORGANISER, ADMIN}
@@ -136,6 +137,12 @@ def routes():
     return [(method, route) for router in ROUTERS for route in router.routes for method in route.methods - {"HEAD"}]
 
 
+def brought():
+    """Return the routes of interfaces that packages bring; who gets what there is tested beside each."""
+    found = [route for interface in interfaces().values() for route in interface.router.routes]
+    return [(method, route) for route in found for method in route.methods - {"HEAD"}]
+
+
 def ask(scene, person, method, path, values):
     pages, api, _, _ = scene
     filled = re.sub(r"\{(\w+)(?::\w+)?\}", lambda match: values[match[1]], path)
@@ -157,6 +164,17 @@ def is_refused(answer, path):
 def test_the_table_of_this_test_is_that_of_the_server():
     assert {(method, route.path) for method, route in routes()} == set(WHO)
     assert all(isinstance(route, Route) and needed_by(route.endpoint) for _, route in routes())
+
+
+def test_routes_of_other_packages_stand_behind_the_same_guard(scene, served):
+    served.client().get("/")
+    for method, route in brought():
+        assert needed_by(route.endpoint), route.path
+        path = re.sub(r"\{\w+\}", "1", route.path)
+        for headers in ({}, {"user-key": "sat_wrong"}, {"authorization": "Bearer sat_wrong"}):
+            answer = served.client().request(method, path, headers=headers)
+            assert answer.status_code < 500, route.path
+            assert (answer.status_code == 401) == (needed_by(route.endpoint) != ANYONE), route.path
 
 
 @pytest.mark.parametrize("person", PERSONS)

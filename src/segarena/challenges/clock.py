@@ -21,7 +21,7 @@ TIME_RULE = (
     "that arrives. Judging is not charged, and neither is sending the answer, if its digest comes before it. What you "
     "do with a sample before you ask for its first prompts is not charged. In a batch each dialogue whose prompts wait "
     "for an answer is charged the same share. A pause on your side, a slow network and a lost connection run on your "
-    "time: your own clock is shown beside, and changes nothing."
+    "time: they are shown apart, by the round trip that is measured and by your own clock, and change nothing."
 )
 """The rule, as participants read it."""
 
@@ -31,6 +31,8 @@ APART_S = 1.0
 SENDING_S = 5.0
 SLOWEST_BYTES = 64 * 1024
 """What sending prompts may take before they count as sent, and a second's worth of them beyond."""
+
+TICK_S = 0.25
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TIME_NAMESPACE = Path("/proc/self/ns/time")
@@ -126,6 +128,18 @@ def charge(sent: Moment, first: Moment, last: Moment | None = None, *, committed
     if sent.boot and sent.boot == arrived.boot:
         return Charged(seconds=max(0.0, arrived.boot_s - sent.boot_s))
     return Charged(seconds=max(0.0, arrived.utc_s - sent.utc_s), is_sure=False)
+
+
+def held_back_s(taken_s: float) -> float:
+    """Return how long a reply waits that was there after so many seconds.
+
+    A larger error takes users and metrics longer, so the time to a reply would tell of the truth. Replies leave
+    `TICK_S` after the turn came, or twice as long, four times, and so on.
+    """
+    tick_s = TICK_S
+    while tick_s < taken_s:
+        tick_s *= 2
+    return tick_s - taken_s
 
 
 class Bank:

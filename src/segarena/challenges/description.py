@@ -96,6 +96,7 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         phases: at least one.
         is_public: whether the board is open to everyone; otherwise to participants.
         frozen: from then on the board stands still, until the last phase is closed.
+        interfaces: of other servers, at which it is served too; see `segarena.server.interfaces`.
     """
 
     slug: Slug
@@ -106,6 +107,7 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     phases: Annotated[tuple[Phase, ...], msgspec.Meta(min_length=1, max_length=50)]
     is_public: bool = True
     frozen: _Moment | None = None
+    interfaces: Annotated[tuple[Slug, ...], msgspec.Meta(max_length=10)] = ()
 
     def phase(self, name: str) -> Phase:
         """Return a phase by its name.

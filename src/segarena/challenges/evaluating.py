@@ -6,7 +6,8 @@ All that is kept here is a cache: from the turns alone the same sessions come ab
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from itertools import chain
@@ -151,10 +152,13 @@ class Evaluator:
             EarlierNeeded: the place is not at hand, and the turns before are not given.
             SegarenaError: something is wrong here.
         """
-        place, given = self._before_last(job), job.turns[-1]
+        given = job.turns[-1]
+        with _own_faults(job):
+            place = self._before_last(job)
         turn = place.read(given)
         try:
-            return place.take(turn, given)
+            with _own_faults(job):
+                return place.take(turn, given)
         except BaseException:
             self._forget(job)
             raise
@@ -166,7 +170,8 @@ class Evaluator:
             SegarenaError: something is wrong here.
         """
         self._forget(job)
-        return self._after(job, job.turns).leave(why)
+        with _own_faults(job):
+            return self._after(job, job.turns).leave(why)
 
     def hold_again(self, job: StepJob) -> HeldAgain:
         """Return a place as it stands after the job's turns, which are all that were evaluated; nothing is kept.
@@ -249,3 +254,12 @@ class Evaluator:
             plan = plan_of(self._challenge, self._challenge.phase(phase))
             self._casts[phase] = plan, plan.cast()
         return self._casts[phase]
+
+
+@contextmanager
+def _own_faults(job: StepJob) -> Generator[None]:
+    """Let no fault of data, users or earlier turns pass for the participant's, who would be told what it says."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise StoreError(f"run {job.run.id}, place {job.place}: {error}") from error

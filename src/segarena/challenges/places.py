@@ -19,7 +19,7 @@ from segarena.engine.session import Session
 from segarena.errors import InvalidInput, PredictionInvalid
 from segarena.files.hashes import sha256
 from segarena.prompts import Prompt
-from segarena.samples import Sample
+from segarena.samples import Sample, Support
 
 NO_ANSWER = "there was no answer"
 OUR_FAULT = "this dialogue cannot go on for a reason on this side; the organiser sees which"
@@ -35,8 +35,11 @@ class _Held:
         self.objects = session.target.objects
         self.bank = Bank(phase.seconds_per_answer and self.objects * phase.seconds_per_answer, phase.bank_s)
         self.past = past
+        self.said = 0
         self.is_open = False
         self.is_late = False
+        self.is_echoing = False
+        self.is_given_up = False
         self.accrued_s = 0.0
         self.seconds = 0.0
         self.values: Mapping[str, float] = {}
@@ -47,7 +50,25 @@ class _Held:
     @property
     def is_waiting(self) -> bool:
         """Whether prompts wait for an answer."""
-        return self.is_open and not self.session.is_over
+        return self.is_open and not self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will be said."""
+        return self.session.is_over and not self.is_echoing
+
+    @property
+    def has_echo(self) -> bool:
+        """Whether it ended by the rules before a round that an earlier run was asked, and that comes again.
+
+        That a dialogue ends tells that the answer is good enough. Of rounds that were held before nobody is told that
+        again: otherwise each further run would be a question about the truth.
+        """
+        session = self.session
+        is_early = session.failure or self.is_given_up or self.is_late or session.is_late
+        is_by_rule = session.is_over and not is_early
+        rounds = self.past[self.said :]
+        return is_by_rule and bool(rounds) and not any(isinstance(each, Support) for each in rounds[0])
 
 
 class Place:
@@ -78,7 +99,7 @@ class Place:
     @property
     def is_over(self) -> bool:
         """Whether nothing more will be asked."""
-        return all(held.session.is_over for held in self._held)
+        return all(held.is_over for held in self._held)
 
     @property
     def dialogues(self) -> dict[int, tuple[str, str, str, int]]:
@@ -108,7 +129,7 @@ class Place:
             held.is_open = True
             touched.append(held)
         new: Given = {}
-        asked = self._asked(touched, new)
+        asked = self._asked(touched, new, is_told_silence=turn.silent)
         self.digest = digest_after(self.digest, given)
         return StepDone(
             reply=pack_reply(Reply(dialogues=asked, charged_s=given.charged_s)),
@@ -155,9 +176,9 @@ class Place:
     def _answered(self, turn: Turn, *, is_over_time: bool) -> list[_Held]:
         """Let the sessions judge what a turn answers; return these."""
         if turn.failed:
-            ended = [held for held in self._held if not held.session.is_over]
+            ended = [held for held in self._held if not held.is_over]
             for held in ended:
-                held.session.fail(turn.failed)
+                _give_up(held, turn.failed)
             return ended
         for answer in turn.answers:
             self._judge(self._held[answer.dialogue], answer, is_over_time=is_over_time)
@@ -167,8 +188,14 @@ class Place:
         session, held.seconds, held.accrued_s, held.values = held.session, held.accrued_s, 0.0, {}
         before = session.answered
         if answer.prediction is None:
-            session.fail(answer.failed)
-        elif not held.bank.pays(held.seconds) or is_over_time:
+            _give_up(held, answer.failed)
+            return
+        is_paid = held.bank.pays(held.seconds) and not is_over_time
+        if held.is_echoing:
+            session.spend(held.seconds)
+            held.is_echoing, held.is_late = False, not is_paid or session.is_late
+            return
+        if not is_paid:
             session.drop(held.seconds)
         else:
             take(session, self._limit, answer.prediction, held.seconds)
@@ -176,13 +203,13 @@ class Place:
             held.values = session.last_values if session.answered > before else {}
         held.is_late = session.is_over and not session.failure and session.answered == before
 
-    def _asked(self, touched: Sequence[_Held], new: Given) -> list[Asked]:
+    def _asked(self, touched: Sequence[_Held], new: Given, *, is_told_silence: bool) -> list[Asked]:
         """Return what is said to dialogues; prompts that were never given before are put into `new`."""
         going = [held.session for held in touched if not held.session.is_over]
         prepare(going, self._limit)
-        return [self._say(held, new) for held in touched]
+        return [self._say(held, new, is_told_silence=is_told_silence) for held in touched]
 
-    def _say(self, held: _Held, new: Given) -> Asked:
+    def _say(self, held: _Held, new: Given, *, is_told_silence: bool) -> Asked:
         session, rounds = held.session, list[Sequence[Prompt]]()
         while not session.is_over:
             dialogue = ask(session, self._limit)
@@ -190,17 +217,22 @@ class Place:
                 held.is_ours = bool(session.failure)
                 break
             rounds.append(dialogue.rounds[-1])
+            held.said += 1
             if len(dialogue.rounds) > len(held.past):
                 new.setdefault(held.number, []).append(dialogue.rounds[-1])
-            if dialogue.rounds[-1]:
+            if dialogue.rounds[-1] or is_told_silence:
                 break
             take(session, self._limit, as_before(session), 0.0)
+        while held.has_echo and not held.is_echoing:
+            rounds.append(held.past[held.said])
+            held.said += 1
+            held.is_echoing = bool(rounds[-1]) or is_told_silence
         return Asked(
             dialogue=held.number,
             rounds=tuple(rounds),
-            over=session.is_over,
+            over=held.is_over,
             late=held.is_late,
-            failed="" if not session.failure else OUR_FAULT if held.is_ours else NO_ANSWER,
+            failed=_told_failure(held),
             objects=held.objects,
             lift=session.dialogue.lift,
             values=self._shown(held.values),
@@ -225,10 +257,23 @@ def _judged(held: _Held) -> Judged:
         replayed=min(len(held.past), len(session.dialogue.rounds)),
         values=dict(held.values),
         seconds=held.seconds,
-        is_over=session.is_over,
+        is_over=held.is_over,
         is_late=held.is_late,
         failure=session.failure,
     )
+
+
+def _give_up(held: _Held, message: str) -> None:
+    """End a dialogue without an answer; what is said of it is the same when it had ended by the rules before."""
+    held.is_given_up, held.is_echoing, held.is_late = True, False, False
+    if not held.session.is_over:
+        held.session.fail(message)
+
+
+def _told_failure(held: _Held) -> str:
+    if held.is_ours:
+        return OUR_FAULT
+    return NO_ANSWER if held.session.failure or held.is_given_up else ""
 
 
 def digest_after(before: str, given: TurnGiven) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segarena.challenges.wire.replies import Asked, unpack_reply
@@ -54,6 +54,7 @@ class Place:
         self._run = run
         self._folder = folder / TURNS / told.key
         self._is_together = is_together
+        self._round_trip_s: float | None = None
         self._number = 0
         self._unopened = list(range(len(told.dialogues)))
         self._waiting: set[int] = set()
@@ -103,8 +104,7 @@ class Place:
 
     def _exchange(self, opened: Sequence[int], *, failed: str = "") -> None:
         answers = [] if failed else [each for number, each in self._queued.items() if number in self._waiting]
-        turn = Turn(id=self._id(), answers=answers, open=opened, failed=failed)
-        body = self._kept_turn(turn)
+        body = self._kept_turn(Turn(id=self._id(), answers=answers, open=opened, failed=failed))
         kept = self._unpacked(body)
         sent = {answer.dialogue: answer for answer in kept.answers}
         if list(kept.open) != list(opened) or {*sent} != {answer.dialogue for answer in answers}:
@@ -137,7 +137,9 @@ class Place:
         file = self._file("turn")
         with suppress(FileNotFoundError):
             return file.read_bytes()
-        body = pack_turn(turn)
+        if self._round_trip_s is None:
+            self._round_trip_s = self._server.round_trip_s()
+        body = pack_turn(replace(turn, round_trip_s=round(self._round_trip_s, 6)))
         write_whole(file, body)
         return body
 

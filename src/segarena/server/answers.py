@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.server import refusals
 from segarena.server.database import DatabaseAway
+from segarena.server.interfaces import interface_of
 from segarena.server.pages.rendering import page
 from segarena.server.refusals import Refusal
 from segarena.server.visitors import is_api
@@ -50,6 +51,9 @@ async def _answer(request: Request, error: Exception) -> Response:
     if refusal.status >= 500:
         trace = error if refusal.status == 500 else None  # what passes by itself is no fault of the program
         LOG.error("%s", error, exc_info=trace, extra={"told": {"request": request.state.number}})
+    interface = interface_of(request)
+    if interface is not None:
+        return interface.refusal(refusal)
     if is_api(request):
         return _as_json(request, refusal)
     if refusal.kind == "token":

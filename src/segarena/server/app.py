@@ -9,6 +9,7 @@ from segarena.server.api import about
 from segarena.server.api import runs as api_runs
 from segarena.server.api import sent as api_sent
 from segarena.server.api import turns as api_turns
+from segarena.server.interfaces import interfaces
 from segarena.server.pages import accounts, challenges, links, organise, personal, runs, sent, static, teams
 from segarena.server.site import Site
 from segarena.server.visitors import guard
@@ -22,7 +23,11 @@ ROUTERS: tuple[APIRouter, ...] = (
 
 
 def make_app(site: Site) -> Watch:
-    """Return what answers requests to a site."""
+    """Return what answers requests to a site.
+
+    Raises:
+        PluginError: an interface of another package cannot be used.
+    """
     app = FastAPI(
         title="segarena",
         version=__version__,
@@ -33,7 +38,8 @@ def make_app(site: Site) -> Watch:
         redirect_slashes=False,
     )
     app.state.site = site
-    for router in ROUTERS:
+    app.state.interfaces = interfaces()
+    for router in (*ROUTERS, *(brought.router for brought in interfaces().values())):
         app.include_router(router)
     answer_errors(app)
     return Watch(app, site)

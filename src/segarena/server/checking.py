@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import func, select, text
 
 from segarena.errors import SegarenaError
-from segarena.server.challenges import all_challenges, description_of, shown_of
+from segarena.server.challenges import all_challenges, described, description_of, shown_of
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
 from segarena.server.schema import newest_revision, revision_of
@@ -52,6 +52,10 @@ def check(data: Path, config: Path | None, given: Mapping[str, Any]) -> Checked:
     if settings is None:
         return Checked(faults, [])
     return Checked([*faults, *faults_of(data, settings)], list(remarks_of(data, settings)))
+
+
+GUESSED = 2**32
+"""Whoever tries all seeds below this finds the one that draws what was drawn."""
 
 
 def faults_of(data: Path, settings: Settings) -> list[str]:
@@ -211,6 +215,10 @@ def _of_challenges(database: Database, folder: DataFolder, settings: Settings) -
         challenges = all_challenges(session)
         kept = session.execute(select(PooledSample.sha256, PooledSample.sample).distinct()).all()
     for challenge in challenges:
+        for phase in described(challenge.description).phases:
+            if phase.kind == "test" and phase.seed < GUESSED:
+                where = f"challenge {challenge.slug}, phase {phase.name}"
+                yield f"{where}: its seed can be guessed; leave it out, and the server makes one"
         try:
             shown_of(challenge.description)
         except SegarenaError as error:

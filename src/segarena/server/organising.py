@@ -23,6 +23,7 @@ from segarena.challenges.evaluating import Evaluator
 from segarena.errors import InvalidInput
 from segarena.server.audit import note
 from segarena.server.challenges import all_challenges, description_of, shown_of
+from segarena.server.interfaces import check_interfaces
 from segarena.server.laying import Laid, Watch, lay, pools_of
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, PooledSample, Run
@@ -84,6 +85,7 @@ def ready_to_make(site: Site, described: Description) -> Description:
         _refuse_known(session, described.slug)
     described = seeded(described)
     shown_of(challenge_text(described))
+    check_interfaces(described)
     return described
 
 
@@ -99,6 +101,7 @@ def ready_to_change(site: Site, slug: str, described: Description) -> tuple[Desc
     if faults := change_faults(site, slug, described):
         raise InvalidInput(_in_a_line(faults))
     shown_of(challenge_text(described))
+    check_interfaces(described)
     return described, _pools_to_lay(before, described)
 
 

@@ -107,7 +107,8 @@ def account_of(session: Session, name: str) -> str:
 def is_waiting(session: Session, name: str, password: str) -> bool:
     """Tell whether an account with this name and password waits for an organiser."""
     person = session.scalar(select(Person).where(Person.folded == folded(name), Person.state == "waiting"))
-    return person is not None and is_password(password, person.password)
+    is_right = is_password(password, person.password if person else None)  # as much work for a name that nobody has
+    return is_right and person is not None
 
 
 def change_password(session: Session, person: Person, kept: str, now: float, *, keep: Key | None = None) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from segarena.challenges.clock import held_back_s
 from segarena.server.jobs.kind import is_due
 from segarena.server.jobs.kinds import KINDS
 from segarena.server.jobs.posting import find_job
@@ -19,8 +20,9 @@ def queue_of(session: Session, turn: Turn) -> dict[str, Any]:
     """Return where a turn stands: what happens to it, how many come before it, and how long that may take."""
     before = waiting_before(session, turn) if turn.state == "waiting" else 0
     recent = select(Turn.done_at - Turn.received_at).where(Turn.state == "done").order_by(Turn.done_at.desc()).limit(50)
-    took_s = session.scalar(select(func.avg(recent.subquery().c[0]))) or 0.0
-    phase = {"waiting": "waiting", "leased": "evaluating"}.get(turn.state, turn.state)
+    took_s = max(0.0, session.scalar(select(func.avg(recent.subquery().c[0]))) or 0.0)
+    took_s += held_back_s(took_s)  # by ticks: what evaluating took tells of the truth
+    phase = {"leased": "evaluating", "done": "evaluating"}.get(turn.state, turn.state)
     return {"phase": phase, "place": before, "estimate_s": round((before + 1) * took_s, 2), "tries": turn.tries}
 
 

@@ -104,8 +104,10 @@ class LookedTurn:
     received_at: float
     charged_s: float
     client_s: float
+    round_trip_s: float
     evaluated_s: float | None
     is_apart: bool
+    is_late: bool
     is_sure: bool
     failure: str
 
@@ -281,9 +283,11 @@ class PlaceView:
             received_at=turn.received_at,
             charged_s=turn.charged_s,
             client_s=turn.client_s,
+            round_trip_s=turn.round_trip_s,
             # What judging takes tells of the answer, and what went wrong here of the sample.
             evaluated_s=(turn.done_at - turn.received_at) if self._eyes.is_organiser and turn.done_at else None,
             is_apart=turn.number > 0 and Charged(seconds=turn.charged_s).is_apart(turn.client_s),
+            is_late=any(one["is_late"] for one in json.loads(turn.judged or "[]")),
             is_sure=turn.is_sure,
             failure=turn.failure if self._eyes.is_organiser or not is_ours else "",
         )

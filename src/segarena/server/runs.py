@@ -140,11 +140,10 @@ def own_run(session: Session, run_id: str, person_id: int | None, *, is_organise
         Refusal: there is none, or it is somebody else's.
     """
     run = session.get(Run, run_id)
-    if run is None or person_id is None:
+    team_id = 0 if person_id is None else team_of(session, person_id)  # as much work for what is not there
+    if run is None or person_id is None or not (is_organiser or is_own(run, team_id, person_id)):
         raise refusals.unknown()
-    if is_organiser or is_own(run, team_of(session, person_id), person_id):
-        return run
-    raise refusals.unknown()
+    return run
 
 
 def places_of(session: Session, run_id: str) -> list[Place]:

@@ -242,6 +242,8 @@ class Turn(Leased, Table):
     sent: Mapped[str] = mapped_column(Text, default="")
     """When the last byte of the response had left, as `segarena.challenges.clock` has it."""
     client_s: Mapped[float] = mapped_column(Float, default=0.0)
+    round_trip_s: Mapped[float] = mapped_column(Float, default=0.0, server_default="0")
+    """As the participant measured it; 0 when it did not."""
     charged_s: Mapped[float] = mapped_column(Float, default=0.0)
     spent_s: Mapped[float] = mapped_column(Float, default=0.0)
     """What the turns of the run before had been charged."""

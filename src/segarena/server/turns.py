@@ -31,12 +31,14 @@ class Received:
         sha256: of them.
         charged: for it.
         client_s: by the participant's clock.
+        round_trip_s: as the participant measured it.
     """
 
     body: bytes
     sha256: str
     charged: Charged
     client_s: float
+    round_trip_s: float = 0.0
 
 
 def receive(session: Session, run: Run, place: Place, number: int, came: Received, now: float) -> Turn:
@@ -63,6 +65,7 @@ def receive(session: Session, run: Run, place: Place, number: int, came: Receive
     turn.sha256, turn.request = came.sha256, pack(came.body)
     turn.state, turn.failure, turn.tries, turn.received_at = "waiting", "", 0, now
     turn.charged_s, turn.is_sure, turn.client_s = came.charged.seconds, came.charged.is_sure, came.client_s
+    turn.round_trip_s = came.round_trip_s
     turn.spent_s = spent(session, run.id) - (known.charged_s if known else 0.0)
     session.add(turn)
     return turn

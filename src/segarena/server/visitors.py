@@ -13,6 +13,7 @@ from fastapi import Request
 from segarena.files.hashes import sha256
 from segarena.server import refusals
 from segarena.server.database import DatabaseAway
+from segarena.server.interfaces import interface_of
 from segarena.server.keys import find_key
 from segarena.server.people import is_at_least
 from segarena.server.site import Site
@@ -75,8 +76,11 @@ def guard(request: Request) -> None:
     role = needed_by(request.scope.get("endpoint"))
     if role is None:
         raise refusals.unknown()
-    is_script = is_api(request)
-    visitor = _by_token(site, request, address) if is_script else _by_cookie(site, request, address)
+    interface = interface_of(request)
+    if interface is not None:
+        visitor = _visitor(site, "token", request.headers.get(interface.token_header, ""), address)
+    else:
+        visitor = _by_token(site, request, address) if is_api(request) else _by_cookie(site, request, address)
     _keep_pace(site, address if visitor.person_id is None else visitor.person_id)
     request.state.visitor = visitor
     if visitor.may(role):

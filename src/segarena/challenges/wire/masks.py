@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from segarena.arrays.rle import decode_rle, encode_labels_rle, encode_rle
+from segarena.challenges.wire.coco import MOST_OBJECTS, most_bytes, read_coco
 from segarena.challenges.wire.frames import Announced
 from segarena.errors import InvalidInput
 from segarena.samples import Labels, Mask, Shape, as_labels
 from segarena.worker import flatten
-
-MOST_OBJECTS = 255
 
 
 def packed_bytes(shape: Shape, objects: int = 1) -> int:
@@ -44,6 +43,11 @@ def tell_mask(mask: Any, arrays: list[Any]) -> dict[str, Any]:
     return {**told, "labels": [[number, _tell_lengths(each, arrays)] for number, each in lengths.items()]}
 
 
+def tell_coco(text: bytes, shape: Shape, arrays: list[Any]) -> dict[str, Any]:
+    """Return what a header tells of the labels of a video that stay as they came; see `challenges.wire.coco`."""
+    return {"shape": list(shape), "coco": flatten(np.frombuffer(text, np.uint8), arrays)}
+
+
 def _tell_one(mask: Mask, arrays: list[Any]) -> dict[str, Any]:
     lengths = encode_rle(mask)
     return (
@@ -55,8 +59,14 @@ def _tell_lengths(lengths: bytes, arrays: list[Any]) -> dict[str, Any]:
     return {"rle": flatten(np.frombuffer(lengths, np.uint8), arrays)}
 
 
-def read_mask(told: Any, arrays: Sequence[Any], shape: Shape) -> Mask | Labels:
+def read_mask(told: Any, arrays: Sequence[Any], shape: Shape, objects: int = MOST_OBJECTS) -> Mask | Labels:
     """Return what `tell_mask` was given.
+
+    Args:
+        told: not trusted, as are the next ones.
+        arrays: of the frame.
+        shape: of the sample.
+        objects: how many are judged.
 
     Raises:
         InvalidInput: it is no mask of this shape, or labels name an object twice or share a pixel.
@@ -64,6 +74,8 @@ def read_mask(told: Any, arrays: Sequence[Any], shape: Shape) -> Mask | Labels:
     if not isinstance(told, dict) or told.get("shape") != list(shape):
         raise InvalidInput(f"a mask: expected the shape {tuple(shape)}, got {str(told)[:80]}")
     kinds = {name: value for name, value in told.items() if name != "shape"}
+    if set(kinds) == {"coco"}:
+        return read_coco(_array(kinds["coco"], arrays, np.uint8).tobytes(), tuple(shape), objects)
     if set(kinds) == {"values"}:
         return _array(kinds["values"], arrays, np.uint8, shape)
     if set(kinds) != {"labels"}:
@@ -115,6 +127,7 @@ def check_announced(announced: Sequence[Announced], shape: Shape, most: int) -> 
         raise InvalidInput(f"expected at most {most} masks, {len(announced)} are announced")
     for dtype, size, _ in announced:
         is_whole = dtype in ("bits", "|u1") and size == tuple(shape)
-        is_lengths = dtype == "|u1" and len(size) == 1 and size[0] <= packed_bytes(shape)
+        longest = max(packed_bytes(shape), most_bytes(shape) if len(shape) == 3 else 0)
+        is_lengths = dtype == "|u1" and len(size) == 1 and size[0] <= longest
         if not is_whole and not is_lengths:
             raise InvalidInput(f"expected masks of shape {tuple(shape)}, {dtype} {size} is announced")

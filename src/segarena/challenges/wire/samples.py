@@ -12,7 +12,7 @@ import numpy as np
 from segarena.borders import without_truth
 from segarena.challenges.wire.frames import converted, read_frame, restored, write_frame
 from segarena.errors import InvalidInput
-from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample, as_image
+from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample, as_image
 from segarena.telling import tell_sample
 
 _Edge = Annotated[float, msgspec.Meta(gt=0, lt=1e6)]
@@ -36,6 +36,22 @@ def unpack_sample(data: bytes, key: str) -> Sample:
     """
     header, arrays = read_frame(data, what="sample")
     return replace(sample_from(header.get("sample"), arrays), id=key)
+
+
+def shape_of_sample(data: bytes) -> Shape:
+    """Return the shape of what `pack_sample` was given, without making its arrays; only for what is ours.
+
+    Raises:
+        InvalidInput: it is no sample.
+    """
+    size = int.from_bytes(data[:4], "little")
+    try:
+        header = msgspec.json.decode(data[12 : 12 + size])
+        told = header["sample"]
+        pixels, axes = {"image": ("image", 2), "volume": ("voxels", 3), "video": ("frames", 3)}[told["kind"]]
+        return tuple(header["arrays"][told[pixels]["array"]]["shape"][:axes])
+    except (msgspec.MsgspecError, LookupError, TypeError) as error:
+        raise InvalidInput("sample: expected a frame with an image, a volume or a video") from error
 
 
 def sample_from(told: Any, arrays: Sequence[Any]) -> Sample:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
 from segarena.challenges.wire.frames import converted, read_frame, write_frame
-from segarena.challenges.wire.masks import MOST_OBJECTS, check_announced, read_mask, tell_mask
+from segarena.challenges.wire.masks import MOST_OBJECTS, check_announced, read_mask, tell_coco, tell_mask
 from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput
 from segarena.samples import Shape
@@ -47,6 +47,9 @@ class Turn:
         open: dialogues whose first prompts are asked for. One that is not opened yet is charged nothing: whoever holds
             one after the other opens each when it is its turn, an engine all in turn 0.
         failed: why nothing can be said about this sample at all; ends all its dialogues.
+        round_trip_s: what a question that needs no work takes, as the participant measured it; advice.
+        silent: asks to be told of rounds in which the user had nothing to say, one by one, and answers them too;
+            otherwise the answer before is taken.
     """
 
     id: str
@@ -54,6 +57,8 @@ class Turn:
     answers: Sequence[Answer] = ()
     open: Sequence[int] = ()
     failed: str = ""
+    round_trip_s: float = 0.0
+    silent: bool = False
 
 
 class TurnHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +69,8 @@ class TurnHead(msgspec.Struct, frozen=True, kw_only=True):
     answers: list[dict[str, Any]] = []
     open: list[int] = []
     failed: str = ""
+    round_trip_s: _Seconds = 0.0
+    silent: bool = False
 
 
 class _ToldAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,14 +87,29 @@ def pack_turn(turn: Turn) -> bytes:
         InvalidMask: a mask that is none; the other side would refuse the whole turn.
     """
     arrays: list[Any] = []
-    told = {
-        "id": turn.id,
-        "client_s": turn.client_s,
-        "answers": [_tell_answer(answer, arrays) for answer in turn.answers],
-        "open": list(turn.open),
-        "failed": turn.failed,
-    }
+    told = _tell_head(turn, [_tell_answer(answer, arrays) for answer in turn.answers])
     return write_frame(told, arrays)
+
+
+def pack_coco_turn(turn: Turn, dialogue: int, text: bytes, shape: Shape, candidates: Sequence[int] | None) -> bytes:
+    """Return a turn whose one answer stays as it came; see `segarena.challenges.wire.coco`.
+
+    Args:
+        turn: without answers.
+        dialogue: that is answered.
+        text: not looked at.
+        shape: of the sample.
+        candidates: frames.
+    """
+    arrays: list[Any] = []
+    answer: dict[str, Any] = {"dialogue": dialogue, "mask": tell_coco(text, shape, arrays)}
+    told = answer if candidates is None else {**answer, "candidates": list(candidates)}
+    return write_frame(_tell_head(turn, [told]), arrays)
+
+
+def _tell_head(turn: Turn, answers: list[dict[str, Any]]) -> dict[str, Any]:
+    about = {"id": turn.id, "client_s": turn.client_s, "answers": answers, "open": list(turn.open)}
+    return {**about, "failed": turn.failed, "round_trip_s": turn.round_trip_s, "silent": turn.silent}
 
 
 def _tell_answer(answer: Answer, arrays: list[Any]) -> dict[str, Any]:
@@ -137,23 +159,24 @@ def unpack_turn(data: bytes, *, shape: Shape, objects: Mapping[int, int]) -> Tur
         check=lambda announced: check_announced(announced, shape, most),
     )
     head = converted(header, TurnHead, "turn")
+    turn = Turn(id=head.id, client_s=head.client_s, round_trip_s=head.round_trip_s, silent=head.silent)
     if head.failed:
-        return Turn(id=head.id, client_s=head.client_s, failed=one_line(head.failed) or "no answer")
+        return replace(turn, failed=one_line(head.failed) or "no answer")
     told = converted(head.answers, list[_ToldAnswer], "answers")
     numbers = [each.dialogue for each in told]
     if len({*numbers}) < len(numbers) or not {*numbers} <= {*objects}:
         raise InvalidInput(f"turn: expected one answer to some of dialogues {_some(objects)}, got {_some(numbers)}")
-    answers = [_answer(each, arrays, shape) for each in told]
-    return Turn(id=head.id, client_s=head.client_s, answers=answers, open=head.open)
+    answers = [_answer(each, arrays, shape, objects[each.dialogue]) for each in told]
+    return replace(turn, answers=answers, open=head.open)
 
 
-def _answer(told: _ToldAnswer, arrays: Sequence[Any], shape: Shape) -> Answer:
+def _answer(told: _ToldAnswer, arrays: Sequence[Any], shape: Shape, objects: int) -> Answer:
     if told.mask is None:
         return Answer(dialogue=told.dialogue, failed=one_line(told.failed) or "no answer")
     candidates = None if told.candidates is None else tuple(told.candidates)
     if not all(0 <= each < shape[0] for each in candidates or ()):
         raise InvalidInput(f"candidates: expected frames 0 to {shape[0] - 1}, got {_some(candidates)}")
-    prediction = Prediction(read_mask(told.mask, arrays, shape), candidates=candidates)
+    prediction = Prediction(read_mask(told.mask, arrays, shape, objects), candidates=candidates)
     return Answer(dialogue=told.dialogue, prediction=prediction)
 
 

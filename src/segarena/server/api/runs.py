@@ -16,7 +16,8 @@ from segarena.server.audit import note
 from segarena.server.boards import board_for, place_of
 from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
-from segarena.server.queues import queue_of_run
+from segarena.server.exchanging import untold_turns
+from segarena.server.queues import queue_of, queue_of_run
 from segarena.server.runs import SHOWN, Asked, begin, check_is_shown, end, find_place, own_run, places_of
 from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Run, Team
@@ -50,7 +51,7 @@ def show_run(request: Request, run_id: str) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
         run = own_run(session, run_id, visitor.person_id)
-        return JSONResponse(_told(session, run) | _progress(session, run))
+        return JSONResponse(_told(session, run) | _progress(session, run, site.now()))
 
 
 @router.get("/runs/{run_id}/samples/{key}")
@@ -134,10 +135,13 @@ def _told(session: Session, run: Run) -> dict[str, Any]:
     } | {"closes": closes}
 
 
-def _progress(session: Session, run: Run) -> dict[str, Any]:
+def _progress(session: Session, run: Run, now: float) -> dict[str, Any]:
     """Return how far a run is, and what it waits for."""
-    over = [place.key for place in places_of(session, run.id) if place.state == "over"]
-    told = {"state": run.state, "fault": run.fault, "places_over": over, "queue": queue_of_run(session, run)}
+    untold = untold_turns(session, run, now)
+    over = [place.key for place in places_of(session, run.id) if place.state == "over" and place.number not in untold]
+    queue = queue_of(session, next(iter(untold.values()))) if untold else queue_of_run(session, run)
+    state = "open" if untold and not run.fault else run.state
+    told = {"state": state, "fault": run.fault, "places_over": over, "queue": queue}
     return told | {"spent_s": round(spent(session, run.id), 3)}
 
 

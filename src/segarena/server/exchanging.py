@@ -1,0 +1,194 @@
+"""An exchange with a participant: a turn is taken, judged elsewhere, and its reply leaves when it may.
+
+What is acknowledged is on disk before. A reply that is held back occupies neither a worker nor a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+
+from fastapi import Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from segarena.challenges.clock import Charged, Moment, charge, counted_from, held_back_s
+from segarena.challenges.wire.turns import TurnHead
+from segarena.files.hashes import sha256
+from segarena.server import refusals
+from segarena.server.challenges import find_phase
+from segarena.server.database import DatabaseAway
+from segarena.server.packing import unpack
+from segarena.server.runs import check_goes_on, find_place, own_run
+from segarena.server.site import Site
+from segarena.server.tables import Challenge, Run, Turn
+from segarena.server.turns import Key, Received, receive
+from segarena.server.visitors import site_of, visitor_of
+from segarena.server.watching import LOG
+
+WAIT_S = 25.0
+"""So long a request is kept waiting for an evaluation; then it is told to ask again."""
+
+_LOOK_S = 0.5
+"""A turn that another process evaluates is looked at so often,"""
+_FIRST_LOOK_S = 0.05
+"""and at first more often."""
+_LONGEST_S = 3600.0
+"""No evaluation takes so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Came:
+    """A turn as it came.
+
+    Attributes:
+        body: a frame.
+        head: what it says of itself.
+        first, last: when its first and its last byte had come.
+        is_committed: whether its content was settled before it came.
+    """
+
+    body: bytes
+    head: TurnHead
+    first: Moment
+    last: Moment
+    is_committed: bool
+
+    def charged(self, sent: Moment | None) -> Charged:
+        """Return what is charged since the prompts were sent; nothing before there were any."""
+        if sent is None:
+            return Charged(seconds=0.0)
+        return charge(sent, self.first, self.last, committed=self.is_committed)
+
+
+def check_place(request: Request, run_id: str, key: str) -> None:
+    """Raise `Refusal` unless there is such a place, and it is the visitor's; looked at before a body is read."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.reading() as session:
+        find_place(session, own_run(session, run_id, visitor.person_id).id, key)
+
+
+def take_turn(request: Request, where: tuple[str, str, int], came: Came) -> Key:
+    """Keep a turn, of a run, about the place of a key, with a number; when this returns it is on disk.
+
+    Raises:
+        Refusal: it contradicts what came before, or nothing more can be sent.
+    """
+    site, visitor, (run_id, key, number) = site_of(request), visitor_of(request), where
+    with site.database.writing() as session:
+        run = session.get(Run, own_run(session, run_id, visitor.person_id).id, with_for_update=True)
+        place = find_place(session, run_id, key)
+        known = session.get(Turn, (run_id, place.number, number))
+        if run is None or known is None:
+            check_goes_on(session, own_run(session, run_id, visitor.person_id), site.now())
+        before = session.get(Turn, (run_id, place.number, number - 1)) if number else None
+        received = Received(
+            body=came.body,
+            sha256=sha256(came.body),
+            charged=came.charged(_sent(site, before) if before else None),
+            client_s=came.head.client_s,
+            round_trip_s=came.head.round_trip_s,
+        )
+        turn = receive(session, own_run(session, run_id, visitor.person_id), place, number, received, site.now())
+        return turn.run_id, turn.place, turn.number
+
+
+async def reply_to(request: Request, key: Key, patience_s: float = WAIT_S) -> bytes | None:
+    """Wait for what comes of a turn, and return its reply; None when it is not there yet.
+
+    The clock of the next turn runs from when the response to this request has left.
+
+    Raises:
+        Refusal: the turn was none, or could not be evaluated.
+    """
+    site, until = site_of(request), time.monotonic() + patience_s
+    look_s = _LOOK_S if site.settings.workers else _FIRST_LOOK_S
+    with site.news.about(key) as listener:
+        while True:
+            found = await run_in_threadpool(_look, site, key)
+            left_s = until - time.monotonic()
+            if found is not None and found.held_s <= 0:
+                if not found.was_sent:
+                    request.state.on_sent = _Sent(site, key, len(found.reply))
+                return found.reply
+            if left_s <= 0:
+                return None
+            await listener.wait(min(left_s, look_s if found is None else found.held_s))
+            look_s = min(1.5 * look_s, _LOOK_S)
+
+
+def held_s(session: Session, turn: Turn, now: float) -> float:
+    """Return how long what came of a turn is still kept from its participant, so that its time tells nothing."""
+    run = session.get_one(Run, turn.run_id)
+    if turn.done_at is None or find_phase(session.get_one(Challenge, run.challenge_id), run.phase).kind != "test":
+        return 0.0
+    tick_s = _tick_s(turn)
+    return min(max(0.0, turn.received_at + tick_s - now), tick_s)  # the time of day may be set meanwhile
+
+
+def untold_turns(session: Session, run: Run, now: float) -> dict[int, Turn]:
+    """Return by place the turns of a run whose reply is there and still kept from its participant."""
+    recent = select(Turn).where(Turn.run_id == run.id, Turn.state == "done", Turn.done_at > now - _LONGEST_S)
+    return {turn.place: turn for turn in session.scalars(recent) if held_s(session, turn, now) > 0}
+
+
+def _tick_s(turn: Turn) -> float:
+    """Return how long after it came a turn is answered."""
+    took_s = max(0.0, (turn.done_at or turn.received_at) - turn.received_at)
+    return took_s + held_back_s(took_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    reply: bytes
+    held_s: float
+    was_sent: bool
+
+
+def _look(site: Site, key: Key) -> _Found | None:
+    with site.database.reading() as session:
+        turn = session.get_one(Turn, key)
+        run = session.get_one(Run, key[0])
+        left_s = held_s(session, turn, site.now())
+    if turn.state == "refused":
+        raise refusals.invalid(turn.failure)
+    if turn.state == "dead":
+        raise refusals.closed(run.fault or "this turn could not be evaluated; the run is over and free of charge")
+    if turn.state != "done" or turn.response is None:
+        return None
+    return _Found(unpack(turn.response), left_s, bool(turn.sent))
+
+
+class _Sent:
+    """Keeps when a response had left: here at once, in the table a moment later."""
+
+    def __init__(self, site: Site, key: Key, size: int) -> None:
+        self._site, self._key, self._size = site, key, size
+
+    def __call__(self, begun: Moment, ended: Moment) -> None:
+        self._site.sent.setdefault(self._key, counted_from(begun, ended, self._size))
+        asyncio.get_running_loop().run_in_executor(None, self._write)
+
+    def _write(self) -> None:
+        try:
+            with self._site.database.writing() as session:
+                turn = session.get(Turn, self._key)
+                if turn is not None and not turn.sent:
+                    turn.sent = json.dumps(self._site.sent[self._key].plain())
+        except DatabaseAway as error:  # it is known here as long as this process lives
+            LOG.warning("when a reply left could not be kept: %s", error)
+        else:
+            self._site.sent.pop(self._key, None)
+
+
+def _sent(site: Site, turn: Turn) -> Moment:
+    """Return when the response to a turn had left; if the server died before that was noted, when it could leave."""
+    known = site.sent.get((turn.run_id, turn.place, turn.number))
+    if known is not None:
+        return known
+    if turn.sent:
+        return Moment.of(json.loads(turn.sent))
+    return Moment(boot="", boot_s=0.0, utc_s=turn.received_at + _tick_s(turn))

@@ -23,8 +23,15 @@ from real import SEED, at_work, describe, lay, token_of
 KEYS = ["sample", "target", "user", "repeat", "round"]
 CASES = {
     "clicks": ("clicks(rounds=3)", "sample-squares(count=3)", "watershed"),
+    "groups": ("rclicks(groups=2, rounds=2)", "sample-squares(count=2)", "watershed"),
     "video": ("davis(rounds=2)", "demo-videos(size=(60, 100), frames=8)", "colour-flow"),
+    "published": ("davis(rounds=2, protocol='published')", "demo-videos(size=(60, 100), frames=8)", "colour-flow"),
     "volume": ("cvpr2025(box=False)", "phantom(cases=1, shape=(20, 48, 48))", "watershed"),
+    "lifts": (
+        "radioactive(prompts='3b-inter', refine='scribble', rounds=2)",
+        "phantom(cases=1, shape=(20, 48, 48))",
+        "graph",
+    ),
     "one-shot": ("toss", "oneshot-demo(fold=0)", "copy-support-mask"),
 }
 
@@ -60,7 +67,9 @@ def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, sl
     assert told["state"] == "over"
     assert (told["place"], told["of"]) == (1, 1)
     assert "your best run has place 1 of 1: " in standing_lines("address", told)[-1]
-    assert {score["user"] for score in told["scores"]} == {*there.records()["user"]}
+    shown = {score["user"] for score in told["scores"]}  # as on boards: of several users, those that its table is about
+    assert shown <= {*there.records()["user"]}
+    assert shown
 
 
 def test_two_processes_and_a_script_of_its_own_leave_the_same_records(arena, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Every page in a browser: found by its links, for each role, narrow and wide, light and dark, by keyboard alone."""
 
 import re
+import uuid
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
@@ -18,7 +19,8 @@ from segarena.server.keys import make_key
 from segarena.server.organising import make_challenge
 from segarena.server.people import invite
 from segarena.server.serving import first_link
-from segarena.server.tables import Person
+from segarena.server.tables import Challenge as Row
+from segarena.server.tables import Person, Submission
 
 NO_PAGES = {"/static/{name}": "a file"}
 """Routes that are no pages, and why; whatever else is asked for by GET can be reached by links."""
@@ -57,7 +59,7 @@ def shown(tmp_path_factory, working_alone):
     later = Phase(name="later", opens=now + timedelta(days=2), shows="own")
     described = Challenge(
         slug="squares", title="Squares", text="Find them.\n\nAll.", benchmark="clicks(rounds=2)",
-        dataset="sample-squares(count=2)", phases=(phase, later),
+        dataset="sample-squares(count=2)", phases=(phase, later, Phase(name="own", kind="practice", takes=("run",))),
     )  # fmt: skip
     held = {"who": "Ada", "phase": "test", "days_ago": 0.5}
     tries = (Try(name="one", segmenter="watershed", **held), Try(name="left", segmenter="watershed", samples=0, **held))
@@ -119,9 +121,18 @@ def maps(working_alone, shown):
     with site.database.writing() as session:
         ada = session.scalars(select(Person).where(Person.name == "Ada")).one().id
         keys = {kind: make_key(session, kind, site.now(), person_id=ada, label="ada@x.org") for kind in LETTERS}
+        challenge = session.scalars(select(Row).where(Row.slug == "squares")).one()
+        session.add(_refused(challenge.id, ada, site.now()))
     letters = {"nobody": [f"/{kind}?link={text}" for kind, text in keys.items()]}
     found = {person: sign_in(working_alone, shown, name) for person, name in PERSONS.items()}
     return {person: pages_of(client, letters.get(person, ())) for person, client in found.items()}
+
+
+def _refused(challenge_id, person_id, now):
+    """Something that was sent, with what is wrong with it."""
+    about = {"challenge_id": challenge_id, "phase": "own", "person_id": person_id, "kind": "run", "sent_at": now}
+    content = {"sha256": "0" * 64, "bytes": 1000, "name": "mine", "segmenter": "", "note": ""}
+    return Submission(id=str(uuid.uuid4()), state="refused", told='["the run is not finished"]', **about, **content)
 
 
 def test_links_lead_to_every_page(maps):

@@ -18,6 +18,7 @@ from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.server import submissions
+from segarena.server.audit import note
 from segarena.server.jobs.bench import Bench
 from segarena.server.jobs.kind import Kind
 from segarena.server.jobs.posting import post
@@ -142,7 +143,8 @@ class JudgeSent(Kind):
             why = json.dumps({"given_up": f"the program was lost with its process: {error}"})
             post(session, self.name, job.about, site.now(), why)
         else:
-            give_back(session, run.id, site.now(), f"a sample could not be judged: {error}")
+            note(session, site.now(), "sample not judged", f"{job.about}: {error}")
+            give_back(session, run.id, site.now(), "a sample could not be judged; the organiser sees why")
 
 
 def _about(session: Session, job: Job) -> tuple[Run, Place]:

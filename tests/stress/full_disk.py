@@ -90,6 +90,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--longest", type=float, default=4.0, help="Seconds that it stays full.")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args()
     rng = random.Random(given.seed)
@@ -102,7 +103,7 @@ def main() -> int:
         people = [Participant(server, token) for token in tokens]
         for person in people:
             person.start()
-        unread = sum(fill_once(disk, server, people, rng) for _ in range(given.times))
+        unread = sum(fill_once(disk, server, people, given.longest, rng) for _ in range(given.times))
         wait_for_progress(people)
         ended = end(server, people)
         cut = Storage(data / "samples").damaged()
@@ -113,21 +114,29 @@ def main() -> int:
     return int(not ended.is_right or not ended.words or bool(unread or cut))
 
 
-def fill_once(disk: Disk, server: Server, people: Sequence[Participant], rng: random.Random) -> int:
+def fill_once(disk: Disk, server: Server, people: Sequence[Participant], longest_s: float, rng: random.Random) -> int:
     """Fill the disk for some seconds; return how many of three looks were not answered meanwhile."""
     wait_for_progress(people)
-    time.sleep(rng.uniform(0.0, 1.0))
+    time.sleep(rng.uniform(0.0, 0.25) * longest_s)
     disk.fill(server)
-    time.sleep(rng.uniform(1.0, 4.0))
+    wait_for_refusal(people)
+    time.sleep(rng.uniform(0.0, 1.0) * longest_s)
     unread = unanswered(server, people[0])
     with suppress(StoreError):
         Storage(disk.place / "data" / "samples").keep(rng.randbytes(1 << 20))
     disk.fill(server, LITTLE)
-    time.sleep(rng.uniform(1.0, 3.0))
+    time.sleep(rng.uniform(0.0, 0.75) * longest_s)
     disk.fill(server)
-    time.sleep(rng.uniform(0.0, 2.0))
+    time.sleep(rng.uniform(0.0, 0.5) * longest_s)
     disk.free(server)
     return unread
+
+
+def wait_for_refusal(people: Sequence[Participant], seconds: float = 30.0) -> None:
+    """Wait until somebody was told to ask again."""
+    before, until = sum(person.heard[503] for person in people), time.monotonic() + seconds
+    while sum(person.heard[503] for person in people) == before and time.monotonic() < until:
+        time.sleep(0.02)
 
 
 def unanswered(server: Server, person: Participant) -> int:

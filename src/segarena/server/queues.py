@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from segarena.challenges.clock import held_back_s
@@ -19,11 +21,12 @@ from segarena.server.turns import waiting_before
 def queue_of(session: Session, turn: Turn) -> dict[str, Any]:
     """Return where a turn stands: what happens to it, how many come before it, and how long that may take."""
     before = waiting_before(session, turn) if turn.state == "waiting" else 0
-    recent = select(Turn.done_at - Turn.received_at).where(Turn.state == "done").order_by(Turn.done_at.desc()).limit(50)
-    took_s = max(0.0, session.scalar(select(func.avg(recent.subquery().c[0]))) or 0.0)
+    recent = select(Turn.evaluated_s).where(Turn.state == "done").order_by(Turn.received_at.desc())
+    took_s = _usual(session, recent)
     took_s += held_back_s(took_s)  # by ticks: what evaluating took tells of the truth
+    hands = session.scalar(select(func.count()).select_from(Turn).where(Turn.state == "leased")) or 1
     phase = {"leased": "evaluating", "done": "evaluating"}.get(turn.state, turn.state)
-    return {"phase": phase, "place": before, "estimate_s": round((before + 1) * took_s, 2), "tries": turn.tries}
+    return {"phase": phase, "place": before, "estimate_s": round((before // hands + 1) * took_s, 2), "tries": turn.tries}
 
 
 def queue_of_job(session: Session, job: Job) -> dict[str, Any]:
@@ -32,7 +35,7 @@ def queue_of_job(session: Session, job: Job) -> dict[str, Any]:
     waiting = select(func.count()).select_from(Job).where(Job.state == "waiting", is_due(kinds))
     before = (session.scalar(waiting.where(Job.made_at < job.made_at)) or 0) if job.state == "waiting" else 0
     recent = select(Job.done_at - Job.begun_at).where(Job.state == "done", Job.kind == job.kind)
-    took_s = session.scalar(select(func.avg(recent.order_by(Job.done_at.desc()).limit(50).subquery().c[0]))) or 0.0
+    took_s = _usual(session, recent.order_by(Job.made_at.desc()))
     phase = f"{job.kind}: {job.doing or 'under way'}" if job.state == "leased" else job.state
     return {"phase": phase, "place": before, "estimate_s": round((before + 1) * took_s, 2), "tries": job.tries}
 
@@ -45,3 +48,9 @@ def queue_of_run(session: Session, run: Run) -> dict[str, Any] | None:
         return queue_of(session, turn)
     job = find_job(session, END, run.id) if run.state == "closing" else None
     return None if job is None else queue_of_job(session, job)
+
+
+def _usual(session: Session, seconds: Select[Any]) -> float:
+    """Return the median of the last fifty: one that the clock was set in tells nothing of the next."""
+    found: Sequence[float] = session.scalars(seconds.limit(50)).all()
+    return max(0.0, median(found)) if found else 0.0

@@ -285,7 +285,7 @@ class PlaceView:
             client_s=turn.client_s,
             round_trip_s=turn.round_trip_s,
             # What judging takes tells of the answer, and what went wrong here of the sample.
-            evaluated_s=(turn.done_at - turn.received_at) if self._eyes.is_organiser and turn.done_at else None,
+            evaluated_s=turn.evaluated_s if self._eyes.is_organiser and turn.done_at else None,
             is_apart=turn.number > 0 and Charged(seconds=turn.charged_s).is_apart(turn.client_s),
             is_late=any(one["is_late"] for one in json.loads(turn.judged or "[]")),
             is_sure=turn.is_sure,

@@ -203,7 +203,7 @@ def close(session: Session, run_id: str, now: float, *, extract: str, fault: str
     run = session.get_one(Run, run_id, with_for_update=True)
     if run.state != "closing":
         return
-    run.state, run.ended_at, run.extract = "over", now, extract
+    run.state, run.ended_at, run.extract = "over", max(now, run.made_at), extract  # the clock may have been set back
     run.fault = run.fault or fault
     run.is_free = run.is_free or bool(fault)
     settle(session, run)

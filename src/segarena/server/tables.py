@@ -239,6 +239,8 @@ class Turn(Leased, Table):
     """Of all turns of its place up to this one."""
     received_at: Mapped[float] = mapped_column(Float)
     done_at: Mapped[float | None] = mapped_column(Float)
+    evaluated_s: Mapped[float] = mapped_column(Float, default=0.0)
+    """What it took the worker process."""
     sent: Mapped[str] = mapped_column(Text, default="")
     """When the last byte of the response had left, as `segarena.challenges.clock` has it."""
     client_s: Mapped[float] = mapped_column(Float, default=0.0)

@@ -17,6 +17,7 @@ from segarena.server.packing import pack
 from segarena.server.site import Site
 from segarena.server.tables import Place, Turn
 from segarena.server.turns import Key
+from segarena.server.watching import LOG
 from segarena.work.jobs import Done, Outcome
 
 _LONGEST_NAME = 60
@@ -34,6 +35,13 @@ class TurnHand(Hand[Turn]):
         super().__init__(site, process)
         self._worker = new_lease()[-_LONGEST_NAME:]
         self._is_at_hand = False
+        self._free_at = self._evaluated_s = 0.0
+
+    def one(self) -> bool:
+        """Do a turn; False when there is none."""
+        is_done = super().one()
+        self._free_at = self.site.now() if is_done else self._free_at
+        return is_done
 
     def key(self, row: Turn) -> Key:
         """Return run, place and number."""
@@ -57,13 +65,16 @@ class TurnHand(Hand[Turn]):
         outcome = self.process.do(self._step(row, is_at_hand=self._is_at_hand), hold.beat, limit_s)
         if not isinstance(outcome, Done) and isinstance(outcome.error, EarlierNeeded):
             outcome = self.process.do(self._step(row, is_at_hand=False), hold.beat, limit_s)
+        self._evaluated_s = outcome.seconds
+        self._log(row)
         return outcome
 
     def write(self, row: Turn, hold: Hold, result: Evaluated, session: Session) -> None:
         """Write the response, the state of the place and that of the run, or nothing."""
-        now = self.site.now()
+        now = max(self.site.now(), row.received_at)  # the clock may have been set back
         values = {"response": pack(result.reply), "given": result.given, "judged": result.judged}
-        is_ours = hold.finish(session, state="done", done_at=now, digest=result.digest, **values)
+        values |= {"digest": result.digest, "evaluated_s": self._evaluated_s}
+        is_ours = hold.finish(session, state="done", done_at=now, **values)
         if is_ours and result.is_over:
             runs.end_place(session, row.run_id, row.place, now)
 
@@ -77,6 +88,12 @@ class TurnHand(Hand[Turn]):
         if hold.give_up(session, str(error)) == "dead":
             runs.give_back(session, row.run_id, site.now(), "a sample could not be evaluated; the organiser sees why")
             note(session, site.now(), "turn failed", f"{row.run_id} {row.place} {row.number}: {error}")
+
+    def _log(self, row: Turn) -> None:
+        """Say how long it waited because this hand was not free, and how long it took its process."""
+        queued_s = round(max(0.0, self._free_at - row.received_at), 4)
+        told = {"turn": "/".join(map(str, self.key(row))), "queued_s": queued_s, "tries": row.tries}
+        LOG.info("evaluated", extra={"told": told | {"evaluated_s": round(self._evaluated_s, 4)}})
 
     def _step(self, turn: Turn, *, is_at_hand: bool) -> Step:
         with self.site.database.reading() as session:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "evaluated"
-down_revision = "shared"
+down_revision = "submissions"
 
 
 def upgrade() -> None:

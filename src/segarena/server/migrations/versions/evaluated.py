@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "evaluated"
-down_revision = "submissions"
+down_revision = "round_trip"
 
 
 def upgrade() -> None:

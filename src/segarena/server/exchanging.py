@@ -125,8 +125,9 @@ def held_s(session: Session, turn: Turn, now: float) -> float:
     run = session.get_one(Run, turn.run_id)
     if turn.done_at is None or find_phase(session.get_one(Challenge, run.challenge_id), run.phase).kind != "test":
         return 0.0
-    tick_s = _tick_s(turn)
-    return min(max(0.0, turn.received_at + tick_s - now), tick_s)  # the time of day may be set meanwhile
+    if now < turn.received_at:  # the time of day was set back, and it may be an hour until it is that late again
+        return 0.0
+    return max(0.0, turn.received_at + _tick_s(turn) - now)
 
 
 def untold_turns(session: Session, run: Run, now: float) -> dict[int, Turn]:

@@ -25,8 +25,9 @@ def queue_of(session: Session, turn: Turn) -> dict[str, Any]:
     took_s = _usual(session, recent)
     took_s += held_back_s(took_s)  # by ticks: what evaluating took tells of the truth
     hands = session.scalar(select(func.count()).select_from(Turn).where(Turn.state == "leased")) or 1
+    estimate_s = (before // hands + 1) * took_s
     phase = {"leased": "evaluating", "done": "evaluating"}.get(turn.state, turn.state)
-    return {"phase": phase, "place": before, "estimate_s": round((before // hands + 1) * took_s, 2), "tries": turn.tries}
+    return {"phase": phase, "place": before, "estimate_s": round(estimate_s, 2), "tries": turn.tries}
 
 
 def queue_of_job(session: Session, job: Job) -> dict[str, Any]:

@@ -33,6 +33,8 @@ WHO = {
     ("POST", "/sign-out"): SIGNED_IN,
     ("GET", "/register"): EVERYBODY,
     ("POST", "/register"): EVERYBODY,
+    ("GET", "/oidc"): set(),  # nobody, where no provider is set
+    ("GET", "/oidc/back"): set(),
     ("GET", "/forgotten"): EVERYBODY,
     ("POST", "/forgotten"): set(),  # nobody, where no mail server is set
     ("GET", "/reset"): EVERYBODY,

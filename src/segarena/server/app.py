@@ -10,14 +10,14 @@ from segarena.server.api import runs as api_runs
 from segarena.server.api import sent as api_sent
 from segarena.server.api import turns as api_turns
 from segarena.server.interfaces import interfaces
-from segarena.server.pages import accounts, challenges, links, organise, personal, runs, sent, static, teams
+from segarena.server.pages import accounts, challenges, links, oidc, organise, personal, runs, sent, static, teams
 from segarena.server.site import Site
 from segarena.server.visitors import guard
 from segarena.server.watching import Watch
 from segarena.version import __version__
 
 ROUTERS: tuple[APIRouter, ...] = (
-    *(page.router for page in (challenges, accounts, personal, links, teams, runs, sent, organise, static)),
+    *(page.router for page in (challenges, accounts, oidc, personal, links, teams, runs, sent, organise, static)),
     *(part.router for part in (about, api_runs, api_sent, api_turns)),
 )
 
@@ -38,6 +38,7 @@ def make_app(site: Site) -> Watch:
         redirect_slashes=False,
     )
     app.state.site = site
+    app.state.provider = oidc.provider_of(site)
     app.state.interfaces = interfaces()
     for router in (*ROUTERS, *(brought.router for brought in interfaces().values())):
         app.include_router(router)

@@ -11,16 +11,17 @@ from sqlalchemy.orm import Session
 from segarena.files.hashes import sha256
 from segarena.server.tables import Key
 
-Kind = Literal["session", "token", "invitation", "team", "address", "reset"]
+Kind = Literal["session", "token", "invitation", "team", "address", "reset", "login"]
 PREFIX: dict[Kind, str] = {
     "session": "sas_", "token": "sat_", "invitation": "sai_", "team": "sam_", "address": "saa_", "reset": "sar_",
+    "login": "sal_",
 }  # fmt: skip
 """Begins the text of a key, so that people and scanners see what was left lying about."""
 
 _HOUR_S, _DAY_S = 3600.0, 86400.0
 LASTS_S: dict[Kind, float] = {
     "session": 14 * _DAY_S, "token": 400 * _DAY_S, "invitation": 30 * _DAY_S, "team": 30 * _DAY_S,
-    "address": _HOUR_S, "reset": _HOUR_S,
+    "address": _HOUR_S, "reset": _HOUR_S, "login": _HOUR_S / 6,
 }  # fmt: skip
 _LONGEST = 100
 
@@ -50,7 +51,12 @@ def find_key(session: Session, kind: Kind, text: str, now: float) -> Key | None:
     """Return the key of this text, unless it has ended or there is none."""
     if not text.startswith(PREFIX[kind]) or len(text) > _LONGEST:
         return None
-    key = session.scalar(select(Key).where(Key.hash == sha256(text), Key.kind == kind))
+    return find_hash(session, kind, sha256(text), now)
+
+
+def find_hash(session: Session, kind: Kind, hashed: str, now: float) -> Key | None:
+    """Return the key of the text with this hash, unless it has ended or there is none."""
+    key = session.scalar(select(Key).where(Key.hash == hashed, Key.kind == kind))
     return key if key and key.ended_at is None and now < key.ends_at else None
 
 

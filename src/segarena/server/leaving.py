@@ -17,7 +17,7 @@ from segarena.records.configuration import configuration_text, read_configuratio
 from segarena.reports.boards.extracts import extract_text, read_extract
 from segarena.server.folder import DataFolder
 from segarena.server.people import keep_one_admin
-from segarena.server.tables import Event, Key, Letter, Person, Run, Team
+from segarena.server.tables import Event, Identity, Key, Letter, Person, Run, Team
 from segarena.server.teams import is_of_one, leave, members_of
 
 _NAMELESS = "run"
@@ -41,7 +41,8 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     connection.execute(delete(Key).where(Key.person_id == person.id))
     connection.execute(update(Event).where(Event.person_id == person.id).values(address=""))
     person.name = person.folded = f"(deleted {person.id})"
-    connection.execute(delete(Letter).where(Letter.person_id == person.id))
+    for table in (Letter, Identity):
+        connection.execute(delete(table).where(table.person_id == person.id))
     person.contact, person.password, person.role, person.state = "", "-", "viewer", "deleted"
     person.email, person.email_at, person.wants_letters = "", None, False
     session.flush()

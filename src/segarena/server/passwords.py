@@ -30,10 +30,16 @@ def hash_password(password: str, name: str) -> str:
         return _hasher.hash(password)
 
 
+def has_password(kept: str) -> bool:
+    """Tell whether what is kept is of a password at all."""
+    return kept.startswith("$argon2")
+
+
 def is_password(password: str, kept: str | None) -> bool:
     """Tell whether a password is the one that is kept; takes as long when nothing is, so that no name is told by it."""
+    has_one = kept is not None and has_password(kept)
     with _AT_ONCE:
         try:
-            return _hasher.verify(kept or _OF_NOBODY, password[: LONGEST + 1]) and kept is not None
+            return _hasher.verify(kept if has_one and kept else _OF_NOBODY, password[: LONGEST + 1]) and has_one
         except (VerificationError, InvalidHashError):
             return False

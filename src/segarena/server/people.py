@@ -71,13 +71,24 @@ def register(
     key = find_key(session, "invitation", invitation, now) if invitation else None
     if key is None and (invitation or not is_open):
         raise InvalidInput("the invitation does not hold (any more); ask an organiser for another")
+    return make_account(session, now, name=name, kept=kept, contact=contact, invited=key)
+
+
+def make_account(
+    session: Session, now: float, *, name: str, kept: str, contact: str = "", invited: Key | None = None
+) -> Person:
+    """Return a new account: confirmed if somebody invited them, which ends the invitation, else waiting.
+
+    Raises:
+        InvalidInput: the name is taken.
+    """
     person = Person(
         name=name,
         folded=folded(name),
         contact=" ".join(contact.split()),
         password=kept,
-        role=key.role if key else "participant",
-        state="confirmed" if key else "waiting",
+        role=invited.role if invited else "participant",
+        state="confirmed" if invited else "waiting",
         made_at=now,
     )
     try:
@@ -85,9 +96,9 @@ def register(
             session.add(person)
     except IntegrityError as error:
         raise InvalidInput("this name is taken; choose another") from error
-    if key:
-        key.ended_at = key.used_at = now
-        key.person_id = person.id
+    if invited:
+        invited.ended_at = invited.used_at = now
+        invited.person_id = person.id
     return person
 
 
@@ -112,9 +123,9 @@ def is_waiting(session: Session, name: str, password: str) -> bool:
 
 
 def change_password(session: Session, person: Person, kept: str, now: float, *, keep: Key | None = None) -> None:
-    """Give an account another password, which ends its sessions, but for one to `keep`; tokens hold."""
+    """Give an account another password, which ends its sessions, but for one to `keep`, and links; tokens hold."""
     person.password = kept
-    for key in session.scalars(select(Key).where(Key.person_id == person.id, Key.kind == "session")):
+    for key in session.scalars(select(Key).where(Key.person_id == person.id, Key.kind.in_(("session", "reset")))):
         if keep is None or key.id != keep.id:
             key.ended_at = key.ended_at or now
 

@@ -15,7 +15,7 @@ from segarena.server.packing import unpack
 from segarena.server.runs import places_of
 from segarena.server.scores import scores_of
 from segarena.server.site import Site
-from segarena.server.tables import Challenge, Event, Key, Person, Run, Team, Turn
+from segarena.server.tables import Challenge, Event, Identity, Key, Person, Run, Team, Turn
 
 _README = """All that this server keeps about your account.
 
@@ -33,9 +33,11 @@ def kept_about(session: Session, person: Person, now: float) -> dict[str, Any]:
     """Return what the tables hold about somebody, as JSON can hold it; secrets are told as being there, no more."""
     keys = session.scalars(select(Key).where(Key.person_id == person.id).order_by(Key.id))
     events = session.scalars(select(Event).where(Event.person_id == person.id).order_by(Event.id))
+    identities = session.scalars(select(Identity).where(Identity.person_id == person.id))
     own = "id", "name", "contact", "email", "email_at", "wants_letters", "role", "state", "made_at"
     return {
         "account": _columns(person, *own),
+        "elsewhere": [_columns(one, "issuer", "subject", "made_at") for one in identities],
         "team": session.get_one(Team, person.team_id).name,
         "keys": [_columns(key, "kind", "label", "made_at", "ends_at", "used_at", "ended_at") for key in keys],
         "log": [_columns(event, "at", "action", "about", "address") for event in events],

@@ -72,9 +72,7 @@ class Mail(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Raises:
             OSError: the file cannot be read.
         """
-        if self.password_file:
-            return Path(self.password_file).read_text(encoding="utf-8").partition("\n")[0].strip()
-        return self.password or os.environ.get("SEGARENA_SMTP_PASSWORD", "")
+        return _secret(self.password_file, self.password, "SEGARENA_SMTP_PASSWORD")
 
     def faults(self) -> list[str]:
         """Return what is wrong, a line each."""
@@ -117,6 +115,46 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     unpacked_gb: float = 8.0
 
 
+class Oidc(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A provider of OpenID Connect whose accounts people may sign in with.
+
+    Attributes:
+        issuer: as it calls itself, an https address.
+        client_id: as it calls this server.
+        client_secret: better in a file, or in the environment as `SEGARENA_OIDC_SECRET`.
+        client_secret_file: of which the first line is the secret.
+        name: what people call it: "Sign in with NAME".
+    """
+
+    issuer: str
+    client_id: str
+    client_secret: str = ""
+    client_secret_file: str = ""
+    name: str = "your institution"
+
+    def secret(self) -> str:
+        """Return the secret.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        return _secret(self.client_secret_file, self.client_secret, "SEGARENA_OIDC_SECRET")
+
+    def faults(self) -> list[str]:
+        """Return what is wrong, a line each."""
+        parts, file = urlsplit(self.issuer), self.client_secret_file
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+        told = [
+            (
+                not is_safe or not parts.hostname or bool(parts.query),
+                f"oidc.issuer: expected https://..., got {self.issuer!r}",
+            ),
+            (not self.client_id, "oidc.client_id: expected what the provider calls this server"),
+            (bool(file) and not Path(file).is_file(), f"oidc.client_secret_file: there is no {file}"),
+        ]
+        return [message for is_wrong, message in told if is_wrong]
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of one serving process.
 
@@ -134,6 +172,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         limits: see `Limits`.
         mail: see `Mail`; without it nothing is sent, and links are for copying.
         sent: see `Sent`.
+        oidc: see `Oidc`; needs the extra of that name.
     """
 
     host: str = "127.0.0.1"
@@ -149,6 +188,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     limits: Limits = Limits()
     mail: Mail | None = None
     sent: Sent = Sent()
+    oidc: Oidc | None = None
 
     @property
     def address(self) -> str:
@@ -194,8 +234,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 "sent: limits must be above 0",
             ),
         ]
-        of_mail = [] if self.mail is None else self.mail.faults()
-        return [*(message for is_wrong, message in told if is_wrong), *of_mail]
+        of_others = [fault for one in (self.mail, self.oidc) if one is not None for fault in one.faults()]
+        return [*(message for is_wrong, message in told if is_wrong), *of_others]
 
 
 OWN = "server.toml"
@@ -264,6 +304,13 @@ def _read_each(kind: type[msgspec.Struct], told: Mapping[str, Any], where: str, 
             found[name] = msgspec.convert(value, fields[name])
         except msgspec.ValidationError as error:
             yield f"{where}{name}: {str(error)[:1].lower()}{str(error)[1:]}"
+
+
+def _secret(file: str, told: str, variable: str) -> str:
+    """Return a secret: of a file, of the settings, or of the environment."""
+    if file:
+        return Path(file).read_text(encoding="utf-8").partition("\n")[0].strip()
+    return told or os.environ.get(variable, "")
 
 
 def is_loopback(host: str) -> bool:

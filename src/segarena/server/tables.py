@@ -92,7 +92,7 @@ class Key(Table):
 
     __tablename__ = "keys"
     __table_args__ = (
-        CheckConstraint("kind IN ('session', 'token', 'invitation', 'team', 'address', 'reset')", name="kind"),
+        CheckConstraint("kind IN ('session', 'token', 'invitation', 'team', 'address', 'reset', 'login')", name="kind"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -364,3 +364,16 @@ class Letter(Table):
     failure: Mapped[str] = mapped_column(Text, default="")
     made_at: Mapped[float] = mapped_column(Float)
     due_at: Mapped[float] = mapped_column(Float)
+
+
+class Identity(Table):
+    """An account elsewhere that somebody signs in with."""
+
+    __tablename__ = "identities"
+    __table_args__ = (UniqueConstraint("issuer", "subject"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id", ondelete="CASCADE"), index=True)
+    issuer: Mapped[str] = mapped_column(String(500))
+    subject: Mapped[str] = mapped_column(String(255))
+    made_at: Mapped[float] = mapped_column(Float)

@@ -107,13 +107,13 @@ def is_api(request: Request) -> bool:
 
 def cookie_of(site: Site, key: str) -> str:
     """Return what the cookie of a session holds: its key, signed."""
-    return f"{key}.{_signature(site, 'cookie', key)}"
+    return f"{key}.{seal(site, 'cookie', key)}"
 
 
 def session_key(request: Request) -> str:
     """Return the key of the session that a cookie names; "" when it is not signed by us."""
     key, _, signature = request.cookies.get(COOKIE, "").partition(".")
-    return key if is_same(signature, _signature(site_of(request), "cookie", key)) else ""
+    return key if is_same(signature, seal(site_of(request), "cookie", key)) else ""
 
 
 def is_same(given: str, expected: str) -> bool:
@@ -121,7 +121,8 @@ def is_same(given: str, expected: str) -> bool:
     return hmac.compare_digest(given.encode(), expected.encode())
 
 
-def _signature(site: Site, purpose: str, text: str) -> str:
+def seal(site: Site, purpose: str, text: str) -> str:
+    """Return what nobody else can make of a text, for a purpose."""
     return hmac.new(site.secret, f"{purpose}:{text}".encode(), "sha256").hexdigest()
 
 
@@ -153,5 +154,5 @@ def _visitor(site: Site, kind: Any, text: str, address: str) -> Visitor:
             used = session.get(Key, key.id)
             if used:
                 used.used_at = now
-    own = _signature(site, "form", sha256(text)) if kind == "session" else ""
+    own = seal(site, "form", sha256(text)) if kind == "session" else ""
     return Visitor(address=address, person_id=person.id, name=person.name, role=person.role, form_key=own)

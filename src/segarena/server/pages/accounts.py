@@ -19,6 +19,7 @@ from segarena.server.letters import clean_address, put_down
 from segarena.server.pages.rendering import page
 from segarena.server.passwords import hash_password
 from segarena.server.people import account_of, clean_name, folded, is_waiting, register, sign_in
+from segarena.server.site import Site
 from segarena.server.tables import Key, Person
 from segarena.server.visitors import ANYONE, COOKIE, cookie_of, needs, session_key, site_of, visitor_of
 
@@ -151,11 +152,16 @@ def _signed_in(request: Request, person: Person) -> Response:
         key = make_key(session, "session", site.now(), person_id=person.id)
         note(session, site.now(), "sign-in", person_id=person.id, address=address)
     answer = RedirectResponse("/", 303)
+    set_session(answer, site, key)
+    return answer
+
+
+def set_session(answer: Response, site: Site, key: str) -> None:
+    """Put a session into the cookie of an answer."""
     answer.set_cookie(
         COOKIE, cookie_of(site, key), max_age=int(LASTS_S["session"]), secure=site.settings.is_secure,
         httponly=True, samesite="strict",
     )  # fmt: skip
-    return answer
 
 
 def _register_page(request: Request, invitation: str, *, fault: str = "", status: int = 200, **shown: str) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
+from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from segarena.server import refusals
@@ -13,14 +14,20 @@ from segarena.server.bodies import read_form
 from segarena.server.keys import find_key
 from segarena.server.leaving import delete_account
 from segarena.server.pages.rendering import page
-from segarena.server.passwords import hash_password, is_password
+from segarena.server.passwords import has_password, hash_password, is_password
 from segarena.server.people import change_password
 from segarena.server.personal_data import archive_of
-from segarena.server.tables import Person
+from segarena.server.tables import Identity, Person
 from segarena.server.visitors import COOKIE, Visitor, needs, session_key, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
-_DONE = {"password": "The password is changed.", "letters": "Saved.", "address": "The address is confirmed."}
+_FRESH_S = 600.0
+_DONE = {
+    "password": "The password is changed.",
+    "letters": "Saved.",
+    "address": "The address is confirmed.",
+    "elsewhere": "Connected.",
+}
 Form = Annotated[dict[str, str], Depends(read_form)]
 
 
@@ -120,13 +127,26 @@ def _checked(request: Request, password: str) -> Person:
         raise refusals.quota("too many wrong passwords", wait_s)
     with site.database.reading() as session:
         person = session.get_one(Person, visitor.person_id)
-    if not is_password(password, person.password):
+    if not has_password(person.password):
+        _check_came_just_now(request)
+    elif not is_password(password, person.password):
         raise refusals.invalid("the password is not right")
     site.attempts.forget(tried)
     return person
 
 
+def _check_came_just_now(request: Request) -> None:
+    """Raise `Refusal` when a session is not fresh: whoever has no password shows by signing in that they still can."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        key = find_key(session, "session", session_key(request), site.now())
+    if key is None or site.now() - key.made_at > _FRESH_S:
+        raise refusals.invalid("you signed in a while ago: sign out, sign in again, and repeat it within ten minutes")
+
+
 def _account_page(request: Request, *, done: str = "") -> Response:
     with site_of(request).database.reading() as session:
         person = session.get_one(Person, visitor_of(request).person_id)
-    return page(request, "account.html", title="Account", person=person, done=done)
+        is_connected = session.scalar(select(Identity.id).where(Identity.person_id == person.id).limit(1)) is not None
+    told = {"has_password": has_password(person.password), "is_connected": is_connected}
+    return page(request, "account.html", title="Account", person=person, done=done, **told)

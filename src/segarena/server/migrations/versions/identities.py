@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "identities"
-down_revision = "round_trip"
+down_revision = "evaluated"
 
 _BEFORE = "kind IN ('session', 'token', 'invitation', 'team', 'address', 'reset')"
 _NOW = "kind IN ('session', 'token', 'invitation', 'team', 'address', 'reset', 'login')"

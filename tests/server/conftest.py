@@ -128,6 +128,15 @@ def passwords_are_quick():
         yield
 
 
+@pytest.fixture(scope="module")
+def serve_site():
+    """Serve sites, until the tests of a module are over."""
+    made = []
+    yield lambda site: made.append(Served(site)) or made[-1]
+    for served in made:
+        served.stop()
+
+
 @pytest.fixture(scope="module", params=BOTH)
 def working(request, tmp_path_factory):
     """A server that evaluates, for all tests of a module."""

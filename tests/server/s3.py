@@ -4,6 +4,7 @@ import hashlib
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
 
 BUCKET = "files"
 KEY = "good"
@@ -33,8 +34,24 @@ class Handler(BaseHTTPRequestHandler):
     def do_PUT(self):
         content = self.rfile.read(int(self.headers.get("content-length", 0)))
         if name := self.name():
+            part = parse_qs(urlsplit(self.path).query).get("partNumber")
+            name += f"?{int(part[0]):05d}" if part else ""
             self.server.storage.files[name] = content
             self.say(200, b"", name)
+
+    def do_POST(self):
+        """Begin a file that comes in parts, or put them together."""
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        if name := self.name():
+            if self.path.endswith(("?uploads", "?uploads=")):
+                told = f"<Bucket>{BUCKET}</Bucket><Key>{name}</Key><UploadId>1</UploadId>"
+                self.say(200, f"<InitiateMultipartUploadResult>{told}</InitiateMultipartUploadResult>".encode())
+            else:
+                files = self.server.storage.files
+                parts = sorted(each for each in files if each.startswith(f"{name}?"))
+                files[name] = b"".join(files.pop(part) for part in parts)
+                tag = f'<ETag>"{hashlib.md5(files[name]).hexdigest()}"</ETag>'
+                self.say(200, f"<CompleteMultipartUploadResult>{tag}</CompleteMultipartUploadResult>".encode(), name)
 
     def do_GET(self):
         if name := self.name():

@@ -1,0 +1,67 @@
+"""Two machines that have a PostgreSQL and a storage in common, and no folder: one serves, the other evaluates."""
+
+import time
+import uuid
+
+import pytest
+
+from segarena.challenges.description import Challenge, Phase
+from segarena.challenges.wire.turns import Turn, pack_turn
+from segarena.engine.store import RunFolder
+from segarena.errors import StoreError
+from segarena.server.jobs.hands import Hands
+from segarena.server.organising import make_challenge
+from segarena.server.serving import open_site
+from segarena.server.settings import Settings
+
+pytest.importorskip("obstore")
+
+
+@pytest.fixture(scope="module")
+def machines(postgres, s3, tmp_path_factory):
+    """The site of a machine that evaluates nothing, and one of a machine that does nothing else."""
+    db, storage = postgres.new_database(), "s3://files/event"
+    settings = Settings(db=db, storage=storage, port=0, workers=0)
+    serving = open_site(tmp_path_factory.mktemp("serving") / "data", settings)
+    evaluating = open_site(tmp_path_factory.mktemp("evaluating") / "data", Settings(db=db, storage=storage))
+    hands = Hands(evaluating)
+    hands.start()
+    yield serving, evaluating
+    hands.stop()
+    evaluating.database.close()
+
+
+@pytest.fixture(scope="module")
+def api(machines, serve_site):
+    site = machines[0]
+    phase = Phase(name="try", kind="practice", rounds=1, samples_per_run=2)
+    told = Challenge(slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=(phase,))
+    make_challenge(site, told, lambda *_: None)
+    served = serve_site(site)
+    return served.api(served.token("ada"))
+
+
+def test_what_one_machine_evaluates_the_other_serves(machines, api):
+    serving = machines[0]
+    run = api.post("/challenges/photos/phases/try/runs", json={"id": str(uuid.uuid4()), "name": "x"}).json()
+    for place in run["places"]:
+        path = f"/runs/{run['id']}/samples/{place['key']}"
+        assert len(api.get(path).content) == place["bytes"]
+        body = pack_turn(Turn(id=str(uuid.uuid4()), open=list(range(len(place["dialogues"])))))
+        assert api.post(f"{path}/turns/0", content=body).status_code == 200
+        gone = pack_turn(Turn(id=str(uuid.uuid4()), failed="nothing to say"))
+        assert api.post(f"{path}/turns/1", content=gone).status_code == 200
+    deadline = time.monotonic() + 60
+    while (told := api.get(f"/runs/{run['id']}").json())["state"] != "over":
+        assert time.monotonic() < deadline, told
+        time.sleep(0.05)
+    assert told["fault"] == ""
+    assert not serving.folder.run_folders.path(run["id"]).exists()
+    here, there = (RunFolder.open(site.folder.run_folders.fetch(run["id"])) for site in machines)
+    assert here.is_complete
+    assert here.records().equals(there.records())
+
+
+def test_whoever_keeps_files_elsewhere_is_refused(machines, tmp_path):
+    with pytest.raises(StoreError, match="keep their files in s3://files/event, this one in one folder"):
+        open_site(tmp_path / "data", Settings(db=machines[0].settings.db))

@@ -70,6 +70,16 @@ WHO = {
     ("POST", "/organise/people/{person_id:int}/delete"): {ADMIN},
     ("POST", "/organise/challenges/{slug}"): ORGANISERS,
     ("POST", "/organise/runs/{run_id}/again"): ORGANISERS,
+    ("GET", "/organise/new"): ORGANISERS,
+    ("POST", "/organise/new"): ORGANISERS,
+    ("GET", "/organise/drafts/{draft:int}"): ORGANISERS,
+    ("POST", "/organise/drafts/{draft:int}"): ORGANISERS,
+    ("GET", "/organise/challenges/{slug}/change"): ORGANISERS,
+    ("POST", "/organise/challenges/{slug}/change"): ORGANISERS,
+    ("GET", "/organise/challenges/{slug}/rehearsal"): ORGANISERS,
+    ("POST", "/organise/challenges/{slug}/rehearsal"): ORGANISERS,
+    ("GET", "/organise/challenges/{slug}/audit"): ORGANISERS,
+    ("POST", "/organise/runs/{run_id}/audit"): ORGANISERS,
     ("GET", "/static/{name}"): EVERYBODY,
     ("GET", f"{API}/"): EVERYBODY,
     ("GET", f"{API}/ping"): EVERYBODY,
@@ -123,7 +133,10 @@ def scene(served):
     about = {"kind": "run", "name": "mine"}
     answer = api[OWNER].post(f"/challenges/photos/phases/try/sent/{sent}", params=about, content=b"x")
     assert answer.status_code == 202, answer.text
+    draft = {"slug": "x", "title": "X", "benchmark": "clicks", "dataset": "demo", "phases[0].name": "x"}
+    look = pages[ORGANISER].post("/organise/new", data={**draft, "do": "look", "key": key_of(pages[ORGANISER])})
     values = {
+        "draft": look.headers["location"].rpartition("/")[2],
         "slug": "photos", "phase": "try", "run_id": run["id"], "key": run["places"][0]["key"], "number": "0",
         "name": "page.css", "person_id": bystander, "place_number": "1", "submission_id": sent,
     }  # fmt: skip

@@ -97,13 +97,11 @@ def _read(kind: type[msgspec.Struct], where: str, texts: Mapping[str, str], zone
 
 def _value(text: str, kind: Any, zone: str) -> Any:
     """Return what a text means in a field of a kind."""
-    if kind is str:
-        return text.replace("\r\n", "\n")
     if _has(kind, datetime):
         return moment_of(text, zone)
     if _has(kind, tuple):
         return msgspec.convert(tuple(re.split(r"[\s,]+", text.strip())), kind)
-    return msgspec.convert(text.strip(), kind, strict=False)
+    return msgspec.convert(text.strip().replace("\r\n", "\n"), kind, strict=False)
 
 
 def _has(kind: Any, wanted: type) -> bool:

@@ -234,16 +234,10 @@ def audit(
 
     with one_line_errors():
         check_installed()
-        from segarena.server.auditing import alike_sheet, leaks_sheet
+        from segarena.server.auditing import audit_sheet
         from segarena.terminal.tables import show_sheet
 
-        site = _site(data, db)
-        show_sheet(leaks_sheet(site, name))
-        alike = alike_sheet(site, name)
-        if alike.rows:
-            show_sheet(alike)
-        else:
-            typer.echo("no two runs of different participants look like one")
+        show_sheet(audit_sheet(_site(data, db), name))
 
 
 @app.command("rehearse")

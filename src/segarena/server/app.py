@@ -10,14 +10,29 @@ from segarena.server.api import runs as api_runs
 from segarena.server.api import sent as api_sent
 from segarena.server.api import turns as api_turns
 from segarena.server.interfaces import interfaces
-from segarena.server.pages import accounts, challenges, links, oidc, organise, personal, runs, sent, static, teams
+from segarena.server.pages import (
+    accounts,
+    challenges,
+    designing,
+    finding,
+    links,
+    oidc,
+    organise,
+    personal,
+    rehearsing,
+    runs,
+    sent,
+    static,
+    teams,
+)
 from segarena.server.site import Site
 from segarena.server.visitors import guard
 from segarena.server.watching import Watch
 from segarena.version import __version__
 
 ROUTERS: tuple[APIRouter, ...] = (
-    *(page.router for page in (challenges, accounts, oidc, personal, links, teams, runs, sent, organise, static)),
+    *(page.router for page in (challenges, accounts, oidc, personal, links, teams, runs, sent)),
+    *(page.router for page in (organise, designing, rehearsing, finding, static)),
     *(part.router for part in (about, api_runs, api_sent, api_turns)),
 )
 

@@ -227,7 +227,7 @@ def _of_challenges(database: Database, folder: DataFolder, settings: Settings) -
         takes_programs = any("worker" in phase.takes for phase in description_of(challenge).phases)
         if takes_programs and (why := sandbox_of(settings.sent).fault()):
             yield f"challenge {challenge.slug} takes programs, and none can be confined here: {why}"
-    for sha256, sample in kept:
+    for sha256, sample in kept if folder.remote is None else ():
         if not folder.samples.path(sha256).is_file():
             yield f"sample {sample} is missing ({folder.samples.path(sha256)}); restore it from a backup"
 

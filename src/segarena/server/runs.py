@@ -31,6 +31,9 @@ END = "end run"
 SHOWN = ("dialogue", "masks")
 """The kinds of runs whose participants see the samples; the others are answered by what they sent."""
 
+FIND = "find out about run"
+"""The kind of job that finds out what organisers want to know of it; see `segarena.server.jobs.finding`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -207,6 +210,8 @@ def close(session: Session, run_id: str, now: float, *, extract: str, fault: str
     run.fault = run.fault or fault
     run.is_free = run.is_free or bool(fault)
     settle(session, run)
+    if extract:
+        post(session, FIND, run.id, now)
     tell_of_run(session, run, now)
 
 

@@ -320,6 +320,26 @@ class Submission(Table):
     done_at: Mapped[float | None] = mapped_column(Float)
 
 
+class Finding(Table):
+    """What was found about a run that is over, for organisers; see `segarena.server.finding`."""
+
+    __tablename__ = "findings"
+
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+    made_at: Mapped[float] = mapped_column(Float)
+    targets: Mapped[int]
+    prompts: Mapped[int]
+    """That its team ever got about these, counted once each."""
+    blind_mean: Mapped[float | None] = mapped_column(Float)
+    blind_highest: Mapped[float | None] = mapped_column(Float)
+    alike_run_id: Mapped[str | None] = mapped_column(ForeignKey("runs.id", ondelete="SET NULL"))
+    """The run of another team that it looks like most."""
+    alike_share: Mapped[float] = mapped_column(Float)
+    alike_compared: Mapped[int]
+    sketch: Mapped[bytes] = mapped_column(LargeBinary)
+    """Of its masks; see `segarena.challenges.likeness`."""
+
+
 class Event(Table):
     """A line of the audit log: who did what to what, from where."""
 

@@ -13,17 +13,20 @@ from segarena.server import refusals
 from segarena.server.audit import latest, note
 from segarena.server.bodies import read_form
 from segarena.server.challenges import all_challenges, find_challenge, shown_of
+from segarena.server.jobs.laying import Told
 from segarena.server.letters import clean_address, put_down, unsent
+from segarena.server.pages.designing import DRAFTS
 from segarena.server.pages.rendering import page
 from segarena.server.pages.runs import listed_runs
 from segarena.server.people import invite, is_at_least, set_role, set_state
 from segarena.server.runs import end
-from segarena.server.tables import ROLES, Person, Run, Team, Turn
+from segarena.server.tables import ROLES, Job, Person, Run, Team, Turn
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
 Form = Annotated[dict[str, str], Depends(read_form)]
 _LINES = 100
+_DRAFTS = 8
 _CHALLENGE_STATES = ("open", "closed")
 
 
@@ -125,8 +128,15 @@ def _organise(request: Request, link: str = "", sent_to: str = "") -> Response:
             "runs": listed_runs(session),
             "events": _events(session),
             "unsent": unsent(session),
+            "drafts": _drafts(session),
         }
     return page(request, "organise.html", title="Organise", link=link, sent_to=sent_to, roles=ROLES, **told)
+
+
+def _drafts(session: Session) -> list[tuple[Job, str]]:
+    """Return the newest jobs about challenges to be, each with the title that it would have."""
+    newest = select(Job).where(Job.kind.in_(DRAFTS)).order_by(Job.made_at.desc()).limit(_DRAFTS)
+    return [(job, Told.of(job).challenge.title) for job in session.scalars(newest)]
 
 
 def _people(session: Session) -> list[tuple[Person, str]]:

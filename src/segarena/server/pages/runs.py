@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from segarena.challenges.scores import shows_own
 from segarena.server import refusals
 from segarena.server.audit import note
+from segarena.server.auditing import BLIND, audit_of_run
 from segarena.server.bodies import read_form
 from segarena.server.challenges import find_phase
 from segarena.server.pages.rendering import page
@@ -82,6 +83,7 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
         counts = _counts(session, [run.id])[run.id]
         places = listed_places(session, run, Eyes.of(phase, is_organiser=is_organiser), page_number)
         charged_s = spent(session, run.id)
+        found = audit_of_run(session, run) if is_organiser else None
     moment = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
     told: dict[str, Any] = {"places": places, "queue": queue, "challenge": challenge, "phase": phase}
     told |= {"counts": counts, "charged_s": charged_s, "page_number": page_number}
@@ -89,7 +91,7 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
     scores = scores_of(run, phase, site.now(), sees_all=is_organiser)
     shows = shows_own(phase, moment)
     own: dict[str, Any] = {"is_own": is_ours, "is_organiser": is_organiser, "team": team, "person": person}
-    told["held_back"] = why_held_back(run, phase, site.now())
+    told |= {"held_back": why_held_back(run, phase, site.now()), "found": found, "blind": BLIND}
     own["is_watched"] = "every" in request.query_params and run.state != "over"
     answer = page(request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told)
     if own["is_watched"]:  # asked for by a link, so that nobody's page is taken from under their eyes

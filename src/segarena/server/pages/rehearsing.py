@@ -1,0 +1,69 @@
+"""A rehearsal on a page: begun there, held by a job, shown as participants will see it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import RedirectResponse, Response
+
+from segarena.server.audit import note
+from segarena.server.bodies import read_form
+from segarena.server.challenges import find_challenge, find_phase, shown_of
+from segarena.server.jobs.posting import find_job, post
+from segarena.server.jobs.rehearsing import SAMPLES, RehearseChallenge
+from segarena.server.offered import fault_of_name
+from segarena.server.pages.rendering import page
+from segarena.server.queues import queue_of_job
+from segarena.server.visitors import needs, site_of, visitor_of
+
+router = APIRouter(include_in_schema=False)
+Form = Annotated[dict[str, str], Depends(read_form)]
+
+
+@router.get("/organise/challenges/{slug}/rehearsal")
+@needs("organiser")
+def show_rehearsal(request: Request, slug: str) -> Response:
+    """Show the last rehearsal of a challenge, and begin another."""
+    return _rehearsal(request, slug)
+
+
+@router.post("/organise/challenges/{slug}/rehearsal")
+@needs("organiser")
+def begin_rehearsal(request: Request, slug: str, form: Form) -> Response:
+    """Have a segmenter that is installed take part."""
+    site, visitor = site_of(request), visitor_of(request)
+    segmenter = form.get("segmenter", "").strip()
+    if fault := fault_of_name("segmenter", segmenter, site.settings.roots):
+        return _rehearsal(request, slug, fault=fault, segmenter=segmenter)
+    with site.database.writing() as session:
+        phase = find_phase(find_challenge(session, slug), form.get("phase", ""))
+        post(
+            session, RehearseChallenge.name, slug, site.now(), json.dumps({"phase": phase.name, "segmenter": segmenter})
+        )
+        about = f"{slug}/{phase.name} by {segmenter}"
+        note(session, site.now(), "rehearsed", about, person_id=visitor.person_id, address=visitor.address)
+    site.hurry()
+    return RedirectResponse(f"/organise/challenges/{slug}/rehearsal", 303)
+
+
+def _rehearsal(request: Request, slug: str, *, fault: str = "", segmenter: str = "graph") -> Response:
+    site = site_of(request)
+    with site.database.reading() as session:
+        challenge = find_challenge(session, slug)
+        job = find_job(session, RehearseChallenge.name, slug)
+        queue = queue_of_job(session, job) if job and job.state in ("waiting", "leased") else None
+    shown = shown_of(challenge.description)
+    told: Any = json.loads(job.told) if job else {"phase": shown.phases[0].name, "segmenter": segmenter}
+    phase = next((one for one in shown.phases if one.name == told["phase"]), shown.phases[0])
+    said: Any = json.loads(job.said) if job and job.state == "done" and job.said else None
+    values: dict[str, Any] = {"challenge": challenge, "shown": shown, "phase": phase, "job": job, "said": said}
+    values |= {"queue": queue, "fault": fault, "segmenter": segmenter if fault else told["segmenter"]}
+    status = 422 if fault else 200
+    answer = page(
+        request, "rehearsal.html", title=f"Rehearsal of {shown.title}", status=status, samples=SAMPLES, **values
+    )
+    if queue is not None:
+        answer.headers["refresh"] = "2"
+    return answer

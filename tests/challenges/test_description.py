@@ -95,7 +95,7 @@ def test_a_participant_sees_the_rules_and_no_secret():
 
 
 def test_the_page_says_what_every_field_means():
-    page = (Path(__file__).parents[2] / "docs" / "challenges.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "organising.md").read_text(encoding="utf-8")
     rows = "\n".join(line.partition("|")[2].partition("|")[0] for line in page.splitlines() if line.startswith("| `"))
     fields = {*Challenge.__struct_fields__, *Phase.__struct_fields__}
     assert {name for name in fields if f"`{name}`" not in rows} == set()

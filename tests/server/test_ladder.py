@@ -11,7 +11,7 @@ from segarena.challenges.description import Phase, challenge_text
 from segarena.records.configuration import DatasetUsed, PluginUsed
 from segarena.reports.boards.extracts import Curve, Extract, TargetNames, extract_text
 from segarena.roles import Statistic
-from segarena.server.boards import board_for
+from segarena.server.boards import Boards
 from segarena.server.runs import close
 from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Person, Run
@@ -105,8 +105,8 @@ def test_the_board_has_steps_alone_also_after_the_end(scene):
         with database.reading() as session:
             challenge = session.scalars(select(Challenge)).one()
             for sees_all in (False, True):
-                board = board_for(session, challenge, described.phases[0], at, sees_all=sees_all)
-                assert sorted(board.participants) == ["ann", "ben"]
+                board = Boards().of(session, challenge, described.phases[0], at, sees_all=sees_all)
+                assert sorted(board.board.participants) == ["ann", "ben"]
 
 
 def test_scores_of_what_is_no_step_are_shown_when_the_phase_closes(scene):

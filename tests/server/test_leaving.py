@@ -6,7 +6,7 @@ from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.rehearsal import Rehearsal
 from segarena.records.configuration import read_configuration
 from segarena.reports.boards.extracts import extract_of, extract_text
-from segarena.server.boards import board_for
+from segarena.server.boards import Boards
 from segarena.server.leaving import delete_account
 from segarena.server.organising import find, make_challenge
 from segarena.server.serving import open_site
@@ -46,7 +46,7 @@ def site(tmp_path):
 
 def names_on_board(site):
     with site.database.reading() as session:
-        return board_for(session, find(site, "c"), PHASE, 10.0, sees_all=False).participants
+        return Boards().of(session, find(site, "c"), PHASE, 10.0, sees_all=False).board.participants
 
 
 def test_a_result_stays_on_the_board_without_a_name(site):

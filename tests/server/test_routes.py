@@ -28,6 +28,10 @@ WHO = {
     ("GET", "/challenges/{slug}"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board.csv"): EVERYBODY,
+    ("GET", "/challenges/{slug}/{phase}/board.json"): EVERYBODY,
+    ("GET", "/challenges/{slug}/{phase}/board.tex"): EVERYBODY,
+    ("GET", "/challenges/{slug}/{phase}/board/runs/{run_id}"): EVERYBODY,
+    ("GET", "/challenges/{slug}/{phase}/board/samples/{sample_number:int}"): EVERYBODY,
     ("GET", "/sign-in"): EVERYBODY,
     ("POST", "/sign-in"): EVERYBODY,
     ("POST", "/sign-out"): SIGNED_IN,
@@ -58,6 +62,7 @@ WHO = {
     ("GET", "/runs/{run_id}"): {OWNER, *ORGANISERS},
     ("GET", "/runs/{run_id}/samples/{place_number:int}"): {OWNER, *ORGANISERS},
     ("POST", "/runs/{run_id}/finish"): {OWNER},
+    ("POST", "/runs/{run_id}/choose"): {OWNER},
     ("GET", "/challenges/{slug}/{phase}/send"): PARTICIPANTS,
     ("POST", "/challenges/{slug}/{phase}/send"): PARTICIPANTS,
     ("GET", "/sent"): PARTICIPANTS,
@@ -139,6 +144,7 @@ def scene(served):
         "draft": look.headers["location"].rpartition("/")[2],
         "slug": "photos", "phase": "try", "run_id": run["id"], "key": run["places"][0]["key"], "number": "0",
         "name": "page.css", "person_id": bystander, "place_number": "1", "submission_id": sent,
+        "sample_number": "1",
     }  # fmt: skip
     return pages, api, values, number
 
@@ -207,7 +213,7 @@ def test_nobody_gets_where_they_may_not(scene, person):
             continue  # they end what the others need; below
         answer = ask(scene, person, method, path, values)
         assert answer.status_code < 500, (method, path, answer.text)
-        is_empty = path.endswith("board.csv") or (path, method) == (TURN, "GET")
+        is_empty = "/board." in path or "/board/" in path or (path, method) == (TURN, "GET")
         if is_refused(answer, path) != (person not in who) and not (is_empty and person in who):
             wrong.append((method, path, answer.status_code))
     assert wrong == []

@@ -12,6 +12,7 @@ from segarena.server.api import turns as api_turns
 from segarena.server.interfaces import interfaces
 from segarena.server.pages import (
     accounts,
+    boards,
     challenges,
     designing,
     finding,
@@ -31,7 +32,7 @@ from segarena.server.watching import Watch
 from segarena.version import __version__
 
 ROUTERS: tuple[APIRouter, ...] = (
-    *(page.router for page in (challenges, accounts, oidc, personal, links, teams, runs, sent)),
+    *(page.router for page in (boards, challenges, accounts, oidc, personal, links, teams, runs, sent)),
     *(page.router for page in (organise, designing, rehearsing, finding, static)),
     *(part.router for part in (about, api_runs, api_sent, api_turns)),
 )

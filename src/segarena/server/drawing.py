@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import msgspec
 
 from segarena.challenges.evaluating import EvaluatorsAtHand
-from segarena.challenges.showing import Exchanged, as_heard, as_judged
+from segarena.challenges.showing import Exchanged, ShownPlace, as_heard, as_judged
 from segarena.challenges.steps import StepJob
 from segarena.engine.guard import TimeLimit
+from segarena.errors import StoreError
+from segarena.reports.gallery import card_of
+from segarena.reports.pages import page_of
+from segarena.reports.reading import read_runs
 from segarena.work.deadline import this_deadline
 
 _MOST_CHALLENGES = 2
@@ -43,7 +47,40 @@ class DrawHeard:
     numbers: tuple[int, ...]
 
 
-Drawing: TypeAlias = DrawJudged | DrawHeard
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawSample:
+    """Draw all targets of a sample, with runs side by side.
+
+    Attributes:
+        challenge: its description.
+        phase: from whose pool the sample is.
+        sample: its name.
+        user: whose dialogues.
+        runs: the folder of each, and what it is called.
+    """
+
+    challenge: str
+    phase: str
+    sample: str
+    user: str
+    runs: tuple[tuple[str, str], ...]
+
+
+class ShownCard(msgspec.Struct, frozen=True, kw_only=True):
+    """A target with runs side by side, as HTML, and what it is called."""
+
+    target: str
+    name: str
+    viewers: list[str]
+
+
+class ShownCards(msgspec.Struct, frozen=True, kw_only=True):
+    """The targets of a sample."""
+
+    cards: list[ShownCard]
+
+
+Drawing: TypeAlias = DrawJudged | DrawHeard | DrawSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +96,7 @@ class Draw:
     hard_s: float
 
     def open(self) -> Callable[[Drawing], bytes]:
-        """Return what draws: a `ShownPlace` as JSON."""
+        """Return what draws: a `ShownPlace` or `ShownCards`, as JSON."""
         return _Hand(TimeLimit(self.soft_s, this_deadline(), grace_s=self.hard_s - self.soft_s)).draw
 
 
@@ -70,10 +107,30 @@ class _Hand:
 
     def draw(self, drawing: Drawing) -> bytes:
         with self._limit.watch("drawing"):
-            match drawing:
-                case DrawJudged():
-                    evaluator = self._evaluators.of(drawing.challenge)
-                    shown = as_judged(evaluator, drawing.job, drawing.numbers, decimals=drawing.decimals)
-                case DrawHeard():
-                    shown = as_heard(drawing.exchanged, drawing.numbers)
-        return msgspec.json.encode(shown)
+            return msgspec.json.encode(self._shown(drawing))
+
+    def _shown(self, drawing: Drawing) -> ShownPlace | ShownCards:
+        match drawing:
+            case DrawJudged():
+                evaluator = self._evaluators.of(drawing.challenge)
+                return as_judged(evaluator, drawing.job, drawing.numbers, decimals=drawing.decimals)
+            case DrawHeard():
+                return as_heard(drawing.exchanged, drawing.numbers)
+            case DrawSample():
+                return self._side_by_side(drawing)
+
+    def _side_by_side(self, drawing: DrawSample) -> ShownCards:
+        dataset = self._evaluators.of(drawing.challenge).dataset(drawing.phase)
+        runs = read_runs([folder for folder, _ in drawing.runs])
+        own = page_of([replace(run, label=name) for run, (_, name) in zip(runs, drawing.runs, strict=True)])
+        if own.pictures is None:
+            return ShownCards(cards=[])
+        about = {d.target: d for run in own.runs for d in run.finished(drawing.user) if d.sample == drawing.sample}
+        cards: list[ShownCard] = []
+        for number, target in enumerate(about, 1):
+            key = (drawing.sample, target, drawing.user, 0)
+            card, problem = card_of(own, [dataset] * len(own.shown_runs), own.pictures, key, f"target-{number}")
+            if card is None:
+                raise StoreError(problem or f"target {target} cannot be drawn")
+            cards.append(ShownCard(target=target, name=card.name, viewers=list(card.viewers)))
+        return ShownCards(cards=cards)

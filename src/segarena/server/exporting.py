@@ -17,7 +17,6 @@ from segarena.errors import InvalidInput
 from segarena.files.whole import write_whole
 from segarena.reports.boards.pages import ASSETS, asset_text, board_html
 from segarena.reports.boards.sheets import board_csv, board_tex
-from segarena.server.boards import board_for
 from segarena.server.challenges import description_of, shown_of
 from segarena.server.organising import find
 from segarena.server.pages.rendering import rendered, static_file
@@ -60,17 +59,18 @@ def exported(site: Site, slug: str) -> dict[str, str]:
     boards: dict[str, bool] = {}
     for phase in description_of(challenge).phases:
         with site.database.reading() as session:
-            board = board_for(session, challenge, phase, site.now(), sees_all=False)
-        boards[phase.name] = board is not None
-        if board is not None:
+            shown = site.boards.of(session, challenge, phase, site.now(), sees_all=False)
+        boards[phase.name] = shown is not None
+        if shown is not None:
+            board = shown.board
             offered = (("board.csv", "CSV"), ("board.tex", "LaTeX"))
             files[f"{phase.name}/{_FIRST}"] = board_html(board, assets="../files/", choice="best", files=offered)
             files[f"{phase.name}/board.csv"] = board_csv(board)
             files[f"{phase.name}/board.tex"] = board_tex(board, board.first_key, "best")
     now = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
-    shown = shown_of(challenge.description)
-    told = {"challenge": challenge, "shown": shown, "boards": boards, "now": now, "time_rule": TIME_RULE}
-    files[_FIRST] = rendered("exported.html", title=shown.title, **told)
+    rules = shown_of(challenge.description)
+    told = {"challenge": challenge, "shown": rules, "boards": boards, "now": now, "time_rule": TIME_RULE}
+    files[_FIRST] = rendered("exported.html", title=rules.title, **told)
     return files
 
 

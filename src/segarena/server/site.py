@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from segarena.challenges.clock import Moment
 from segarena.server.album import Album
 from segarena.server.attempts import Attempts
+from segarena.server.boards import Boards
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
 from segarena.server.metrics import Requests
@@ -39,6 +40,7 @@ class Site:
         is_draining: tells whether it is about to end, and keeps nobody waiting.
         clock: gives the time, in seconds since 1970; another one lets a test or a demonstration be at any time.
         album: pictures of what was asked and answered.
+        boards: of its phases.
     """
 
     settings: Settings
@@ -55,6 +57,7 @@ class Site:
     is_draining: Callable[[], bool] = field(default=lambda: False)
     clock: Callable[[], float] = time.time
     album: Album = field(init=False)
+    boards: Boards = field(default_factory=Boards)
 
     def __post_init__(self) -> None:
         """Make what counts."""

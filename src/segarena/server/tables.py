@@ -181,6 +181,8 @@ class Run(Table):
     """What boards and scores need of it, as JSON, once it is over."""
     is_step: Mapped[bool] = mapped_column(default=True)
     """Whether boards count it; only on a ladder some do not, see `segarena.challenges.ladder`."""
+    chosen_at: Mapped[float | None] = mapped_column(Float)
+    """When its team last wished to be judged by it; of a team's runs in a phase the last wish counts."""
 
 
 class Place(Table):

@@ -56,8 +56,8 @@ def make_extract():
 def make_entry():
     """Return a function that makes an entry of values, and of what else an extract and an entry have."""
 
-    def make(values, *, participant="", name="", at="", is_chosen=False, **extract):
-        own = {"participant": participant, "name": name, "at": at, "is_chosen": is_chosen}
+    def make(values, *, participant="", name="", at="", is_chosen=False, unranked="", **extract):
+        own = {"participant": participant, "name": name, "at": at, "is_chosen": is_chosen, "unranked": unranked}
         return Entry(extract=made(values, **extract), **own)
 
     return make

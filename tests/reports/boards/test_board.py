@@ -10,6 +10,7 @@ from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.board import CHOICES, Interval, Key, Panel, board_of, ranked
 from segarena.reports.boards.pages import board_html
 from segarena.reports.boards.telling import told
+from segarena.reports.boards.wording import leader_text, shared_text
 from segarena.statistics.intervals import bootstrap_mean, paired_difference
 
 MAIN = Key("photos", "centre", "", "NoC@90")
@@ -173,3 +174,52 @@ def test_a_statistic_that_nobody_has_a_value_of_is_left_out(make_entry):
     assert [statistic.name for statistic in board.statistics] == ["NoC@90"]
     assert {panel["key"][-1] for panel in told(board)["panels"]} == {"NoC@90"}
     assert board_html(board)
+
+
+def test_a_run_without_a_place_comes_last_and_is_tested_against_nobody(make_entry, rng):
+    base = rng.integers(3, 9, 24).astype(float)
+    whole = [make_entry(base + lift, segmenter=name, participant=name) for name, lift in (("a", 0.0), ("b", 1.0))]
+    cheat = make_entry(base - 2, segmenter="c", participant="c", unranked="2 of 12 samples")
+    board, alone = board_of([*whole, cheat]), board_of(whole)
+    rows = board.rows(MAIN)
+    assert [(board.names[row.entry], row.place, row.first, row.last) for row in rows] == [
+        ("a", 1, 1, 1),
+        ("b", 2, 2, 2),
+        ("c", 0, 0, 0),
+    ]
+    assert not board.panels[MAIN].ahead[2].any()
+    assert board.panels[MAIN].ahead[:2, :2].tolist() == alone.panels[MAIN].ahead.tolist()
+    assert leader_text(board, MAIN, rows).startswith("a is first in NoC@90")
+    assert "no place: 2 of 12 samples" in board_html(board)
+
+
+@pytest.mark.parametrize("choice", ["best", "last", "chosen"])
+def test_a_run_without_a_place_stands_for_its_participant_only_where_there_is_no_other(make_entry, choice):
+    entries = [
+        make_entry([5.0] * 12, segmenter="a", name="whole", participant="ann", at="2026-01-01"),
+        make_entry([1.0] * 12, segmenter="a", name="part", participant="ann", at="2026-01-02", unranked="1 of 6"),
+        make_entry([2.0] * 12, segmenter="b", name="alone", participant="ben", at="2026-01-03", unranked="1 of 6"),
+    ]
+    board = board_of(entries)
+    assert [board.names[row.entry] for row in board.rows(MAIN, choice)] == ["whole", "alone"]
+
+
+def test_nobody_is_first_who_is_alone(make_entry):
+    board = board_of([make_entry([4.0] * 12, segmenter="a")])
+    assert leader_text(board, MAIN, board.rows(MAIN)) == "a: NoC@90 4.00 [4.00, 4.00]."
+
+
+def test_the_board_says_how_many_samples_rows_share(make_entry):
+    nan = math.nan
+    rows = {"a": [4.0] * 12, "b": [4.0] * 8 + [nan] * 4, "c": [nan] * 8 + [4.0] * 4}
+    entries = [make_entry(values, segmenter=name) for name, values in rows.items()]
+    board = board_of(entries)
+    text = shared_text(board, MAIN, board.rows(MAIN))
+    assert "each has 2 to 6, any two share 0 to 4, and all of them 0." in text
+    assert "nothing is said" in text
+    assert not board.panels[MAIN].ahead.any()
+    assert shared_text(board, MAIN, board.rows(MAIN)[:1]) == ""
+    alike = board_of(entries[:1] * 2)
+    assert shared_text(alike, MAIN, alike.rows(MAIN)) == ""
+    assert told(alike)["samples"] == []
+    assert told(board)["samples"][0]["count"] == 6

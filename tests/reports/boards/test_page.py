@@ -12,6 +12,7 @@ import pytest
 from segarena.reports.boards.board import CHOICES, board_of
 from segarena.reports.boards.pages import POLICY
 from segarena.reports.boards.site import write_site
+from segarena.reports.boards.wording import shared_text
 
 HOSTILE = (
     "<script>document.title='taken'</script>",
@@ -195,7 +196,7 @@ def test_names_are_shown_as_they_are_and_never_run(open_page, address, board):
 def test_no_name_is_part_of_a_path(folder):
     files = [file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()]
     assert all(
-        re.fullmatch(r"(index\.html|board\.(csv|json|tex)|files/[a-z]+\.(js|css)|samples/\d{4}\.html)", name)
+        re.fullmatch(r"(index\.html|board\.(csv|json|tex)|files/[a-z]+\.(js|css)|(?:samples|runs)/\d{4}\.html)", name)
         for name in files
     )
     assert sum(name.startswith("samples/") for name in files) == 15
@@ -222,3 +223,41 @@ def test_nothing_keeps_people_out_on_desks_and_phones(open_page, barriers, addre
 
 def test_a_page_from_disk_works_too(open_page, folder):
     assert len(names_of(open_page((folder / "index.html").as_uri()))) == 8
+
+
+@pytest.fixture(scope="module")
+def unlike(make_entry, tmp_path_factory):
+    """The page of a board whose rows are about different photographs, and one of which has no place."""
+    nan = np.nan
+    rows = {"a": [4.0] * 12, "b": [4.5] * 8 + [nan] * 4, "c": [nan] * 8 + [5.0] * 4, "d": [3.0] * 4 + [nan] * 8}
+    entries = [
+        make_entry(values, segmenter=name, participant=name, unranked="2 of 6 photographs" if name == "d" else "")
+        for name, values in rows.items()
+    ]
+    board = board_of(entries)
+    return board, write_site(board, tmp_path_factory.mktemp("unlike")).index
+
+
+def test_what_rows_share_is_said_of_those_that_are_shown_with_and_without_scripts(open_page, unlike):
+    board, index = unlike
+    drawn, plain = open_page(index.as_uri()), open_page(index.as_uri(), java_script_enabled=False)
+    said = [page.locator("#shared").text_content() for page in (drawn, plain)]
+    assert said[0] == said[1] == shared_text(board, board.first_key, board.rows(board.first_key))
+    shown, written = columns_of(drawn), columns_of(plain)
+    assert shown["Rank"] == written["Rank"]
+    assert shown["Rank"][-1] == "–"
+    assert drawn.locator("#leader").text_content() == plain.locator("#leader").text_content()
+
+
+def test_a_run_has_a_page_that_is_reached_by_keyboard(open_page, barriers, address, board):
+    page = open_page(address, width=390, scheme="dark")
+    page.get_by_role("link", name="all about run 6").press("Enter")
+    page.wait_for_url("**/runs/0007.html")
+    assert page.locator("h1").text_content() == "run 6"
+    place = next(row.place for row in board.rows(board.first_key) if board.names[row.entry] == "run 6")
+    assert f"{place} of 8" in page.locator("#values").text_content()
+    assert page.locator("#targets tbody tr").count() == 30
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert barriers(page) == {}
+    page.locator("#targets tbody a").first.press("Enter")
+    page.wait_for_url("**/samples/*.html*")

@@ -1,6 +1,7 @@
 """Pages of runs: every round for whoever may see it, and for participants of a test nothing of what is hidden."""
 
 import re
+import time
 import uuid
 
 import pytest
@@ -12,7 +13,7 @@ from segarena.server import rounds
 from segarena.server.organising import make_challenge
 from segarena.server.tables import Place, Run, Turn
 
-PHASES = (Phase(name="final", seed=3, runs_at_once=9), Phase(name="try", kind="practice", shows="own", decimals=1))
+PHASES = (Phase(name="final", seed=3, runs_at_once=9), Phase(name="try", kind="practice", shows="board", decimals=1))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,18 @@ def scene(working, tmp_path_factory):
             address = f"{working.address}/challenges/c/{phase}"
             segarena.evaluate(challenge=address, segmenter="nearest-prompt", out=out)
             runs[phase] = begun_in(out).run
+    for run in runs.values():
+        wait_until_over(working, run)
     return people, runs
+
+
+def wait_until_over(working, run):
+    for _ in range(200):
+        with working.site.database.reading() as session:
+            if session.get_one(Run, run).state == "over":
+                return
+        time.sleep(0.05)
+    raise AssertionError(run)
 
 
 def drawn(client, path):
@@ -152,3 +164,25 @@ def test_a_run_of_thousands_of_samples_is_paged(working, scene):
     assert "page 1 of 11" in first
     assert last.count(f"/runs/{name}/samples/") == 5
     assert "No turn has come" in people["ann"].get(f"/runs/{name}/samples/1005").text
+
+
+def test_samples_of_a_board_are_open_where_the_truth_is(scene):
+    people, _ = scene
+    page = drawn(people["ben"], "/challenges/c/try/board/samples/1")
+    assert outlines(page, "t")
+    assert outlines(page, "0")
+    assert "nearest-prompt" not in page.split("<h1>")[0]
+    assert re.search(r'href="/challenges/c/try/board/samples/1[#"]', people["ben"].get("/challenges/c/try/board").text)
+    for name, status in (("ben", 404), ("eva", 200)):
+        assert people[name].get("/challenges/c/final/board/samples/1").status_code == status
+    assert outlines(drawn(people["eva"], "/challenges/c/final/board/samples/1"), "t")
+    assert "board/samples" not in people["ben"].get("/challenges/c/final/board").text
+
+
+def test_a_run_of_a_board_has_a_page(scene):
+    people, runs = scene
+    assert "Every statistic" in people["ben"].get(f"/challenges/c/try/board/runs/{runs['try']}").text
+    assert people["ben"].get(f"/challenges/c/final/board/runs/{runs['final']}").status_code == 404
+    assert people["ben"].get(f"/challenges/c/try/board/runs/{runs['final']}").status_code == 404
+    own = f'href="/runs/{runs["final"]}"'
+    assert own in people["eva"].get(f"/challenges/c/final/board/runs/{runs['final']}").text

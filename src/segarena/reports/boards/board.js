@@ -38,9 +38,11 @@
       groups.set(whose, [...(groups.get(whose) ?? []), entry]);
     }
     return [...groups.values()].flatMap((group) => {
-      if (choice.value === "best") return [group.reduce((best, one) => (worth(one) > worth(best) ? one : best))];
-      if (choice.value === "last") return group.slice(-1);
-      if (choice.value === "chosen") return (group.filter((one) => told.entries[one].chosen).slice(-1).concat(group.slice(-1))).slice(0, 1);
+      const placed = group.filter((one) => !told.entries[one].unranked);
+      const whole = placed.length ? placed : group;
+      if (choice.value === "best") return [whole.reduce((best, one) => (worth(one) > worth(best) ? one : best))];
+      if (choice.value === "last") return whole.slice(-1);
+      if (choice.value === "chosen") return (group.filter((one) => told.entries[one].chosen).slice(-1).concat(whole.slice(-1))).slice(0, 1);
       return group;
     });
   }
@@ -105,13 +107,15 @@
   }
 
   function who(row) {
-    const { name } = told.entries[row.entry];
+    const { name, page } = told.entries[row.entry];
     const told_ = notes(row.entry);
     const box = made("input", { type: "checkbox", checked: ticked.has(row.entry), ariaLabel: `draw ${name}` });
     box.dataset.entry = row.entry;
     const sign = ticked.has(row.entry) ? swatch(ticked.get(row.entry)) : made("i", { className: "swatch" });
     const label = made("label", {}, box, sign, made("span", {}, name));
-    return made("td", { className: "who" }, label, ...(told_ ? [made("small", {}, told_)] : []));
+    const more = page ? [made("a", { href: page, ariaLabel: `all about ${name}` }, "all about it")] : [];
+    const below = [told_, ...more].filter(Boolean).flatMap((one, place) => (place ? [" · ", one] : [one]));
+    return made("td", { className: "who" }, label, ...(below.length ? [made("small", {}, ...below)] : []));
   }
 
   function notes(entry) {

@@ -156,16 +156,16 @@ class Board:
     def _chosen(self, entries: Sequence[int], choice: Choice, means: Mapping[int, float], sign: int) -> Iterator[int]:
         for group in self._by_participant(entries):
             wished = [entry for entry in group if self.entries[entry].is_chosen]
+            placed = [entry for entry in group if not self.entries[entry].unranked]
             match choice:
                 case "all":
                     yield from group
                 case "best":  # of equal ones the first
-                    placed = [entry for entry in group if not self.entries[entry].unranked]
                     yield max(placed or group, key=lambda entry: sign * means.get(entry, -sign * math.inf))
                 case "last":
-                    yield group[-1]
+                    yield (placed or group)[-1]
                 case "chosen":
-                    yield (wished or group)[-1]
+                    yield (wished or placed or group)[-1]
 
     def _by_participant(self, entries: Sequence[int]) -> list[list[int]]:
         """Return the entries of each participant by time; those of nobody by themselves."""
@@ -213,7 +213,7 @@ def board_of(
         participants=tuple(_shown(_participant(entry)) for entry in kept),
         data=tuple(data),
         measure=decides,
-        panels=dict(_panels(extracts, data, decides)),
+        panels=dict(_panels(kept, data, decides)),
         samples=dict(_samples(extracts, data)),
         frozen=stop.isoformat(timespec="minutes") if stop else "",
     )
@@ -302,7 +302,9 @@ def _measure_of(extracts: Sequence[Extract], name: str | None) -> Statistic:
     return known[wanted]
 
 
-def _panels(extracts: Sequence[Extract], data: Sequence[str], measure: Statistic) -> Iterator[tuple[Key, Panel]]:
+def _panels(entries: Sequence[Entry], data: Sequence[str], measure: Statistic) -> Iterator[tuple[Key, Panel]]:
+    extracts = [entry.extract for entry in entries]
+    unranked = {number for number, entry in enumerate(entries) if entry.unranked}
     for name in dict.fromkeys(data):
         own = [number for number, other in enumerate(data) if other == name]
         for user in dict.fromkeys(user for number in own for user in extracts[number].users):
@@ -310,7 +312,7 @@ def _panels(extracts: Sequence[Extract], data: Sequence[str], measure: Statistic
             for statistic in _shared_statistics(extracts):
                 for group, where in table.groups.items():
                     if not group or statistic == measure:
-                        yield Key(name, user, group, statistic.name), table.panel(statistic, where)
+                        yield Key(name, user, group, statistic.name), table.panel(statistic, where, unranked)
 
 
 def _samples(extracts: Sequence[Extract], data: Sequence[str]) -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
@@ -357,16 +359,16 @@ class _Table:
                 inside = [column for key, column in self._columns.items() if groups.get(key) == group]
                 self.groups[f"{name.replace('_', ' ')}: {group}"] = np.array(inside)
 
-    def panel(self, statistic: Statistic, where: NDArray[np.int64]) -> Panel:
+    def panel(self, statistic: Statistic, where: NDArray[np.int64], unranked: Collection[int]) -> Panel:
         values = self._values(statistic)[:, where]
         is_known = np.atleast_1d(np.isfinite(values).any(axis=1))
         values, clusters = values[is_known], self._clusters[where]
-        pairs = all_pairs(values, clusters)
-        return Panel(
-            entries=tuple(number for number, known in zip(self._entries, is_known.tolist(), strict=True) if known),
-            means=tuple(bootstrap_means(values, clusters)),
-            ahead=pairs.ahead(higher_is_better=statistic.higher_is_better),
-        )
+        shown = [number for number, known in zip(self._entries, is_known.tolist(), strict=True) if known]
+        tested = np.flatnonzero([number not in unranked for number in shown])
+        ahead = np.zeros((len(shown), len(shown)), dtype=np.bool_)
+        pairs = all_pairs(values[tested], clusters)
+        ahead[np.ix_(tested, tested)] = pairs.ahead(higher_is_better=statistic.higher_is_better)
+        return Panel(entries=tuple(shown), means=tuple(bootstrap_means(values, clusters)), ahead=ahead)
 
     def _values(self, statistic: Statistic) -> NDArray[np.float64]:
         values = np.full((len(self._entries), len(self._columns)), np.nan)

@@ -126,6 +126,72 @@ def sample_sheet(board: Board, key: Key, sample: str, choice: Choice = "all") ->
     return Sheet(name="sample", caption=f"{statistic.name} with {key.user}.", head=(*head, *columns), rows=tuple(rows))
 
 
+def standing_sheet(board: Board, entry: int) -> Sheet:
+    """Return where a run stands in each statistic, with each user, among all runs on its data."""
+    rows: list[tuple[Cell, ...]] = []
+    for key in board.panels:
+        if key.group or key.data != board.data[entry] or key.statistic not in {one.name for one in board.statistics}:
+            continue
+        every = board.rows(key)
+        row = next((row for row in every if row.entry == entry), None)
+        if row is None:
+            continue
+        statistic = statistic_of(board, key)
+        value = Value(
+            mean=row.mean.mean,
+            low=row.mean.low,
+            high=row.mean.high,
+            printed=value_text(statistic, row.mean.mean),
+            printed_bounds=bounds_text(statistic, row.mean.low, row.mean.high),
+        )
+        place = f"{row.place} of {sum(bool(other.place) for other in every)}" if row.place else "–"
+        rows.append((key.statistic, key.user, value, place, range_text(row), row.mean.n))
+    head = (
+        Column("Statistic", "words", "statistic"),
+        Column("User", key="user"),
+        Column("Mean", "interval", "mean"),
+        Column("Place", key="place"),
+        Column("Open places", key="open"),
+        Column("Targets", "number", "targets"),
+    )
+    caption = "Means over targets, with the place among all runs and the places that chance leaves open."
+    return Sheet(name="standing", caption=caption, head=head, rows=tuple(rows))
+
+
+def run_sheet(
+    board: Board, key: Key, entry: int, pages: Mapping[str, str], anchors: Mapping[TargetKey, str] | None = None
+) -> Sheet:
+    """Return every target of a run with its value beside the best of the others; those first at which it loses most."""
+    statistic = statistic_of(board, key)
+    sign = 1 if statistic.higher_is_better else -1
+    rows: list[tuple[float, tuple[Cell, ...]]] = []
+    labels = _labels(board, key)
+    for (sample, target), values in values_by_target(board, key).items():
+        if entry not in values:
+            continue
+        own, others = values[entry], [value for number, value in values.items() if number != entry]
+        best = max(others, key=lambda value: sign * value, default=math.nan)
+        better = sum(sign * value > sign * own for value in others)
+        names = (Link(target, (anchors or {}).get((sample, target), ""), pages.get(sample, "")),)
+        cells = (*(_value(statistic, one) for one in (own, best)), f"{1 + better} of {len(values)}")
+        lost = sign * (best - own) if others else 0.0
+        rows.append((-lost, (*names, Link(sample, page=pages.get(sample, "")), labels[sample, target], *cells)))
+    _, word, _ = board.entries[0].extract.words
+    return Sheet(
+        name="targets",
+        caption=f"{statistic.name} on {key.data}; first where it is furthest behind the best of the others.",
+        head=(
+            Column(word.capitalize(), key="target"),
+            Column("Sample", key="sample"),
+            Column("Label", "words", key="label"),
+            Column("This run", "number", "own", higher_is_better=statistic.higher_is_better),
+            Column("Best of the others", "number", "best", higher_is_better=statistic.higher_is_better),
+            Column("Place", key="place"),
+        ),
+        rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
+    )
+
+
 def hardest_first(board: Board, key: Key) -> list[TargetKey]:
     """Return the targets in the order of `targets_sheet`."""
     rows = targets_sheet(board, key, {}).rows

@@ -1,4 +1,4 @@
-"""A board as a folder of files that any web server, or none, can show: its page, a page for each sample, their assets.
+"""A board as a folder of files that any web server, or none, can show: its page, one for each sample and run, assets.
 
 Files of the site are called by number; no name from a run or a participant is ever part of a path.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from segarena.files.whole import write_whole
 from segarena.records.trust import reading
 from segarena.reports.boards.board import Board, Choice, Entry, Key
-from segarena.reports.boards.pages import ASSETS, asset_text, board_html, sample_html
+from segarena.reports.boards.pages import ASSETS, asset_text, board_html, run_html, sample_html
 from segarena.reports.boards.sheets import board_csv, board_tex, hardest_first
 from segarena.reports.boards.telling import board_json
 from segarena.reports.gallery import gallery
@@ -100,7 +100,22 @@ def write_site(
                 after=_name(pages, samples, number + 1),
             )
             write_whole(folder / pages[sample], page)
-    texts["index.html"] = board_html(board, assets="files/", choice=choice, files=files, pages=pages, anchors=anchors)
+    runs_of = [f"runs/{number:04d}.html" for number in range(1, len(board.entries) + 1)]
+    beside = {sample: f"../{page}" for sample, page in pages.items()}
+    for number, page in enumerate(runs_of):
+        told = run_html(
+            board,
+            key,
+            number,
+            assets="../files/",
+            home="../index.html",
+            pages=beside if board.data[number] == key.data else None,
+            anchors=anchors,
+        )
+        write_whole(folder / page, told)
+    texts["index.html"] = board_html(
+        board, assets="files/", choice=choice, files=files, pages=pages, anchors=anchors, runs=runs_of
+    )
     for name, text in texts.items():
         write_whole(folder / name, text)
     return SiteFiles(index=folder / "index.html", pages=len(samples), notes=tuple(dict.fromkeys(notes)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ from segarena.reports.wording import bounds_text, seconds_text, value_text
 from segarena.roles import Statistic
 
 
-def told(board: Board) -> dict[str, Any]:
-    """Return a board as JSON has it; everything in it is on the page.
+def told(board: Board, pages: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a board as JSON has it; everything in it is on the page. `pages` are the addresses of entries' own.
 
     The key of a panel is its data, user, group and statistic; `ahead` holds, for each of its entries, the bits of those
     that it is better than, the first one highest, in base64. Values stand there as numbers, and as they are printed.
@@ -32,7 +32,10 @@ def told(board: Board) -> dict[str, Any]:
         "first": list(board.first_key),
         "words": list(board.entries[0].extract.words),
         "statistics": [_statistic(board, one) for one in board.statistics],
-        "entries": [_entry(board, number, entry) for number, entry in enumerate(board.entries)],
+        "entries": [
+            {**_entry(board, number, entry), **({"page": pages[number]} if pages else {})}
+            for number, entry in enumerate(board.entries)
+        ],
         "panels": [_panel(board, key, panel) for key, panel in board.panels.items() if key.statistic in shown],
         "samples": _samples(board),
         "shared": [SHARED, NOTHING_SHARED],
@@ -89,7 +92,7 @@ def _samples(board: Board) -> list[dict[str, Any]]:
 
 
 def _bits(row: NDArray[np.bool_]) -> str:
-    return base64.b64encode(np.packbits(row)).decode()
+    return base64.b64encode(np.packbits(row).tobytes()).decode()
 
 
 def _curves(board: Board) -> list[dict[str, Any]]:

@@ -34,7 +34,8 @@ NOTHING_SHARED = "Between rows that share nothing, nothing is said."
 
 CHOSEN = (
     "Best, last and chosen are one run of each participant: the best in {measure}, the last finished, the one that "
-    "they wished to be judged by, or the last where they wished for none. Controls are nobody's and always shown."
+    "they wished to be judged by, or the last where they wished for none; runs without a place only where there is no "
+    "other. Controls are nobody's and always shown."
 )
 
 
@@ -98,11 +99,11 @@ def range_text(row: Place) -> str:
     return f"{row.first}" if row.first == row.last else f"{row.first} to {row.last}"
 
 
-def about_text(board: Board, number: int) -> str:
+def about_text(board: Board, number: int, *, with_participant: bool = True) -> str:
     """Return what stands below the name of a run: whose it is, and what must be known of it."""
     extract, participant = board.entries[number].extract, board.participants[number]
     notes = [
-        "" if participant == board.names[number] else participant,
+        participant if with_participant and participant != board.names[number] else "",
         "looks at no image" if extract.ignores_image else "sees the truth" if extract.segmenter.sees_truth else "",
         f"partial: {extract.done} of {extract.samples}" if extract.done < extract.samples else "",
         f"no place: {unranked}" if (unranked := board.entries[number].unranked) else "",

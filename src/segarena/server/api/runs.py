@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from segarena.challenges.wire.frames import CONTENT_TYPE
 from segarena.server.audit import note
-from segarena.server.boards import board_for, place_of
+from segarena.server.boards import place_of
 from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
 from segarena.server.exchanging import untold_turns
@@ -91,8 +91,8 @@ def show_scores(request: Request, run_id: str) -> Response:
         run = own_run(session, run_id, visitor.person_id)
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
-        board = board_for(session, challenge, phase, site.now(), sees_all=False)
-        found = None if board is None else place_of(board, session.get_one(Team, run.team_id).name)
+        shown = site.boards.of(session, challenge, phase, site.now(), sees_all=False)
+        found = None if shown is None else place_of(shown.board, session.get_one(Team, run.team_id).name)
     place, count = found or (None, None)
     page = f"{site.settings.address}/challenges/{challenge.slug}/{phase.name}/board" if found else None
     scores, why = scores_of(run, phase, site.now()), why_held_back(run, phase, site.now())

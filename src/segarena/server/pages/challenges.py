@@ -11,11 +11,8 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from segarena.challenges.clock import TIME_RULE
-from segarena.reports.boards.pages import board_parts
-from segarena.reports.boards.sheets import board_csv
 from segarena.server import refusals
-from segarena.server.boards import board_for
-from segarena.server.challenges import all_challenges, description_of, find_phase, shown_of
+from segarena.server.challenges import all_challenges, description_of, shown_of
 from segarena.server.pages.rendering import page
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Key, Person, Run
@@ -49,7 +46,7 @@ def show_home(request: Request) -> Response:
 def show_challenge(request: Request, slug: str) -> Response:
     """Show the rules of a challenge and how to take part."""
     site = site_of(request)
-    challenge = _found(request, slug)
+    challenge = visible_challenge(request, slug)
     shown = shown_of(challenge.description)
     is_open = [phase.name for phase in description_of(challenge).phases if phase.is_open(_now(site))]
     is_open = [] if challenge.state == "closed" else is_open
@@ -65,36 +62,7 @@ def show_challenge(request: Request, slug: str) -> Response:
     return page(request, "challenge.html", title=shown.title, now=_now(site), **told)
 
 
-@router.get("/challenges/{slug}/{phase}/board")
-@needs(ANYONE)
-def show_board(request: Request, slug: str, phase: str) -> Response:
-    """Show the board of a phase."""
-    site, visitor = site_of(request), visitor_of(request)
-    challenge = _found(request, slug)
-    found = find_phase(challenge, phase)
-    with site.database.reading() as session:
-        board = board_for(session, challenge, found, site.now(), sees_all=visitor.may("organiser"))
-    title = f"{description_of(challenge).title}: {found.name}"
-    parts = None if board is None else board_parts(board, choice="best", files=[("board.csv", "CSV")])
-    return page(request, "board.html", title=title, challenge=challenge, phase=found, parts=parts, now=_now(site))
-
-
-@router.get("/challenges/{slug}/{phase}/board.csv")
-@needs(ANYONE)
-def give_board(request: Request, slug: str, phase: str) -> Response:
-    """Give the board of a phase as a table."""
-    site, visitor = site_of(request), visitor_of(request)
-    challenge = _found(request, slug)
-    with site.database.reading() as session:
-        board = board_for(
-            session, challenge, find_phase(challenge, phase), site.now(), sees_all=visitor.may("organiser")
-        )
-    if board is None:
-        raise refusals.unknown()
-    return Response(board_csv(board), media_type="text/csv")
-
-
-def _found(request: Request, slug: str) -> Challenge:
+def visible_challenge(request: Request, slug: str) -> Challenge:
     """Return a challenge that the visitor may see; what they may not see sounds like what is not there."""
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:

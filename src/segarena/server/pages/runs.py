@@ -11,12 +11,12 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from segarena.challenges.scores import shows_own
+from segarena.challenges.scores import board_until, shows_own
 from segarena.server import refusals
 from segarena.server.audit import note
 from segarena.server.auditing import BLIND, audit_of_run
 from segarena.server.bodies import read_form
-from segarena.server.challenges import find_phase
+from segarena.server.challenges import description_of, find_phase
 from segarena.server.pages.rendering import page
 from segarena.server.queues import queue_of_run
 from segarena.server.rounds import PLACES_AT_ONCE, Eyes, PlaceView, listed_places
@@ -92,6 +92,7 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
     shows = shows_own(phase, moment)
     own: dict[str, Any] = {"is_own": is_ours, "is_organiser": is_organiser, "team": team, "person": person}
     told |= {"held_back": why_held_back(run, phase, site.now()), "found": found, "blind": BLIND}
+    own["may_choose"] = is_ours and _may_choose(challenge, run, site.now())
     own["is_watched"] = "every" in request.query_params and run.state != "over"
     answer = page(request, "run.html", title=run.name, run=run, scores=scores, shows=shows, **own, **told)
     if own["is_watched"]:  # asked for by a link, so that nobody's page is taken from under their eyes
@@ -131,6 +132,29 @@ async def finish_run(request: Request, run_id: str) -> Response:
             note(session, site.now(), "run ended early", run.id, person_id=visitor.person_id, address=visitor.address)
     site.hurry()
     return RedirectResponse(f"/runs/{run.id}", 303)
+
+
+@router.post("/runs/{run_id}/choose")
+@needs("participant")
+async def choose_run(request: Request, run_id: str) -> Response:
+    """Wish to be judged by a run: the last wish of a team counts, until the board is frozen or the phase closed."""
+    await read_form(request)
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        run = own_run(session, run_id, visitor.person_id)
+        challenge = session.get_one(Challenge, run.challenge_id)
+        if not _may_choose(challenge, run, site.now()):
+            raise refusals.conflict("this run cannot be chosen: it is not over, or the board stands still")
+        run.chosen_at = site.now()
+        note(session, site.now(), "run chosen", run.id, person_id=visitor.person_id, address=visitor.address)
+    return RedirectResponse(f"/runs/{run.id}", 303)
+
+
+def _may_choose(challenge: Challenge, run: Run, now: float) -> bool:
+    """Tell whether a run is one that its team can wish to be judged by, now."""
+    moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+    is_still = find_phase(challenge, run.phase).is_closed(moment) or board_until(description_of(challenge), moment)
+    return run.state == "over" and bool(run.extract) and not run.fault and not is_still
 
 
 def listed_runs(session: Session, person_id: int | None = None) -> list[Listed]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from sqlalchemy import select
 
 import segarena
 from segarena.challenges.description import Challenge, Phase
@@ -21,6 +22,8 @@ from segarena.challenges.wire.turns import Turn, pack_turn
 from segarena.engine.store import RunFolder
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena.server.organising import make_challenge
+from segarena.server.tables import Place
+from segarena.server.tables import Turn as Turns
 
 NO_SANDBOX = Sandbox().fault()
 confined = pytest.mark.skipif(bool(NO_SANDBOX), reason=NO_SANDBOX or "confined")
@@ -255,6 +258,24 @@ def test_a_program_is_held_as_at_home(api, working, tmp_path):
     )  # fmt: skip
     mine = home.records().filter(home.records()["sample"].is_in(there.samples)).sort("sample", "target", "round")
     assert there.records().sort("sample", "target", "round").equals(mine)
+
+
+@confined
+def test_the_organiser_sees_every_round_of_a_program_and_its_author_no_sample(api, working):
+    run = judged(api, waited(api, send(api, "final", "worker", WORKER.encode())))
+    organiser = working.person(f"judge{uuid.uuid4().hex[:8]}", "organiser")
+    shown = organiser.get(f"/runs/{run['id']}/samples/1").text
+    assert "Every round" in shown
+    assert '<td class="num">2</td>' in shown
+    with working.site.database.reading() as session:
+        places = session.scalars(select(Place).where(Place.run_id == run["id"])).all()
+        turns = session.scalars(select(Turns).where(Turns.run_id == run["id"])).all()
+    assert len(turns) == 2 * (1 + ROUNDS)
+    assert not any(turn.given for turn in turns)  # nobody was given a prompt, so no budget has less
+    for place in places:
+        assert api.get(f"/runs/{run['id']}/samples/{place.key}").status_code == 404
+        assert api.get(f"/runs/{run['id']}/samples/{place.key}/turns/0").status_code == 404
+        assert place.key not in api.get(f"/runs/{run['id']}").text
 
 
 @confined

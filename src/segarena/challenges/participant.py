@@ -29,7 +29,8 @@ class Exchange:
         spent_s: what the run was charged before, about other samples.
 
     Attributes:
-        steps: what came of each turn.
+        turns: as they were sent.
+        steps: what came of each.
         charged_s: for them.
         bytes_up, bytes_down: what has travelled, the sample apart.
     """
@@ -43,6 +44,7 @@ class Exchange:
         past: tuple[bytes, ...] = (),
         spent_s: float = 0.0,
     ) -> None:
+        self.turns: list[TurnGiven] = []
         self.steps: list[StepDone] = []
         self.charged_s = 0.0
         self.bytes_up = self.bytes_down = 0
@@ -78,6 +80,7 @@ class Exchange:
         before = self.steps[-1].digest if self.steps else ""
         job = StepJob(run=self._run, place=self._place, turns=(given,), before=before, past=self._past)
         done = self._evaluator.step(job)
+        self.turns.append(given)
         self.steps.append(done)
         self.bytes_up, self.bytes_down = self.bytes_up + len(body), self.bytes_down + len(done.reply)
         self.charged_s += charged_s

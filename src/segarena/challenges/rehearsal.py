@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from segarena.challenges.description import Challenge
@@ -17,7 +17,7 @@ from segarena.challenges.evaluating import Evaluator
 from segarena.challenges.leak import Leak
 from segarena.challenges.participant import Exchange, RehearsedSession
 from segarena.challenges.plans import plan_of
-from segarena.challenges.steps import Judged, RunFacts
+from segarena.challenges.steps import Judged, RunFacts, StepDone, TurnGiven
 from segarena.challenges.wire.samples import unpack_sample
 from segarena.engine.evaluate import finish
 from segarena.engine.holding import limit_of
@@ -45,6 +45,7 @@ class RehearsedPlace:
         charged_s: for the answers.
         judged: where each dialogue stood after each turn.
         given: the prompts that were given, as they are kept for a team.
+        exchanged: the turns, and what came of each.
         leaks: what these give away of each target, to whoever never looks at the sample.
     """
 
@@ -57,6 +58,7 @@ class RehearsedPlace:
     charged_s: float
     judged: Sequence[Judged]
     given: Sequence[bytes]
+    exchanged: Sequence[tuple[TurnGiven, StepDone]] = field(repr=False)
     leaks: Mapping[str, Leak]
 
 
@@ -138,6 +140,7 @@ class Rehearsal:
             charged_s=exchange.charged_s,
             judged=[judged for step in exchange.steps for judged in step.judged],
             given=given,
+            exchanged=tuple(zip(exchange.turns, exchange.steps, strict=True)),
             leaks=self.evaluator.leaks(self._phase, run.samples[place], [*past, *given]),
         )
         return told, rows or Rows()

@@ -49,6 +49,16 @@ def pack_given(given: Given) -> bytes:
     return pack_reply(Reply(dialogues=told)) if told else b""
 
 
+def first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...]:
+    """Return what was kept without further rounds, for dialogues that have one.
+
+    Raises:
+        StoreError: what was kept is damaged.
+    """
+    given = unpack_given(packed, shape)
+    return (pack_given({number: rounds[:1] for number, rounds in given.items()}),) if given else ()
+
+
 def unpack_given(packed: Sequence[bytes], shape: Shape) -> Given:
     """Return the prompts that were kept, one after the other, about a sample of `shape`.
 

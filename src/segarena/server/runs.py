@@ -155,12 +155,13 @@ def places_of(session: Session, run_id: str) -> list[Place]:
 
 
 def find_place(session: Session, run_id: str, key: str) -> Place:
-    """Return a place of a run.
+    """Return a place of a run whose participant sees the samples.
 
     Raises:
         Refusal: there is none under this key.
     """
-    place = session.scalar(select(Place).where(Place.run_id == run_id, Place.key == key))
+    of_shown = select(Place).join(Run, Run.id == Place.run_id).where(Run.kind.in_(SHOWN))
+    place = session.scalar(of_shown.where(Place.run_id == run_id, Place.key == key))
     if place is None:
         raise refusals.unknown()
     return place

@@ -18,7 +18,7 @@ from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
 from segarena.server.exchanging import untold_turns
 from segarena.server.queues import queue_of, queue_of_run
-from segarena.server.runs import SHOWN, Asked, begin, check_is_shown, end, find_place, own_run, places_of
+from segarena.server.runs import SHOWN, Asked, begin, end, find_place, own_run, places_of
 from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Run, Team
 from segarena.server.turns import spent
@@ -60,9 +60,7 @@ def give_sample(request: Request, run_id: str, key: str) -> Response:
     """Give a sample, without its truth."""
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
-        run = own_run(session, run_id, visitor.person_id)
-        check_is_shown(run)
-        place = find_place(session, run.id, key)
+        place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
     headers = {"etag": f'"{place.sha256}"', "cache-control": "private, max-age=31536000, immutable"}
     if place.sha256 in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -138,7 +136,8 @@ def _told(session: Session, run: Run) -> dict[str, Any]:
 def _progress(session: Session, run: Run, now: float) -> dict[str, Any]:
     """Return how far a run is, and what it waits for."""
     untold = untold_turns(session, run, now)
-    over = [place.key for place in places_of(session, run.id) if place.state == "over" and place.number not in untold]
+    places = places_of(session, run.id) if run.kind in SHOWN else []
+    over = [place.key for place in places if place.state == "over" and place.number not in untold]
     queue = queue_of(session, next(iter(untold.values()))) if untold else queue_of_run(session, run)
     state = "open" if untold and not run.fault else run.state
     told = {"state": state, "fault": run.fault, "places_over": over, "queue": queue}

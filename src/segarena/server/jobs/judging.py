@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from segarena.challenges.evaluating import Evaluator
+from segarena.challenges.replaying import first_rounds
 from segarena.challenges.sent import masks, runs
-from segarena.challenges.steps import RunFacts, StepJob, TurnGiven
+from segarena.challenges.steps import RunFacts, StepDone, StepJob, TurnGiven
 from segarena.challenges.wire.turns import Answer, Turn, pack_turn, read_turn_head
 from segarena.dialogue import Prediction
 from segarena.engine.holding import limit_of
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.errors import InvalidInput, SegarenaError
+from segarena.files.hashes import sha256
 from segarena.server import submissions
 from segarena.server.audit import note
 from segarena.server.jobs.bench import Bench
@@ -24,10 +27,43 @@ from segarena.server.jobs.kind import Kind
 from segarena.server.jobs.posting import post
 from segarena.server.jobs.sent import Content, MaskPlace, at_hand
 from segarena.server.jobs.stepping import facts_of, job_of
+from segarena.server.packing import pack
 from segarena.server.run_folders import RunFolders
 from segarena.server.runs import end_place, give_back
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Job, Place, Run
+from segarena.server.tables import Turn as TurnRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A turn that was held here.
+
+    Attributes:
+        given: as a participant would have sent it.
+        reply: to it.
+        judged: where its dialogues stand, as JSON.
+        digest: see `StepDone.digest`.
+    """
+
+    given: TurnGiven
+    reply: bytes = field(repr=False)
+    judged: str
+    digest: str
+
+    @classmethod
+    def of(cls, given: TurnGiven, done: StepDone) -> Held:
+        """Return what is kept of a step. Its prompts were given to nobody, so they are none of a budget."""
+        judged = json.dumps([asdict(one) for one in done.judged])
+        return cls(given=given, reply=done.reply, judged=judged, digest=done.digest)
+
+    def row(self, place: Place, number: int, now: float) -> TurnRow:
+        """Return it as one of the turns of a place."""
+        body, given = self.given.body, self.given
+        times = {"received_at": now, "done_at": now, "charged_s": given.charged_s, "client_s": given.charged_s}
+        sent = {"sha256": sha256(body), "request": pack(body), "response": pack(self.reply), "given": b""}
+        told = {"judged": self.judged, "digest": self.digest, "spent_s": given.spent_s, "state": "done"}
+        return TurnRow(run_id=place.run_id, place=place.number, number=number, **sent, **told, **times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +86,8 @@ class Judge:
     place: MaskPlace | None = None
     given_up: str = ""
 
-    def do(self, bench: Bench, /) -> bool:
-        """Write the rows.
+    def do(self, bench: Bench, /) -> tuple[Held, ...]:
+        """Write the rows; return the turns that were held, for whoever looks at the run.
 
         Raises:
             SegarenaError: something is wrong here: what is wrong with what was sent was told before.
@@ -61,33 +97,39 @@ class Judge:
         for number in folder.pending():
             if done := self.runs.place(run.id, number):  # by another machine
                 folder.write_files(number, done)
+        held: list[Held] = []
         if self.given_up:
             rows = evaluator.leave(self.job, self.given_up)
         elif self.place is not None:
-            rows = self._of_masks(evaluator, self.place)
+            rows = self._of_masks(evaluator, self.place, held)
         elif self.content.kind == "run":
             rows = self._of_run(evaluator, run)
         else:
-            rows = self._of_program(folder, run)
+            rows = self._of_program(folder, run, held)
         files = files_of_rows(rows)
         folder.write_files(self.job.place, files)
         self.runs.keep_place(run.id, self.job.place, files)
         if folder.is_complete:  # nothing of it is needed any more
             at_hand().forget()
-        return True
+        return tuple(held)
 
-    def _of_masks(self, evaluator: Evaluator, place: MaskPlace) -> Rows:
+    def _of_masks(self, evaluator: Evaluator, place: MaskPlace, held: list[Held]) -> Rows:
         expected, root = place.expected(), at_hand().unpacked(self.content).root
         read = [masks.read_mask(root, expected, number) for number in range(len(expected.objects))]
         answers = [Answer(dialogue=number, prediction=Prediction(mask)) for number, mask in enumerate(read)]
         opened = {number for given in self.job.turns for number in read_turn_head(given.body).open}
         rest = [number for number in range(len(read)) if number not in opened]
-        opening = (_given(Turn(id=_new_id(), open=rest)),) if rest else ()
-        turns = (*self.job.turns, *opening, _given(Turn(id=_new_id(), answers=answers)))
-        done = evaluator.step(StepJob(run=self.job.run, place=self.job.place, turns=turns, past=self.job.past))
-        if done.rows is None:
+        past = first_rounds(self.job.past, expected.shape)
+        turns, rows = self.job.turns, None
+        for turn in (*([Turn(id=_new_id(), open=rest)] if rest else []), Turn(id=_new_id(), answers=answers)):
+            given = TurnGiven(body=pack_turn(turn))
+            turns = (*turns, given)
+            done = evaluator.step(StepJob(run=self.job.run, place=self.job.place, turns=turns, past=past))
+            held.append(Held.of(given, done))
+            rows = done.rows
+        if rows is None:
             raise InvalidInput("masks end all dialogues, these did not")
-        return done.rows
+        return rows
 
     def _of_run(self, evaluator: Evaluator, run: RunFacts) -> Rows:
         plan, cast = evaluator.cast(run.phase)
@@ -97,12 +139,14 @@ class Judge:
             raise InvalidInput(f"it was taken, and now differs: {again.faults[0]}")
         return again.rows
 
-    def _of_program(self, folder: RunFolder, run: RunFacts) -> Rows:
+    def _of_program(self, folder: RunFolder, run: RunFacts, held: list[Held]) -> Rows:
         """Hold the dialogues with the program; what it took for other samples goes off the time of the run."""
         rehearsal = at_hand().unpacked(self.content).rehearsal(self.challenge, run.phase)
         timings = folder.read("timings", ["round", "predict_s"])
         spent_s = float(timings.filter(timings["round"] > 0)["predict_s"].sum())
-        return rehearsal.hold_place(run, self.job.place, spent_s=spent_s)[1]
+        told, rows = rehearsal.hold_place(run, self.job.place, spent_s=spent_s)
+        held += [Held.of(given, done) for given, done in told.exchanged]
+        return rows
 
 
 class JudgeSent(Kind):
@@ -131,9 +175,12 @@ class JudgeSent(Kind):
             given_up=json.loads(job.told or "{}").get("given_up", ""),
         )
 
-    def write(self, session: Session, site: Site, job: Job, result: bool) -> None:
+    def write(self, session: Session, site: Site, job: Job, result: tuple[Held, ...]) -> None:
         """The sample is over; after the last one the run ends."""
         run, place = _about(session, job)
+        known = select(func.count()).select_from(TurnRow).where(TurnRow.run_id == run.id, TurnRow.place == place.number)
+        for number, held in enumerate(result, start=session.scalar(known) or 0):
+            session.add(held.row(place, number, site.now()))
         end_place(session, run.id, place.number, site.now())
 
     def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:
@@ -150,10 +197,6 @@ class JudgeSent(Kind):
 def _about(session: Session, job: Job) -> tuple[Run, Place]:
     run_id, _, number = job.about.partition(" ")
     return session.get_one(Run, run_id), session.get_one(Place, (run_id, int(number)))
-
-
-def _given(turn: Turn) -> TurnGiven:
-    return TurnGiven(body=pack_turn(turn))
 
 
 def _new_id() -> str:

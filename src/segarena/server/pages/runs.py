@@ -20,7 +20,7 @@ from segarena.server.challenges import description_of, find_phase
 from segarena.server.pages.rendering import page
 from segarena.server.queues import queue_of_run
 from segarena.server.rounds import PLACES_AT_ONCE, Eyes, PlaceView, listed_places
-from segarena.server.runs import end, own_run
+from segarena.server.runs import SHOWN, check_is_shown, end, own_run
 from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Person, Place, Run, Team
 from segarena.server.teams import is_own, team_of
@@ -81,13 +81,15 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
         is_ours = is_own(run, team_of(session, visitor.person_id or 0), visitor.person_id)
         queue = queue_of_run(session, run)
         counts = _counts(session, [run.id])[run.id]
-        places = listed_places(session, run, Eyes.of(phase, is_organiser=is_organiser), page_number)
+        is_shown = is_organiser or run.kind in SHOWN
+        eyes = Eyes.of(phase, is_organiser=is_organiser)
+        places = listed_places(session, run, eyes, page_number) if is_shown else []
         charged_s = spent(session, run.id)
         found = audit_of_run(session, run) if is_organiser else None
     moment = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
     told: dict[str, Any] = {"places": places, "queue": queue, "challenge": challenge, "phase": phase}
     told |= {"counts": counts, "charged_s": charged_s, "page_number": page_number}
-    told["pages"] = -(-sum(counts.values()) // PLACES_AT_ONCE)
+    told["pages"] = -(-sum(counts.values()) // PLACES_AT_ONCE) if is_shown else 1
     scores = scores_of(run, phase, site.now(), sees_all=is_organiser)
     shows = shows_own(phase, moment)
     own: dict[str, Any] = {"is_own": is_ours, "is_organiser": is_organiser, "team": team, "person": person}
@@ -111,6 +113,8 @@ def show_place(request: Request, run_id: str, place_number: int, page_number: Pa
         place = session.get(Place, (run.id, place_number - 1)) if place_number <= _MOST_PLACES else None
         if place is None:
             raise refusals.unknown()
+        if not is_organiser:
+            check_is_shown(run)
         challenge = session.get_one(Challenge, run.challenge_id)
         phase = find_phase(challenge, run.phase)
         view = PlaceView(session, site, run, place, Eyes.of(phase, is_organiser=is_organiser), page_number)

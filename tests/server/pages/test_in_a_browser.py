@@ -1,6 +1,7 @@
 """Every page in a browser: found by its links, for each role, narrow and wide, light and dark, by keyboard alone."""
 
 import re
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -10,11 +11,13 @@ import pytest
 from sqlalchemy import select
 from starlette.routing import Route
 
-from segarena.challenges.description import Challenge, Phase
+from segarena.challenges.description import Challenge, Phase, read_challenge
 from segarena.challenges.showcases import Showcase, Try
 from segarena.client import taking_part
 from segarena.server.app import ROUTERS
 from segarena.server.demonstration import ROLES, Demonstration
+from segarena.server.jobs.laying import LookAtChallenge, Told
+from segarena.server.jobs.posting import find_job, post
 from segarena.server.keys import make_key
 from segarena.server.organising import make_challenge
 from segarena.server.people import invite
@@ -123,9 +126,23 @@ def maps(working_alone, shown):
         keys = {kind: make_key(session, kind, site.now(), person_id=ada, label="ada@x.org") for kind in LETTERS}
         challenge = session.scalars(select(Row).where(Row.slug == "squares")).one()
         session.add(_refused(challenge.id, ada, site.now()))
+        told = Told(read_challenge(challenge.description), {}, "").text()
+        post(session, LookAtChallenge.name, "a draft", site.now(), told)
+    _wait_for_draft(site)
     letters = {"nobody": [f"/{kind}?link={text}" for kind, text in keys.items()]}
     found = {person: sign_in(working_alone, shown, name) for person, name in PERSONS.items()}
     return {person: pages_of(client, letters.get(person, ())) for person, client in found.items()}
+
+
+def _wait_for_draft(site):
+    """Wait until nothing is under way: the page would be fetched again while it is looked at."""
+    site.hurry()
+    for _ in range(600):
+        with site.database.reading() as session:
+            if find_job(session, LookAtChallenge.name, "a draft").state == "done":
+                return
+        time.sleep(0.05)
+    raise AssertionError("the draft was not looked at")
 
 
 def _refused(challenge_id, person_id, now):

@@ -162,6 +162,16 @@ def serve(tmp_path_factory):
         one.stop()
 
 
+@pytest.fixture(scope="module", params=BOTH)
+def on_both(request, tmp_path_factory):
+    """A server that evaluates nothing, on each kind of database, for all tests of a module."""
+    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    site = open_site(tmp_path_factory.mktemp("on_both") / "data", Settings(port=0, workers=0, db=address))
+    made = Served(site)
+    yield made
+    made.stop()
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """A server on a new data folder, for all tests of a module."""

@@ -1,17 +1,25 @@
 """Accounts that are deleted after runs: the board keeps the result, and neither it nor the run's folder the name."""
 
+import io
+import json
+import uuid
+import zipfile
+
 import pytest
+from sqlalchemy import select
 
 from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.rehearsal import Rehearsal
 from segarena.records.configuration import read_configuration
 from segarena.reports.boards.extracts import extract_of, extract_text
 from segarena.server.boards import Boards
+from segarena.server.jobs.looking import LookAtSent
 from segarena.server.leaving import delete_account
 from segarena.server.organising import find, make_challenge
+from segarena.server.personal_data import archive_of
 from segarena.server.serving import open_site
 from segarena.server.settings import Settings
-from segarena.server.tables import Person, Run
+from segarena.server.tables import Job, Person, Run, Submission
 
 PHASE = Phase(name="final", seed=3, kind="practice", shows="board")
 
@@ -42,6 +50,54 @@ def site(tmp_path):
         )
     yield site
     site.database.close()
+
+
+def send(site, person_id, content, **values):
+    """Put something into the tables that somebody sent."""
+    with site.database.writing() as session:
+        about = {"phase": "final", "kind": "worker", "name": "zyx", "segmenter": "zyx", "note": "zyx", "sent_at": 3.0}
+        sent = Submission(
+            id=str(uuid.uuid4()), challenge_id=find(site, "c").id, person_id=person_id,
+            sha256=site.folder.sent.keep(content), bytes=len(content), **about, **values,
+        )  # fmt: skip
+        session.add(sent)
+        return sent
+
+
+def bystander(site):
+    with site.database.writing() as session:
+        told = {"password": "-", "role": "participant", "state": "confirmed", "made_at": 0.0}
+        session.add(Person(id=2, name="Other", folded="other", **told))
+
+
+def test_what_was_sent_is_in_the_copy_and_goes_with_the_account_unless_somebody_else_sent_the_same(site):
+    bystander(site)
+    own, shared = send(site, 1, b"a program of zyx"), send(site, 1, b"the same program", state="taken", run_id="run-1")
+    send(site, 2, b"the same program")
+    with zipfile.ZipFile(io.BytesIO(b"".join(archive_of(site, 1)))) as archive:
+        assert archive.read("sent/1") + archive.read("sent/2") in (
+            b"a program of zyx" + b"the same program",
+            b"the same program" + b"a program of zyx",
+        )
+        assert len(json.loads(archive.read("account.json"))["sent"]) == 2
+    with site.database.writing() as session:
+        delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
+    assert not site.folder.sent.path(own.sha256).exists()
+    assert site.folder.sent.path(shared.sha256).exists()
+    with site.database.reading() as session:
+        left = session.get_one(Submission, own.id)
+        assert (left.state, left.name, left.segmenter, left.note) == ("dead", "run", "", "")
+        assert session.get_one(Submission, shared.id).state == "taken"
+
+
+def test_a_file_that_is_looked_at_while_its_account_is_deleted_begins_no_run(site):
+    sent = send(site, 1, b"a program of zyx")
+    with site.database.writing() as session:
+        delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
+    with site.database.writing() as session:
+        LookAtSent().write(session, site, Job(about=sent.id), ())
+        assert session.scalars(select(Run.id)).all() == ["run-1"]
+        assert session.get_one(Submission, sent.id).state == "dead"
 
 
 def names_on_board(site):

@@ -17,14 +17,15 @@ from segarena.records.configuration import configuration_text, read_configuratio
 from segarena.reports.boards.extracts import extract_text, read_extract
 from segarena.server.folder import DataFolder
 from segarena.server.people import keep_one_admin
-from segarena.server.tables import Event, Identity, Key, Letter, Person, Run, Team
+from segarena.server.runs import end
+from segarena.server.tables import Event, Identity, Key, Letter, Person, Run, Submission, Team
 from segarena.server.teams import is_of_one, leave, members_of
 
 _NAMELESS = "run"
 
 
 def delete_account(session: Session, folder: DataFolder, person: Person, now: float) -> None:
-    """Delete an account: its name, contact, password, keys, where it asked from, and what its runs are called.
+    """Delete an account: its name, contact, password, keys, addresses, what it sent, and what its runs are called.
 
     Raises:
         InvalidInput: it is the last one that administers.
@@ -36,6 +37,7 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
         if not members_of(session, team.id):
             _forget_team(session, folder, team, now)
     _forget_team(session, folder, session.get_one(Team, person.team_id), now)
+    _forget_sent(session, folder, person, now)
     _forget_name(session, person)
     connection = session.connection()
     connection.execute(delete(Key).where(Key.person_id == person.id))
@@ -53,8 +55,7 @@ def _forget_team(session: Session, folder: DataFolder, team: Team, now: float) -
     team.name = team.folded = f"(deleted {team.id})"
     for run in session.scalars(select(Run).where(Run.team_id == team.id)):
         run.name, run.segmenter, run.note = _NAMELESS, "", ""
-        if run.state == "open":
-            run.state = "closing"
+        end(session, run, now)
         if run.extract:
             extract = read_extract(run.extract)
             run.extract = extract_text(replace(extract, segmenter=replace(extract.segmenter, name=_NAMELESS)))
@@ -62,11 +63,25 @@ def _forget_team(session: Session, folder: DataFolder, team: Team, now: float) -
 
 
 def _rename(folder: DataFolder, run_id: str) -> None:
-    file = folder.runs / run_id / "run.json"
+    file = folder.run_folders.fetch(run_id) / "run.json"
     if file.is_file():
         config = read_configuration(file).config
         renamed = replace(config, segmenter=replace(config.segmenter, name=_NAMELESS))
         write_whole(file, configuration_text(renamed))
+        folder.run_folders.keep(run_id)
+
+
+def _forget_sent(session: Session, folder: DataFolder, person: Person, now: float) -> None:
+    """Delete the files that somebody sent to be judged; what is still looked at or judged ends."""
+    for sent in session.scalars(select(Submission).where(Submission.person_id == person.id)):
+        sent.name, sent.segmenter, sent.note, sent.told, sent.failure = _NAMELESS, "", "", "[]", ""
+        if sent.state == "waiting":
+            sent.state, sent.done_at = "dead", now
+        if sent.run_id is not None:
+            end(session, session.get_one(Run, sent.run_id), now)
+        same = Submission.sha256 == sent.sha256, Submission.person_id != person.id
+        if session.scalar(select(Submission.id).where(*same).limit(1)) is None:
+            folder.sent.drop(sent.sha256)
 
 
 def _forget_name(session: Session, person: Person) -> None:

@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 
 from segarena.server.challenges import find_phase
 from segarena.server.packing import unpack
-from segarena.server.runs import places_of
+from segarena.server.runs import SHOWN, places_of
 from segarena.server.scores import scores_of
 from segarena.server.site import Site
-from segarena.server.tables import Challenge, Event, Identity, Key, Person, Run, Team, Turn
+from segarena.server.tables import Challenge, Event, Identity, Key, Person, Run, Submission, Team, Turn
 
 _README = """All that this server keeps about your account.
 
@@ -23,10 +23,15 @@ account.json               the account, its keys (without their text, which nobo
                            your runs, and scores as far as you may see them
 runs/RUN/PLACE-TURN.sent   what your program sent in a turn: masks
 runs/RUN/PLACE-TURN.got    what it got: prompts, and values where the phase shows them
+sent/NUMBER                the files that you sent to be judged, in the order of the account's list
 
 Turns are frames, as they travelled. segarena.challenges.wire reads them: unpack_turn what was sent, unpack_reply what
 was got.
 """
+
+
+_PART = 2**20
+_OF_SENT = "id", "kind", "phase", "name", "segmenter", "note", "state", "told", "bytes", "sha256", "sent_at", "done_at"
 
 
 def kept_about(session: Session, person: Person, now: float) -> dict[str, Any]:
@@ -42,6 +47,7 @@ def kept_about(session: Session, person: Person, now: float) -> dict[str, Any]:
         "keys": [_columns(key, "kind", "label", "made_at", "ends_at", "used_at", "ended_at") for key in keys],
         "log": [_columns(event, "at", "action", "about", "address") for event in events],
         "runs": [_run(session, run, now) for run in _runs(session, person)],
+        "sent": [_columns(sent, *_OF_SENT) for sent in _sent(session, person)],
     }
 
 
@@ -50,7 +56,7 @@ def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
     with site.database.reading() as session:
         person = session.get_one(Person, person_id)
         told = json.dumps(kept_about(session, person, site.now()), indent=1, ensure_ascii=False)
-        turns = _turns(session, person)
+        turns, files = _turns(session, person), [sent.sha256 for sent in _sent(session, person)]
     pieces = _Pieces()
     with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         archive.writestr("README.txt", _README)
@@ -62,6 +68,14 @@ def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
                 if packed:
                     archive.writestr(f"runs/{run_id}/{place + 1}-{number}.{name}", unpack(packed))
             yield pieces.taken()
+        for number, sha256 in enumerate(files, 1):
+            with (
+                site.folder.sent.fetch(sha256).open("rb") as file,
+                archive.open(f"sent/{number}", "w", force_zip64=True) as target,
+            ):
+                while part := file.read(_PART):
+                    target.write(part)
+                    yield pieces.taken()
     yield pieces.taken()
 
 
@@ -91,9 +105,17 @@ def _runs(session: Session, person: Person) -> list[Run]:
     return list(session.scalars(select(Run).where(Run.person_id == person.id).order_by(Run.made_at)))
 
 
+def _sent(session: Session, person: Person) -> list[Submission]:
+    return list(
+        session.scalars(select(Submission).where(Submission.person_id == person.id).order_by(Submission.sent_at))
+    )
+
+
 def _turns(session: Session, person: Person) -> list[tuple[str, int, int]]:
+    """Return the turns that travelled; what is asked of programs at the organiser's, nobody sees."""
     own = select(Turn.run_id, Turn.place, Turn.number).join(Run, Run.id == Turn.run_id)
-    found = session.execute(own.where(Run.person_id == person.id).order_by(Run.made_at, Turn.place, Turn.number))
+    travelled = own.where(Run.person_id == person.id, Run.kind.in_(SHOWN))
+    found = session.execute(travelled.order_by(Run.made_at, Turn.place, Turn.number))
     return [(run_id, place, number) for run_id, place, number in found]
 
 

@@ -85,6 +85,15 @@ class Remote:
                     file.write(chunk)
         return True
 
+    def drop(self, name: str) -> None:
+        """Keep what is under a name no longer, if anything is.
+
+        Raises:
+            StoreError: as `put`.
+        """
+        with self._told():
+            _unless_missing(lambda: self._store.delete(name))
+
     def check(self) -> None:
         """Raise `StoreError` unless something can be kept there and read again."""
         self.put("segarena", b"files of a segarena server")

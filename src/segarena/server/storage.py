@@ -65,6 +65,19 @@ class Storage:
             raise StoreError(f"{path}: it is not there; restore it from a backup")
         return path
 
+    def drop(self, name: str) -> None:
+        """Keep the content of a hash no longer, here and elsewhere.
+
+        Raises:
+            StoreError: it cannot be deleted.
+        """
+        try:
+            self.path(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self.path(name)} cannot be deleted: {error.strerror}") from error
+        if self._remote is not None:
+            self._remote.drop(_key(name))
+
     def read(self, name: str) -> bytes:
         """Return the content of a hash.
 

@@ -16,6 +16,11 @@ def form_key(page):
     return re.search(r'name="key" value="([0-9a-f]{64})"', page.text)[1]
 
 
+@pytest.fixture(scope="module")
+def served(on_both):
+    return on_both
+
+
 @pytest.fixture(autouse=True)
 def unhurried(served):
     with served.site.database.writing() as session:

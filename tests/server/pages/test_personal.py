@@ -7,7 +7,7 @@ import uuid
 import zipfile
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import inspect, select, text
 
 from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.wire.turns import Turn as Told
@@ -28,6 +28,11 @@ def post(client, place, **fields):
 def row(served, name):
     with served.site.database.reading() as session:
         return session.scalars(select(Person).where(Person.name == name)).one()
+
+
+@pytest.fixture(scope="module")
+def served(on_both):
+    return on_both
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +142,7 @@ def test_a_deleted_account_leaves_its_number_and_no_name_anywhere(served, challe
 def everything(served):
     """Yield each row of each table as text."""
     with served.site.database.engine.connect() as connection:
-        for (table,) in connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'table'")).all():
+        for table in inspect(connection).get_table_names():
             for line in connection.execute(text(f'SELECT * FROM "{table}"')):
                 yield table, repr(tuple(line))
 

@@ -21,6 +21,11 @@ def invitation(client):
 
 
 @pytest.fixture(scope="module")
+def served(on_both):
+    return on_both
+
+
+@pytest.fixture(scope="module")
 def people(served):
     return {name: served.person(name) for name in ("Ada", "Bela", "Caro")}
 

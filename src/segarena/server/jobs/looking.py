@@ -98,6 +98,8 @@ class LookAtSent(Kind):
     def write(self, session: Session, site: Site, job: Job, result: tuple[str, ...]) -> None:
         """Refuse it, or have it judged."""
         sent = session.get_one(Submission, job.about)
+        if sent.state != "waiting":
+            return  # whose it was has deleted their account meanwhile
         if result:
             submissions.refuse(site, sent, result)
         else:

@@ -35,7 +35,14 @@ def site(tmp_path):
         told = {"password": "-", "role": "participant", "state": "confirmed", "made_at": 0.0}
         session.add(Person(name="Zyx", folded="zyx", **told))
         session.flush()
-        about = {"segmenter": "zyx.py", "note": "zyx", "pool": "demo", "state": "over", "made_at": 1.0, "ended_at": 2.0}
+        about = {
+            "segmenter": "zyx.py:Zyx",
+            "note": "zyx",
+            "pool": "demo",
+            "state": "over",
+            "made_at": 1.0,
+            "ended_at": 2.0,
+        }
         extract = extract_text(extract_of(folder.path))
         session.add(
             Run(
@@ -115,3 +122,10 @@ def test_a_result_stays_on_the_board_without_a_name(site):
     with site.database.reading() as session:
         run = session.get_one(Run, "run-1")
         assert "zyx" not in f"{run.extract}{run.name}{run.segmenter}{run.note}".lower()
+
+
+def test_a_segmenter_that_everybody_has_keeps_its_name(site):
+    with site.database.writing() as session:
+        session.get_one(Run, "run-1").segmenter = "nearest-prompt(seed=1)"
+        delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
+        assert session.get_one(Run, "run-1").segmenter == "nearest-prompt"

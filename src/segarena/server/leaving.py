@@ -12,14 +12,17 @@ from dataclasses import replace
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from segarena.errors import SegarenaError
 from segarena.files.whole import write_whole
 from segarena.records.configuration import configuration_text, read_configuration
+from segarena.registry import names
 from segarena.reports.boards.extracts import extract_text, read_extract
 from segarena.server.folder import DataFolder
 from segarena.server.people import keep_one_admin
 from segarena.server.runs import end
 from segarena.server.tables import Event, Identity, Key, Letter, Person, Run, Submission, Team
 from segarena.server.teams import is_of_one, leave, members_of
+from segarena.specs import PluginSpec
 
 _NAMELESS = "run"
 
@@ -45,7 +48,7 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     person.name = person.folded = f"(deleted {person.id})"
     for table in (Letter, Identity):
         connection.execute(delete(table).where(table.person_id == person.id))
-    person.contact, person.password, person.role, person.state = "", "-", "viewer", "deleted"
+    person.contact, person.password, person.state = "", "-", "deleted"
     person.email, person.email_at, person.wants_letters = "", None, False
     session.flush()
 
@@ -54,12 +57,21 @@ def _forget_team(session: Session, folder: DataFolder, team: Team, now: float) -
     """Take the name from a team that nobody is in any more, and from its runs; those that go on end."""
     team.name = team.folded = f"(deleted {team.id})"
     for run in session.scalars(select(Run).where(Run.team_id == team.id)):
-        run.name, run.segmenter, run.note = _NAMELESS, "", ""
+        run.name, run.segmenter, run.note = _NAMELESS, _known(run.segmenter), ""
         end(session, run, now)
         if run.extract:
             extract = read_extract(run.extract)
             run.extract = extract_text(replace(extract, segmenter=replace(extract.segmenter, name=_NAMELESS)))
         _rename(folder, run.id)
+
+
+def _known(segmenter: str) -> str:
+    """Return the name of a segmenter that everybody has, which tells nothing of who named it; "" for any other."""
+    try:
+        name = PluginSpec.parse(segmenter).reference
+    except SegarenaError:
+        return ""
+    return name if name in names("segmenter") else ""
 
 
 def _rename(folder: DataFolder, run_id: str) -> None:

@@ -47,6 +47,12 @@ class Postgres:
         engine.dispose()
         return self._address(name, "postgresql")
 
+    def restore(self, dump, address):
+        """Put what pg_dump wrote into a database."""
+        name = address.rpartition("?")[0].rpartition("/")[2]
+        words = ["pg_restore", "-h", self._folder, "-U", "tests", "-d", name, "--no-owner", dump]
+        subprocess.run(words, check=True, timeout=60)
+
     def restart(self, mode="immediate", away_s=0.0):
         """Stop it at once, whatever is under way, and start it again some time later."""
         self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")

@@ -4,9 +4,14 @@ import json
 
 import pytest
 from sqlalchemy import func, inspect, select, text
+from typer.testing import CliRunner
 
+from segarena.cli.main import app
+from segarena.errors import InvalidInput
 from segarena.server.schema import bring_up_to_date, migrate, revision_of
-from segarena.server.tables import Person, Place, Run, Table, Team, Turn
+from segarena.server.serving import open_site
+from segarena.server.settings import Settings
+from segarena.server.tables import Job, Person, Place, Run, Table, Team, Turn
 
 PEOPLE = ("ada", "bela")
 RUNS = (("run-1", 1, 10.0), ("run-2", 1, 20.0), ("run-3", 2, 15.0))
@@ -90,3 +95,27 @@ def test_down_from_a_team_of_two_leaves_runs_with_who_began_them(first):
     with first.engine.connect() as connection:
         found = connection.execute(text("SELECT id, person_id FROM runs ORDER BY id")).all()
     assert [tuple(row) for row in found] == [(run, person) for run, person, _ in RUNS]
+
+
+def test_a_run_that_waited_to_be_ended_gets_the_job_that_ends_it(first):
+    migrate(first, "letters")
+    with first.engine.begin() as connection:
+        connection.execute(text("UPDATE runs SET state = 'closing' WHERE id = 'run-3'"))
+    bring_up_to_date(first)
+    with first.reading() as session:
+        jobs = session.scalars(select(Job)).all()
+    assert [(job.kind, job.about, job.state, job.made_at) for job in jobs] == [("end run", "run-3", "waiting", 15.0)]
+
+
+def test_a_revision_that_is_none_is_told_with_those_there_are(empty_database):
+    with pytest.raises(InvalidInput, match=r"base, 0001, teams, .*, got 'nonsense'"):
+        migrate(empty_database, "nonsense")
+
+
+def test_tables_go_back_and_forth_by_a_command(tmp_path):
+    site = open_site(tmp_path / "data", Settings())
+    head = revision_of(site.database)
+    site.database.close()
+    for words, told in ((["teams"], f"{head} -> teams"), ([], f"teams -> {head}")):
+        done = CliRunner().invoke(app, ["challenge", "migrate", *words, "--data", str(tmp_path / "data")])
+        assert done.output.strip() == told

@@ -6,11 +6,12 @@ import re
 import sqlite3
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from segarena.errors import InvalidInput
-from segarena.server.backup import back_up
+from segarena.errors import InvalidInput, StoreError
+from segarena.server.backup import DUMP, back_up
 from segarena.server.checking import faults_of
 from segarena.server.database import Database, DatabaseAway
 from segarena.server.serving import open_site
@@ -120,6 +121,23 @@ def test_a_copy_taken_while_it_is_written_to_has_all_that_was_there_before(serve
     assert (tmp_path / "copy").stat().st_mode & 0o077 == 0
 
 
+def test_a_copy_of_a_server_on_postgresql_has_its_database_as_pg_restore_takes_it(postgres, tmp_path):
+    db, other = postgres.new_database(), postgres.new_database()
+    site = open_site(tmp_path / "data", Settings(db=db))
+    with site.database.writing() as session:
+        session.add(Event(at=0.0, action="before the copy"))
+    back_up(site.folder.path, tmp_path / "copy", db)
+    site.database.close()
+    postgres.restore(tmp_path / "copy" / DUMP, other)
+    copy = open_site(tmp_path / "copy", Settings(db=other))
+    with copy.database.reading() as session:
+        assert [event.action for event in session.query(Event)] == ["before the copy"]
+    copy.database.close()
+    assert copy.secret == site.secret
+    with pytest.raises(StoreError, match=r"pg_dump: .*does not exist"):
+        back_up(site.folder.path, tmp_path / "none", db.replace("/d", "/nothing", 1))
+
+
 def test_a_copy_goes_nowhere_where_something_is(served, tmp_path):
     with pytest.raises(InvalidInput, match="is there already"):
         back_up(served.site.folder.path, tmp_path)
@@ -154,6 +172,12 @@ def test_options_go_before_the_file(tmp_path):
     file.write_text("port = 1\nworkers = 3")
     settings = read_settings(file, {"port": 2, "host": None})
     assert (settings.port, settings.workers, settings.host) == (2, 3, "127.0.0.1")
+
+
+def test_the_settings_of_the_example_can_be(tmp_path):
+    settings = read_settings(Path(__file__).parents[2] / "examples/server/server.toml", {})
+    assert settings.is_secure
+    assert Database(settings.db).engine.url.query["unix_sock"] == "/var/run/postgresql/.s.PGSQL.5432"
 
 
 def test_damage_is_told_before_the_start(tmp_path):

@@ -223,6 +223,32 @@ def backup(
     typer.echo(f"{to}: all that was acknowledged before; segarena serve --check {to} looks at it")
 
 
+@app.command("migrate")
+def migrate(
+    revision: Annotated[str, typer.Argument(help="Of the tables; by default the newest.")] = "head",
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Bring the tables of the database to another revision, forth or back, while no server is at work.
+
+    A server brings them to the newest one itself when it starts. Back is for going back to an earlier version of
+    segarena, before that one is installed. Make a backup first.
+    """
+    from segarena.server.installed import check_installed
+
+    with one_line_errors("stopped; nothing was changed"):
+        check_installed()
+        from segarena.server.database import Database
+        from segarena.server.folder import DATABASE
+        from segarena.server.schema import migrate, revision_of
+
+        database = Database(_settings(data, db).db or data / DATABASE)
+        before = revision_of(database)
+        migrate(database, revision)
+        typer.echo(f"{before or 'no tables'} -> {revision_of(database) or 'no tables'}")
+        database.close()
+
+
 @app.command("audit")
 def audit(
     name: Annotated[str, typer.Argument(help="Of the challenge.")],

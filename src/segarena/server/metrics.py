@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from segarena.server.tables import Run, Turn
+from segarena.server.tables import Job, Run, Turn
 
 _BOUNDS_S = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 30.0)
 
@@ -53,11 +53,14 @@ class Requests:
 
 
 def of_tables(session: Session, now: float) -> Iterator[str]:
-    """Yield what the tables say: turns and runs by state, and how long the oldest turn has been waiting."""
+    """Yield what the tables say: turns, runs and jobs by state, and how long the oldest turn has been waiting."""
     turns = session.execute(select(Turn.state, func.count()).group_by(Turn.state)).all()
     yield from _metric("segarena_turns", "gauge", (({"state": state}, count) for state, count in turns))
     runs = session.execute(select(Run.state, func.count()).group_by(Run.state)).all()
     yield from _metric("segarena_runs", "gauge", (({"state": state}, count) for state, count in runs))
+    jobs = session.execute(select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)).all()
+    told = (({"kind": kind, "state": state}, count) for kind, state, count in jobs)
+    yield from _metric("segarena_jobs", "gauge", told)
     oldest = session.scalar(select(func.min(Turn.received_at)).where(Turn.state == "waiting"))
     waiting_s = 0.0 if oldest is None else max(0.0, now - oldest)
     yield from _metric("segarena_oldest_waiting_seconds", "gauge", [({}, waiting_s)])

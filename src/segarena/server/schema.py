@@ -13,7 +13,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
-from segarena.errors import StoreError
+from segarena.errors import InvalidInput, StoreError
 from segarena.server.database import Database
 
 _LOCK = 5_273_946_125
@@ -49,9 +49,13 @@ def migrate(database: Database, revision: str) -> None:
     """Bring the tables to a revision: "head", "base" or its name.
 
     Raises:
+        InvalidInput: there is no such revision.
         StoreError: what they hold does not fit together.
     """
     before = revision_of(database) or "base"
+    known = [script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()]
+    if revision not in ("head", "base", *known):
+        raise InvalidInput(f"expected a revision of {', '.join(['base', *reversed(known)])}, got {revision[:40]!r}")
     earlier = {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).iterate_revisions(before, "base")}
     is_down = revision == "base" or revision in earlier - {before}
     with database.engine.connect() as connection, _without_references(connection), connection.begin():

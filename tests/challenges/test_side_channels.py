@@ -61,6 +61,12 @@ def first_run(event, rounds):
     return asker.given
 
 
+def what_pages_show(done):
+    """Return what participants are told of a dialogue on pages."""
+    (judged,) = done.judged
+    return judged.heard, judged.repeated, judged.is_over, judged.is_late, judged.is_given_up
+
+
 @pytest.mark.parametrize("last", [{}, {"charged_s": 5000.0}])
 def test_the_end_of_a_dialogue_is_told_for_rounds_that_were_not_held_before_alone(event, truth, last):
     """Otherwise each further run is as many questions about the truth as there are rounds."""
@@ -68,8 +74,13 @@ def test_the_end_of_a_dialogue_is_told_for_rounds_that_were_not_held_before_alon
     right, wrong = Asker(event, past=past), Asker(event, past=past)
     for asker in (right, wrong):
         asker.open()
-    assert right.answer(truth).reply == wrong.answer(~truth).reply
-    assert right.answer(~truth, **last).reply == wrong.answer(~truth, **last).reply
+    first, same = right.answer(truth), wrong.answer(~truth)
+    assert first.reply == same.reply
+    assert what_pages_show(first) == what_pages_show(same)
+    second, same = right.answer(~truth, **last), wrong.answer(~truth, **last)
+    assert second.reply == same.reply
+    assert what_pages_show(second) == what_pages_show(same)
+    assert (second.judged[0].rounds, same.judged[0].rounds) == (1, 1 if last else 2)
     if not last:
         assert right.answer(truth).reply == wrong.answer(~truth).reply
         there, elsewhere = (unpack_reply(asker.answer(~truth).reply, SIDES).dialogues[0] for asker in (right, wrong))
@@ -84,7 +95,9 @@ def test_to_give_up_after_the_end_sounds_like_giving_up_before_it(event, truth):
         asker.open()
         asker.answer(mask)
     none = Turn(id="turn-none", answers=[Answer(dialogue=0, failed="no")])
-    assert right.send(none).reply == wrong.send(none).reply
+    first, same = right.send(none), wrong.send(none)
+    assert first.reply == same.reply
+    assert what_pages_show(first) == what_pages_show(same)
 
 
 def test_a_dialogue_that_ended_by_the_rules_is_judged_by_what_came_until_then(event, truth):

@@ -35,7 +35,7 @@ class _Held:
         self.objects = session.target.objects
         self.bank = Bank(phase.seconds_per_answer and self.objects * phase.seconds_per_answer, phase.bank_s)
         self.past = past
-        self.said = 0
+        self.said = self.echoed = 0
         self.is_open = False
         self.is_late = False
         self.is_echoing = False
@@ -194,6 +194,7 @@ class Place:
         if held.is_echoing:
             session.spend(held.seconds)
             held.is_echoing, held.is_late = False, not is_paid or session.is_late
+            held.echoed += not held.is_late
             return
         if not is_paid:
             session.drop(held.seconds)
@@ -227,6 +228,7 @@ class Place:
             rounds.append(held.past[held.said])
             held.said += 1
             held.is_echoing = bool(rounds[-1]) or is_told_silence
+            held.echoed += not held.is_echoing
         return Asked(
             dialogue=held.number,
             rounds=tuple(rounds),
@@ -260,6 +262,9 @@ def _judged(held: _Held) -> Judged:
         is_over=held.is_over,
         is_late=held.is_late,
         failure=session.failure,
+        heard=session.answered + held.echoed,
+        repeated=min(len(held.past), held.said),
+        is_given_up=held.is_given_up,
     )
 
 

@@ -75,6 +75,10 @@ class Judged:
         is_over: no further prompts will come.
         is_late: it ended because its time was over.
         failure: why it ended otherwise before its end, else "".
+        heard: rounds answered as the participant knows: also those that were asked again after it had ended by the
+            rules, which count for nothing.
+        repeated: of the rounds that the participant was asked, those with prompts of an earlier run.
+        is_given_up: whether the participant had no answer, maybe to a round that counts for nothing.
     """
 
     number: int
@@ -88,6 +92,9 @@ class Judged:
     is_over: bool
     is_late: bool
     failure: str
+    heard: int = 0
+    repeated: int = 0
+    is_given_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,8 @@ _LOOK_S = 0.5
 """A turn that another process evaluates is looked at so often,"""
 _FIRST_LOOK_S = 0.05
 """and at first more often."""
+_MOST_HELD_S = 64.0
+"""The time of day may have been set ahead while a turn was judged."""
 _LONGEST_S = 3600.0
 """No evaluation takes so long."""
 
@@ -127,7 +129,7 @@ def held_s(session: Session, turn: Turn, now: float) -> float:
         return 0.0
     if now < turn.received_at:  # the time of day was set back, and it may be an hour until it is that late again
         return 0.0
-    return max(0.0, turn.received_at + _tick_s(turn) - now)
+    return min(max(0.0, turn.received_at + _tick_s(turn) - now), _MOST_HELD_S)
 
 
 def untold_turns(session: Session, run: Run, now: float) -> dict[int, Turn]:

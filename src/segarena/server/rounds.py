@@ -312,7 +312,7 @@ class PlaceView:
             user=judged[-1][1]["user"] if judged and is_organiser else told.user,
             repeat=told.repeat,
             state=self._state(judged),
-            rounds=list(_rounds(judged, drawn)),
+            rounds=list(_rounds(judged, drawn, knows_end=is_organiser)),
             viewer=drawn.viewer if drawn else "",
         )
 
@@ -320,30 +320,36 @@ class PlaceView:
         if not judged:
             return "not begun"
         last = judged[-1][1]
-        if last["failure"]:
+        if last["failure"] or (last.get("is_given_up") and not self._eyes.is_organiser):
             return f"failed: {last['failure']}" if self._eyes.is_organiser else "failed"
         return "over: out of time" if last["is_late"] else "over" if last["is_over"] else "waits for an answer"
 
 
-def _rounds(judged: Sequence[tuple[int, _Judged]], drawn: ShownDialogue | None) -> Iterator[LookedRound]:
-    """Yield the rounds of a dialogue; those in which nothing was said follow the one that was answered."""
+def _rounds(
+    judged: Sequence[tuple[int, _Judged]], drawn: ShownDialogue | None, *, knows_end: bool
+) -> Iterator[LookedRound]:
+    """Yield the rounds of a dialogue; those in which nothing was said follow the one that was answered.
+
+    Participants do not learn where it ended by the rules, when rounds of earlier runs were asked again after that.
+    """
     known = drawn.rounds if drawn else []
+    rounds, replayed = ("rounds", "replayed") if knows_end else ("heard", "repeated")
     before = 0
     for place, (turn, one) in enumerate(judged):  # the first one only opened it
-        for number in range(before + 1, one["rounds"] + 1):
+        for number in range(before + 1, one.get(rounds, one["rounds"]) + 1):
             is_answered = place > 0 and number == before + 1
             shown = known[number - 1] if number <= len(known) else None
             yield LookedRound(
                 number=number,
                 turn=turn if is_answered else None,
                 seconds=one["seconds"] if is_answered else None,
-                note="with prompts of an earlier run" if number <= one["replayed"] else "",
+                note="with prompts of an earlier run" if number <= one.get(replayed, one["replayed"]) else "",
                 prompts=None if shown is None else shown.prompts or ["nothing was said"],
                 values={} if shown is None else shown.values,
             )
         if one["is_late"]:
-            number, seconds = one["rounds"] + 1, one["seconds"]
+            number, seconds = one.get(rounds, one["rounds"]) + 1, one["seconds"]
             yield LookedRound(
                 number=number, turn=turn, seconds=seconds, note="came too late: dropped", prompts=None, values={}
             )
-        before = one["rounds"]
+        before = one.get(rounds, one["rounds"])

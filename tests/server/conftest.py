@@ -15,7 +15,8 @@ from segarena.server.people import invite
 from segarena.server.schema import bring_up_to_date
 from segarena.server.serving import Serving, open_site
 from segarena.server.settings import Settings
-from segarena.server.tables import Person
+from segarena.server.tables import Person, Run
+from segarena.server.visitors import COOKIE, cookie_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from postgres import Postgres, programs
@@ -105,6 +106,15 @@ class Served:
             session.add(person)
             session.flush()
             return make_key(session, "token", self.site.now(), person_id=person.id)
+
+    def pages_of(self, run_id):
+        """Return a client that is signed in as whoever began a run."""
+        client = self.client()
+        with self.site.database.writing() as session:
+            owner = session.get_one(Run, run_id).person_id
+            key = make_key(session, "session", self.site.now(), person_id=owner)
+        client.cookies.set(COOKIE, cookie_of(self.site, key), domain="127.0.0.1")
+        return client
 
     def api(self, token, **options):
         """Return a client of the interface for programs."""

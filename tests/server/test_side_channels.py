@@ -54,6 +54,7 @@ def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_t
     send_first(api, begin(api, "open"))  # processes are there
     monkeypatch.setattr("segarena.challenges.clock.TICK_S", 1.5)
     run, told = begin(api, "test"), []
+    pages = phases.pages_of(run["id"])
     thread = threading.Thread(target=lambda: told.append(send_first(api, run)))
     thread.start()
     is_done, seen, started = False, [], time.perf_counter()
@@ -62,14 +63,15 @@ def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_t
             row = session.get(Row, (run["id"], 0, 0))
             is_done = is_done or (row is not None and row.state == "done")
         said = api.get(f"/runs/{run['id']}").json()
+        shown = pages.get(f"/runs/{run['id']}/samples/1").text
         if is_done and time.perf_counter() - started < 1.2:
-            seen.append((said["queue"] or {}).get("phase"))
+            seen.append(((said["queue"] or {}).get("phase"), ">leased<" in shown, ">done<" in shown))
         time.sleep(0.02)
     thread.join()
     ((answer, seconds),) = told
     assert answer.status_code == 200
     assert seconds >= 1.5
-    assert {*seen} == {"evaluating"}
+    assert {*seen} == {("evaluating", True, False)}
 
 
 def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):

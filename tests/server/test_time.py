@@ -11,11 +11,8 @@ from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.wire.replies import unpack_reply
 from segarena.challenges.wire.turns import Answer, Turn, pack_turn
 from segarena.dialogue import Prediction
-from segarena.server.keys import make_key
 from segarena.server.organising import make_challenge
-from segarena.server.tables import Run
 from segarena.server.tables import Turn as Row
-from segarena.server.visitors import COOKIE, cookie_of
 
 HOUR_S = 3600.0
 
@@ -74,13 +71,8 @@ class Dialogue:
             return session.get_one(Row, (self.run["id"], 0, self.number - 1))
 
     def page(self):
-        """Return the run's page as its participant sees it."""
-        site, client = self.served.site, self.served.client()
-        with site.database.writing() as session:
-            owner = session.get_one(Run, self.run["id"]).person_id
-            key = make_key(session, "session", site.now(), person_id=owner)
-        client.cookies.set(COOKIE, cookie_of(site, key), domain="127.0.0.1")
-        return client.get(f"/runs/{self.run['id']}/samples/1").text
+        """Return the page of the sample as its participant sees it."""
+        return self.served.pages_of(self.run["id"]).get(f"/runs/{self.run['id']}/samples/1").text
 
 
 @pytest.fixture

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from fastapi import Request
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 from starlette.concurrency import run_in_threadpool
 
 from segarena.challenges.clock import Charged, Moment, charge, counted_from, held_back_s
@@ -39,7 +40,7 @@ _FIRST_LOOK_S = 0.05
 _MOST_HELD_S = 64.0
 """The time of day may have been set ahead while a turn was judged."""
 _LONGEST_S = 3600.0
-"""No evaluation takes so long."""
+"""No reply is held back after that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +133,20 @@ def held_s(session: Session, turn: Turn, now: float) -> float:
     return min(max(0.0, turn.received_at + _tick_s(turn) - now), _MOST_HELD_S)
 
 
-def untold_turns(session: Session, run: Run, now: float) -> dict[int, Turn]:
-    """Return by place the turns of a run whose reply is there and still kept from its participant."""
-    recent = select(Turn).where(Turn.run_id == run.id, Turn.state == "done", Turn.done_at > now - _LONGEST_S)
-    return {turn.place: turn for turn in session.scalars(recent) if held_s(session, turn, now) > 0}
+def untold_turns(session: Session, run_ids: Sequence[str], now: float) -> dict[tuple[str, int], Turn]:
+    """Return by run and place the turns whose reply is there and still kept from the participant."""
+    recent = select(Turn).where(Turn.run_id.in_(run_ids), Turn.state == "done", Turn.done_at > now - _LONGEST_S)
+    large = (defer(Turn.request), defer(Turn.response), defer(Turn.given))
+    found = session.scalars(recent.options(*large))
+    return {(turn.run_id, turn.place): turn for turn in found if held_s(session, turn, now) > 0}
+
+
+def as_told(session: Session, run: Run, untold: Collection[tuple[str, int]]) -> Run:
+    """Return a run as participants know it: one whose last reply is kept from them goes on."""
+    if run.state == "closing" and not run.fault and any(run_id == run.id for run_id, _ in untold):
+        session.expunge(run)
+        run.state = "open"
+    return run
 
 
 def _tick_s(turn: Turn) -> float:

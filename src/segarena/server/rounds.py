@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,6 +19,7 @@ from segarena.errors import SegarenaError
 from segarena.server import refusals
 from segarena.server.challenges import description_of, shown_of
 from segarena.server.drawing import DrawHeard, Drawing, DrawJudged
+from segarena.server.exchanging import untold_turns
 from segarena.server.jobs.stepping import job_of
 from segarena.server.packing import unpack
 from segarena.server.site import Site
@@ -74,8 +75,10 @@ class ListedPlace:
     faults: int
 
 
-def listed_places(session: Session, run: Run, eyes: Eyes, page: int) -> list[ListedPlace]:
-    """Return a page of the samples of a run, the first page being 1."""
+def listed_places(
+    session: Session, run: Run, eyes: Eyes, page: int, untold: Collection[tuple[str, int]] = ()
+) -> list[ListedPlace]:
+    """Return a page of the samples of a run, the first page being 1; `untold` are those with a reply kept back."""
     wanted = select(Place).where(Place.run_id == run.id).order_by(Place.number)
     places = list(session.scalars(wanted.limit(PLACES_AT_ONCE).offset((page - 1) * PLACES_AT_ONCE)))
     is_apart = case(((Turn.number > 0) & (Turn.charged_s - Turn.client_s > APART_S), 1), else_=0)
@@ -88,8 +91,9 @@ def listed_places(session: Session, run: Run, eyes: Eyes, page: int) -> list[Lis
         turns, charged_s, client_s, apart, faults = found.get(place.number, (0, 0.0, 0.0, 0, 0))
         listed.append(
             ListedPlace(
-                number=place.number + 1, sample=place.sample if eyes.is_organiser else "", state=place.state,
-                turns=turns, charged_s=charged_s, client_s=client_s, apart=apart, faults=faults,
+                number=place.number + 1, sample=place.sample if eyes.is_organiser else "",
+                state="open" if (run.id, place.number) in untold else place.state, turns=turns,
+                charged_s=charged_s, client_s=client_s, apart=apart, faults=faults,
             )
         )  # fmt: skip
     return listed
@@ -209,7 +213,9 @@ class PlaceView:
         self._told = [msgspec.convert(one, Told) for one in json.loads(session.scalar(pooled.limit(1)) or "[]")]
         found = select(Turn).where(Turn.run_id == run.id, Turn.place == place.number).order_by(Turn.number)
         self._turns = list(session.scalars(found.options(defer(Turn.request), defer(Turn.response), defer(Turn.given))))
-        self._done = [turn for turn in self._turns if turn.state == "done"]
+        untold = {} if eyes.is_organiser else untold_turns(session, [run.id], site.now())
+        self._untold = untold.get((run.id, place.number))
+        self._done = [turn for turn in self._turns if turn.state == "done" and turn is not self._untold]
         self._challenge = challenge
         kinds = {phase.name: phase.sample_kind for phase in shown_of(challenge.description).phases}
         at_once = _IMAGES_AT_ONCE if kinds[run.phase] == "image" else _STACKS_AT_ONCE
@@ -230,7 +236,7 @@ class PlaceView:
         return LookedPlace(
             number=self._place.number + 1,
             sample=self._place.sample if self._eyes.is_organiser else "",
-            state=self._place.state,
+            state="open" if self._untold else self._place.state,
             turns=[self._turn(turn) for turn in self._turns],
             dialogues=dialogues,
             pages=self.pages,
@@ -279,7 +285,7 @@ class PlaceView:
         is_ours = turn.state in ("waiting", "leased", "dead")
         return LookedTurn(
             number=turn.number,
-            state=turn.state,
+            state="leased" if turn is self._untold else turn.state,
             received_at=turn.received_at,
             charged_s=turn.charged_s,
             client_s=turn.client_s,
@@ -287,7 +293,7 @@ class PlaceView:
             # What judging takes tells of the answer, and what went wrong here of the sample.
             evaluated_s=turn.evaluated_s if self._eyes.is_organiser and turn.done_at else None,
             is_apart=turn.number > 0 and Charged(seconds=turn.charged_s).is_apart(turn.client_s),
-            is_late=any(one["is_late"] for one in json.loads(turn.judged or "[]")),
+            is_late=turn in self._done and any(one["is_late"] for one in json.loads(turn.judged or "[]")),
             is_sure=turn.is_sure,
             failure=turn.failure if self._eyes.is_organiser or not is_ours else "",
         )

@@ -16,7 +16,7 @@ from segarena.server.audit import note
 from segarena.server.boards import place_of
 from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
-from segarena.server.exchanging import untold_turns
+from segarena.server.exchanging import as_told, untold_turns
 from segarena.server.queues import queue_of, queue_of_run
 from segarena.server.runs import SHOWN, Asked, begin, end, find_place, own_run, places_of
 from segarena.server.scores import scores_of, why_held_back
@@ -135,12 +135,11 @@ def _told(session: Session, run: Run) -> dict[str, Any]:
 
 def _progress(session: Session, run: Run, now: float) -> dict[str, Any]:
     """Return how far a run is, and what it waits for."""
-    untold = untold_turns(session, run, now)
+    untold = untold_turns(session, [run.id], now)
     places = places_of(session, run.id) if run.kind in SHOWN else []
-    over = [place.key for place in places if place.state == "over" and place.number not in untold]
+    over = [place.key for place in places if place.state == "over" and (run.id, place.number) not in untold]
     queue = queue_of(session, next(iter(untold.values()))) if untold else queue_of_run(session, run)
-    state = "open" if untold and not run.fault else run.state
-    told = {"state": state, "fault": run.fault, "places_over": over, "queue": queue}
+    told = {"state": as_told(session, run, untold).state, "fault": run.fault, "places_over": over, "queue": queue}
     return told | {"spent_s": round(spent(session, run.id), 3)}
 
 

@@ -125,7 +125,7 @@ def _organise(request: Request, link: str = "", sent_to: str = "") -> Response:
         told: dict[str, Any] = {
             "people": _people(session),
             "challenges": [(one, shown_of(one.description)) for one in all_challenges(session)],
-            "runs": listed_runs(session),
+            "runs": listed_runs(session, site.now()),
             "events": _events(session),
             "unsent": unsent(session),
             "drafts": _drafts(session),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,8 +18,9 @@ from segarena.server.audit import note
 from segarena.server.auditing import BLIND, audit_of_run
 from segarena.server.bodies import read_form
 from segarena.server.challenges import description_of, find_phase
+from segarena.server.exchanging import as_told, untold_turns
 from segarena.server.pages.rendering import page
-from segarena.server.queues import queue_of_run
+from segarena.server.queues import queue_of, queue_of_run
 from segarena.server.rounds import PLACES_AT_ONCE, Eyes, PlaceView, listed_places
 from segarena.server.runs import SHOWN, check_is_shown, end, own_run
 from segarena.server.scores import scores_of, why_held_back
@@ -63,7 +65,7 @@ def show_runs(request: Request) -> Response:
     """List one's own runs."""
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
-        found = listed_runs(session, person_id=visitor.person_id)
+        found = listed_runs(session, site.now(), person_id=visitor.person_id)
     return page(request, "runs.html", title="My runs", runs=found, is_organiser=False)
 
 
@@ -79,13 +81,15 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
         phase = find_phase(challenge, run.phase)
         team, person = session.get_one(Team, run.team_id), session.get_one(Person, run.person_id)
         is_ours = is_own(run, team_of(session, visitor.person_id or 0), visitor.person_id)
-        queue = queue_of_run(session, run)
-        counts = _counts(session, [run.id])[run.id]
+        untold = {} if is_organiser else untold_turns(session, [run.id], site.now())
+        queue = queue_of(session, next(iter(untold.values()))) if untold else queue_of_run(session, run)
+        counts = _counts(session, [run.id], untold)[run.id]
         is_shown = is_organiser or run.kind in SHOWN
         eyes = Eyes.of(phase, is_organiser=is_organiser)
-        places = listed_places(session, run, eyes, page_number) if is_shown else []
+        places = listed_places(session, run, eyes, page_number, untold) if is_shown else []
         charged_s = spent(session, run.id)
         found = audit_of_run(session, run) if is_organiser else None
+        run = as_told(session, run, untold)
     moment = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
     told: dict[str, Any] = {"places": places, "queue": queue, "challenge": challenge, "phase": phase}
     told |= {"counts": counts, "charged_s": charged_s, "page_number": page_number}
@@ -161,17 +165,19 @@ def _may_choose(challenge: Challenge, run: Run, now: float) -> bool:
     return run.state == "over" and bool(run.extract) and not run.fault and not is_still
 
 
-def listed_runs(session: Session, person_id: int | None = None) -> list[Listed]:
+def listed_runs(session: Session, now: float, person_id: int | None = None) -> list[Listed]:
     """Return the newest runs, of one person with those of their team, or of all."""
     found = select(Run, Challenge.slug, Team.name, Person.name).join(Challenge, Challenge.id == Run.challenge_id)
     found = found.join(Team, Team.id == Run.team_id).join(Person, Person.id == Run.person_id)
     if person_id is not None:
         found = found.where((Run.team_id == team_of(session, person_id)) | (Run.person_id == person_id))
     rows = session.execute(found.order_by(Run.made_at.desc()).limit(_MOST_LISTED)).all()
-    counts = _counts(session, [run.id for run, *_ in rows])
+    run_ids = [run.id for run, *_ in rows]
+    untold = {} if person_id is None else untold_turns(session, run_ids, now)
+    counts = _counts(session, run_ids, untold)
     return [
         Listed(
-            run=run,
+            run=as_told(session, run, untold),
             challenge=slug,
             team=team,
             person=person,
@@ -182,9 +188,16 @@ def listed_runs(session: Session, person_id: int | None = None) -> list[Listed]:
     ]
 
 
-def _counts(session: Session, run_ids: list[str]) -> dict[str, dict[str, int]]:
+def _counts(
+    session: Session, run_ids: list[str], untold: Collection[tuple[str, int]] = ()
+) -> dict[str, dict[str, int]]:
+    """Return how many places of each run are open and over; one whose reply is kept back is open to its participant."""
     counted = select(Place.run_id, Place.state, func.count()).where(Place.run_id.in_(run_ids))
     found = {run_id: {"open": 0, "over": 0} for run_id in run_ids}
     for run_id, state, count in session.execute(counted.group_by(Place.run_id, Place.state)):
         found[run_id][state] = count
+    for run_id, place in untold:
+        if session.get_one(Place, (run_id, place)).state == "over":
+            found[run_id]["over"] -= 1
+            found[run_id]["open"] += 1
     return found

@@ -141,7 +141,7 @@ class Evaluator:
         Raises:
             PluginError, DatasetError: the benchmark or the dataset cannot be built.
         """
-        return self._cast(phase)[1].dataset
+        return self.cast(phase)[1].dataset
 
     def open_folder(self, path: Path, run: RunFacts) -> RunFolder:
         """Start or continue the folder of a run; `StepDone.rows` are written there by place, while it is locked.

@@ -29,7 +29,6 @@ from segarena.engine.store import RunFolder
 from segarena.errors import EarlierNeeded, InvalidInput, StoreError
 from segarena.prompts import Prompt
 from segarena.records.configuration import RunConfiguration
-from segarena.roles import Dataset
 from segarena.samples import Sample
 
 MOST_PLACES = 8
@@ -134,14 +133,6 @@ class Evaluator:
             for session in open_sessions(cast, sample)
         ]
         return PooledSample(body=pack_sample(sample), dialogues=tuple(dialogues))
-
-    def dataset(self, phase: str) -> Dataset:
-        """Return the pool of a phase, with its truth.
-
-        Raises:
-            PluginError, DatasetError: the benchmark or the dataset cannot be built.
-        """
-        return self.cast(phase)[1].dataset
 
     def open_folder(self, path: Path, run: RunFacts) -> RunFolder:
         """Start or continue the folder of a run; `StepDone.rows` are written there by place, while it is locked.

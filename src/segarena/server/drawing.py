@@ -120,7 +120,7 @@ class _Hand:
                 return self._side_by_side(drawing)
 
     def _side_by_side(self, drawing: DrawSample) -> ShownCards:
-        dataset = self._evaluators.of(drawing.challenge).dataset(drawing.phase)
+        dataset = self._evaluators.of(drawing.challenge).cast(drawing.phase)[1].dataset
         runs = read_runs([folder for folder, _ in drawing.runs])
         own = page_of([replace(run, label=name) for run, (_, name) in zip(runs, drawing.runs, strict=True)])
         if own.pictures is None:

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from segarena.reports.boards.board import CHOICES, Board, Choice, Entry, Key, Panel, Place, board_of
 from segarena.reports.boards.extracts import Extract, extract_of, extract_text, read_extract
-from segarena.reports.boards.pages import ASSETS, POLICY, asset_text, board_html, board_parts, sample_html
+from segarena.reports.boards.pages import (
+    ASSETS,
+    POLICY,
+    asset_text,
+    board_html,
+    board_parts,
+    run_html,
+    run_parts,
+    sample_html,
+    sample_parts,
+)
 from segarena.reports.boards.sheets import board_csv, board_tex
 from segarena.reports.boards.site import SiteFiles, write_site
 from segarena.reports.boards.telling import board_json
@@ -34,6 +44,9 @@ __all__ = [
     "extract_of",
     "extract_text",
     "read_extract",
+    "run_html",
+    "run_parts",
     "sample_html",
+    "sample_parts",
     "write_site",
 ]

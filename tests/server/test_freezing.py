@@ -36,7 +36,9 @@ class Event:
 
     def make(self, *phases, **values):
         self.slug = f"c{uuid.uuid4().hex[:8]}"
-        told = Challenge(slug=self.slug, title="C", benchmark="clicks", dataset="demo", phases=phases, **values)
+        told = Challenge(
+            slug=self.slug, title="C", benchmark="clicks", dataset="sample-squares(count=2)", phases=phases, **values
+        )
         make_challenge(self.served.site, told)
 
     def team(self, name):

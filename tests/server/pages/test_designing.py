@@ -2,20 +2,24 @@
 
 import re
 import time
+from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from sqlalchemy import select
 
+from segarena.challenges.description import Challenge, Phase
 from segarena.server.challenges import description_of
-from segarena.server.organising import find
+from segarena.server.organising import find, make_challenge
 from segarena.server.tables import Event, Job
 
+SOON = datetime(2029, 5, 1, tzinfo=UTC)
 FORM = {
     "slug": "spring",
     "title": "Spring",
     "text": "One.\r\n\r\nTwo.",
     "benchmark": "clicks(rounds=2)",
-    "dataset": "demo",
+    "dataset": "sample-squares(count=3)",
     "zone": "Europe/Berlin",
     "is_public": "true",
     "phases[0].name": "practice",
@@ -146,6 +150,19 @@ def test_dates_of_a_challenge_that_runs_are_changed_on_its_page(working, organis
         (line,) = session.scalars(select(Event.about).where(Event.action == "challenge changed"))
     assert "title: Spring → Summer" in line
     assert not any(str(seed) in line for seed in seeds)
+
+
+def test_what_the_form_does_not_have_stays(working, organiser):
+    phases = (Phase(name="practice", kind="practice", samples_per_run=1, runs_in_all=7, decimals=4),)
+    made = Challenge(
+        slug="kept", title="K", text="T", benchmark="clicks(rounds=1)", dataset="sample-squares", phases=phases
+    )
+    make_challenge(working.site, msgspec.structs.replace(made, is_public=False, frozen=SOON))
+    form = {"slug": "kept", "title": "L", "phases[0].name": "practice"}
+    assert post(organiser, "/organise/challenges/kept/change", do="look", **form).status_code == 303
+    now = description_of(find(working.site, "kept"))
+    assert (now.title, now.text, now.is_public, now.frozen) == ("L", "T", False, SOON)
+    assert (now.phases[0].runs_in_all, now.phases[0].decimals, now.phases[0].kind) == (7, 4, "practice")
 
 
 def test_another_benchmark_is_laid_ready_by_a_job_as_long_as_nothing_runs(working, organiser):

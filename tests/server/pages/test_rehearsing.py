@@ -17,7 +17,8 @@ from segarena.server.tables import Run
 def organiser(working):
     phases = (Phase(name="practice", kind="practice", rounds=1), Phase(name="final", rounds=2, decimals=3))
     make_challenge(
-        working.site, Challenge(slug="photos", title="Photos", benchmark="clicks", dataset="demo", phases=phases)
+        working.site,
+        Challenge(slug="photos", title="Photos", benchmark="clicks", dataset="sample-squares(count=2)", phases=phases),
     )
     return working.person("Olga", "organiser")
 

@@ -15,12 +15,14 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena.challenges.description import Challenge as Description
+from segarena.challenges.description import Phase
 from segarena.challenges.filling import MOST_PHASES, Filled, fill, phases_in, texts_of
 from segarena.errors import SegarenaError
 from segarena.registry import names
 from segarena.server import refusals
 from segarena.server.bodies import read_form, read_large_form
 from segarena.server.challenges import description_of, find_challenge
+from segarena.server.interfaces import interfaces
 from segarena.server.jobs.laying import ChangeChallenge, LookAtChallenge, MakeChallenge, Told
 from segarena.server.jobs.posting import post
 from segarena.server.laying import Laid
@@ -35,6 +37,7 @@ from segarena.server.organising import (
 from segarena.server.pages.rendering import page
 from segarena.server.queues import queue_of_job
 from segarena.server.site import Site
+from segarena.server.submissions import sandbox_of
 from segarena.server.tables import Challenge, Job
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
@@ -163,6 +166,7 @@ def _form(request: Request, texts: Mapping[str, str], faults: Mapping[str, str],
         "benchmarks": sorted(names("benchmark")),
         "datasets": sorted(names("dataset")),
         "roots": site.settings.roots,
+        "interfaces": sorted(interfaces()),
         "most_phases": MOST_PHASES,
     }
     title = f"Change {changes}" if changes else "A new challenge"
@@ -176,20 +180,40 @@ def _filled(
 
     What is there already stays, whoever named it and where.
     """
-    filled = fill(form, zone=form.get("zone", "") or "UTC", seeds=seeds)
+    settings = site_of(request).settings
+    filled = fill(_completed(form, before), zone=form.get("zone", "") or "UTC", seeds=seeds)
     if filled.challenge is None:
         return filled
-    faults = faults_of_names(filled.challenge, site_of(request).settings.roots)
+    faults = faults_of_names(filled.challenge, settings.roots)
+    for place, phase in enumerate(filled.challenge.phases):
+        if "worker" in phase.takes and (why := sandbox_of(settings.sent).fault()):
+            faults[f"phases[{place}].takes"] = f"no program can be confined here: {why}"
     known = {} if before is None else texts_of(before)
     new = {field: fault for field, fault in faults.items() if form.get(field, "").strip() not in known.values()}
     return Filled(None, new) if new else filled
 
 
+def _completed(form: Mapping[str, str], before: Description | None) -> dict[str, str]:
+    """Return the fields of a form, and those that it does not have as they are in the challenge: they stay."""
+    if before is None:
+        return dict(form)
+    told, there = dict(form), texts_of(before)
+    numbers = {phase.name: number for number, phase in enumerate(before.phases)}
+    for field in Description.__struct_fields__:
+        told.setdefault(field, there.get(field, ""))
+    for place in phases_in(form):
+        number = numbers.get(form.get(f"phases[{place}].name", "").strip())
+        for field in Phase.__struct_fields__ if number is not None else ():
+            told.setdefault(f"phases[{place}].{field}", there.get(f"phases[{number}].{field}", ""))
+    return told
+
+
 def _fault_of(error: SegarenaError) -> dict[str, str]:
     """Return what is wrong by field; what names none is about the benchmark, which is what was built."""
     field, _, why = str(error).partition(": ")
-    known = field in Description.__struct_fields__ or field.startswith("phases[")
-    return {field: why} if known and why else {"benchmark": str(error)}
+    name = field.partition("[")[0]
+    known = name in Description.__struct_fields__ and bool(why)
+    return {name if name != "phases" else field: why} if known else {"benchmark": str(error)}
 
 
 def _is_about_phases(form: Mapping[str, str]) -> bool:

@@ -7,11 +7,13 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from sqlalchemy import func, select
 
 from segarena.errors import InvalidInput
 from segarena.server import post
+from segarena.server.checking import faults_of
 from segarena.server.letters import Written, clean_address, put_down, tell_of_run
 from segarena.server.post import Post, message_of
 from segarena.server.serving import open_site
@@ -233,3 +235,11 @@ def test_a_password_comes_from_a_file_before_all_else(tmp_path, monkeypatch):
     assert Mail(host="h", sender=SENDER).secret() == "of the environment"
     assert Mail(host="h", sender=SENDER, password="set").secret() == "set"
     assert Mail(host="h", sender=SENDER, password="set", password_file=str(file)).secret() == "of the file"
+
+
+def test_a_mail_server_that_takes_nothing_is_told_before_the_start(tmp_path, mail):
+    told = Mail(host="127.0.0.1", port=mail.port, security="none", sender=SENDER)
+    assert [fault for fault in faults_of(tmp_path / "data", Settings(mail=told)) if "mail" in fault] == []
+    mail.password = "another one"
+    wrong = msgspec.structs.replace(told, user="arena", password="x")
+    assert [fault for fault in faults_of(tmp_path / "data", Settings(mail=wrong)) if "535" in fault]

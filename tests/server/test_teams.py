@@ -12,7 +12,9 @@ from segarena.challenges.description import Challenge as Described
 from segarena.challenges.description import Phase, challenge_text
 from segarena.errors import InvalidInput
 from segarena.server import teams
+from segarena.server.folder import DataFolder
 from segarena.server.jobs.stepping import step_of
+from segarena.server.leaving import delete_account
 from segarena.server.packing import pack
 from segarena.server.refusals import Refusal
 from segarena.server.run_folders import RunFolders
@@ -171,6 +173,21 @@ def test_joining_and_leaving_teams_gives_nobody_a_second_dialogue(event, seed):
                 event.change(attacker, teams.make_team, f"new {number}")
         event.hold(event.begin(attacker))
     assert event.given() == {f"s{n}": ROUNDS for n in range(SAMPLES)}
+
+
+def test_whoever_deletes_the_account_and_comes_back_to_the_team_gets_nothing_new(event, tmp_path):
+    ada, bela = event.person("ada"), event.person("bela")
+    event.change(ada, teams.make_team, "Owls")
+    event.move(bela, ada)
+    for _ in range(2):
+        event.hold(event.begin(bela))
+    before = event.given()
+    with event.database.writing() as session:
+        delete_account(session, DataFolder(tmp_path), session.get_one(Person, bela), event.now)
+    again = event.person("bela")
+    event.move(again, ada)
+    event.hold(event.begin(again))
+    assert event.given() == before == {f"s{n}": ROUNDS for n in range(SAMPLES)}
 
 
 def test_friends_who_stay_apart_get_no_more_than_a_dialogue_each_and_none_once_they_met(event):

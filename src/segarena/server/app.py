@@ -9,6 +9,7 @@ from segarena.server.api import about
 from segarena.server.api import runs as api_runs
 from segarena.server.api import sent as api_sent
 from segarena.server.api import turns as api_turns
+from segarena.server.identities import provider_of
 from segarena.server.interfaces import interfaces
 from segarena.server.pages import (
     accounts,
@@ -54,7 +55,7 @@ def make_app(site: Site) -> Watch:
         redirect_slashes=False,
     )
     app.state.site = site
-    app.state.provider = oidc.provider_of(site)
+    app.state.provider = None if site.settings.oidc is None else provider_of(site.settings.oidc, site.now)
     app.state.interfaces = interfaces()
     for router in (*ROUTERS, *(brought.router for brought in interfaces().values())):
         app.include_router(router)

@@ -25,6 +25,8 @@ from segarena.errors import SegarenaError
 from segarena.server.challenges import all_challenges, described, description_of, shown_of
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
+from segarena.server.identities import provider_of
+from segarena.server.post import fault_of
 from segarena.server.schema import newest_revision, revision_of
 from segarena.server.settings import LOOPBACK, Settings, settings_and_faults
 from segarena.server.submissions import sandbox_of
@@ -65,6 +67,7 @@ def faults_of(data: Path, settings: Settings) -> list[str]:
     except SegarenaError as error:
         return [str(error)]
     told = [*_of_address(settings), *_of_roots(settings), *_of_disk(folder.path), *_of_clock()]
+    told += [*_of_mail(settings), *_told(_of_provider(settings))]
     if folder.exists:
         told += [*_told(_of_folder(folder)), *_of_permissions(folder), *_told(_of_database(folder, settings))]
     else:
@@ -105,6 +108,23 @@ def _of_address(settings: Settings) -> Iterator[str]:
     host = urlsplit(settings.url).hostname or ""
     if settings.url and not settings.is_secure and host not in LOOPBACK:
         yield f"url {settings.url} is without TLS: passwords and tokens can be read on the way; have a proxy speak TLS"
+
+
+def _of_mail(settings: Settings) -> Iterator[str]:
+    if settings.mail is not None and not settings.mail.faults() and (fault := fault_of(settings.mail)):
+        yield fault
+
+
+def _of_provider(settings: Settings) -> Iterator[str]:
+    """Ask the provider of accounts for its addresses and its keys."""
+    provider = None if settings.oidc is None or settings.oidc.faults() else provider_of(settings.oidc)
+    if provider is not None and settings.oidc is not None:
+        try:
+            provider.check()
+        except SegarenaError as error:
+            yield f"oidc: {settings.oidc.issuer} cannot be used: {error}"
+        finally:
+            provider.close()
 
 
 def _of_roots(settings: Settings) -> Iterator[str]:

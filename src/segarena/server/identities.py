@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, MissingExtra
 from segarena.files.hashes import sha256
 from segarena.server.keys import find_hash, find_key, make_key
 from segarena.server.people import clean_name, make_account
+from segarena.server.settings import Oidc
 from segarena.server.tables import Identity, Key, Person
+
+if TYPE_CHECKING:
+    from segarena.server.oidc import Provider
 
 NO_PASSWORD = "-"  # noqa: S105 - it is none: nothing hashes to it
 _MOST_NAMES = 100
@@ -102,6 +109,19 @@ def newcomer(session: Session, now: float, known: Known, *, invitation: str, is_
             connect(session, now, person.id, known)
             return person
     raise InvalidInput("your name is taken here, with any number behind it; ask an organiser")
+
+
+def provider_of(settings: Oidc, clock: Callable[[], float] = time.time) -> Provider:
+    """Return the provider that settings name.
+
+    Raises:
+        MissingExtra: the packages for it are not installed.
+    """
+    try:
+        from segarena.server.oidc import Provider
+    except ImportError as error:
+        raise MissingExtra('signing in elsewhere needs more packages: pip install "segarena[oidc]"') from error
+    return Provider(settings, clock)
 
 
 def _name(known: Known, number: int) -> str:

@@ -95,6 +95,12 @@ class Provider:
         told_name = name if isinstance(name, str) else ""
         return Known(issuer=self._settings.issuer, subject=claims["sub"], name=told_name)
 
+    def check(self) -> None:
+        """Raise `ProviderFault` unless the provider says all that a sign-in needs."""
+        for name in ("authorization_endpoint", "token_endpoint"):
+            self._endpoint(name)
+        self._key_for({})
+
     def close(self) -> None:
         """Close connections."""
         self._client.close()

@@ -84,7 +84,7 @@ class Post:
         if mail is None:
             return "no mail server is set"
         try:
-            with _connected(mail) as server:
+            with connected(mail) as server:
                 server.send_message(message_of(mail, recipient, written))
         except (OSError, smtplib.SMTPException, ValueError) as error:
             return " ".join(str(error).split())[:200] or type(error).__name__
@@ -120,7 +120,17 @@ def message_of(mail: Mail, recipient: str, written: letters.Written) -> EmailMes
     return message
 
 
-def _connected(mail: Mail) -> smtplib.SMTP:
+def fault_of(mail: Mail) -> str:
+    """Return why a mail server takes no letters of ours; "" when it does, as far as can be told without one."""
+    try:
+        with connected(mail) as server:
+            server.noop()
+    except (OSError, smtplib.SMTPException) as error:
+        return f"mail: {mail.host}:{mail.port} takes no letters: {' '.join(str(error).split())[:200]}"
+    return ""
+
+
+def connected(mail: Mail) -> smtplib.SMTP:
     """Return a connection, signed in, encrypted as it was set: never less."""
     trusted = ssl.create_default_context(cafile=mail.ca_file or None)
     if mail.security == "tls":

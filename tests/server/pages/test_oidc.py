@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from sqlalchemy import delete, select
 
+from segarena.server.checking import faults_of
 from segarena.server.people import invite
 from segarena.server.serving import open_site
 from segarena.server.settings import Oidc, Settings
@@ -316,3 +317,10 @@ def test_without_a_provider_there_is_nothing(served):
     assert served.client().get("/oidc").status_code == 404
     assert served.client().get("/oidc/back").status_code == 404
     assert "/oidc" not in served.client().get("/sign-in").text
+
+
+def test_a_provider_that_cannot_be_used_is_told_before_the_start(tmp_path, provider):
+    told = Oidc(issuer=provider.issuer, client_id=CLIENT)
+    assert [fault for fault in faults_of(tmp_path / "data", Settings(oidc=told)) if "oidc" in fault] == []
+    provider.described = {"jwks_uri": "http://evil.example/keys"}
+    assert [fault for fault in faults_of(tmp_path / "data", Settings(oidc=told)) if "jwks_uri" in fault]

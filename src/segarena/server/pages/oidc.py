@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from segarena.errors import MissingExtra, SegarenaError
+from segarena.errors import SegarenaError
 from segarena.server import refusals
 from segarena.server.audit import note
 from segarena.server.identities import Known, begin, come_back, connect, newcomer, person_of
@@ -25,21 +25,6 @@ router = APIRouter(include_in_schema=False)
 _COOKIE = "segarena_login"
 _MINUTES_S = 600
 _LONGEST_CODE = 4096
-
-
-def provider_of(site: Site) -> Provider | None:
-    """Return the provider that the settings name; None for none.
-
-    Raises:
-        MissingExtra: the packages for it are not installed.
-    """
-    if site.settings.oidc is None:
-        return None
-    try:
-        from segarena.server.oidc import Provider
-    except ImportError as error:
-        raise MissingExtra('signing in elsewhere needs more packages: pip install "segarena[oidc]"') from error
-    return Provider(site.settings.oidc, site.now)
 
 
 @router.get("/oidc")

@@ -109,6 +109,8 @@ def submit(
         )  # fmt: skip
     for fault in told.faults:
         typer.secho(f"  {fault}", fg="red", err=True)
+    for line in told.standing:
+        typer.echo(line)
     if told.state in ("refused", "dead"):
         raise typer.Exit(FAILURES)
 

@@ -72,6 +72,8 @@ class SentTold(msgspec.Struct, frozen=True, kw_only=True):
     run: str | None = None
     run_state: str | None = None
     queue: QueueTold | None = None
+    standing: tuple[str, ...] = ()
+    """What is shown of its scores, in lines; of one that is over."""
 
     @property
     def is_over(self) -> bool:

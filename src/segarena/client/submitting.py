@@ -12,10 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from segarena.client.address import read_address
 from segarena.client.begun import begun_in
 from segarena.client.connection import Connection
 from segarena.client.server import SentTold, Server
+from segarena.client.showing import standing_lines
 from segarena.client.taking_part import phase_of
 from segarena.client.tokens import token_for
 from segarena.errors import InvalidInput
@@ -112,6 +115,9 @@ def submit(
             before, told = told, server.sent(told.id)
             if told != before:
                 on_told(told)
+        if told.run is not None and told.is_over:
+            lines = standing_lines(str(address), server.scores_of(told.run))
+            return msgspec.structs.replace(told, standing=tuple(lines))
     return told
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +26,8 @@ from segarena.server.shared import shared
 from segarena.server.site import Site
 from segarena.work.signals import stoppable
 
+_ARENA_MAX = -8
+"""The number of that limit in `malloc.h` of the GNU C library."""
 _DRAIN_S = 30
 """So long requests that are under way have when the server is asked to end."""
 _TICKS = 10
@@ -77,6 +80,12 @@ def first_link(site: Site) -> str:
         return f"{site.settings.address}/register?invitation={invite_first(session, site.now())}"
 
 
+def _share_memory() -> None:
+    """Let threads share what they do not need any more: otherwise dozens of them keep some megabytes each, for ever."""
+    with suppress(OSError, AttributeError):  # not with every C library
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
+
+
 class _Server(uvicorn.Server):
     """Asked to end, it listens until what waits for an evaluation has it, and tells others to come back."""
 
@@ -123,6 +132,7 @@ class Serving:
         Raises:
             StoreError: the port is taken.
         """
+        _share_memory()
         hands = Hands(self.site)
         self.site.hurry = hands.hurry
         self.site.is_draining = lambda: self._server.is_draining

@@ -125,7 +125,7 @@ def maps(working_alone, shown):
         ada = session.scalars(select(Person).where(Person.name == "Ada")).one().id
         keys = {kind: make_key(session, kind, site.now(), person_id=ada, label="ada@x.org") for kind in LETTERS}
         challenge = session.scalars(select(Row).where(Row.slug == "squares")).one()
-        session.add(_refused(challenge.id, ada, site.now()))
+        session.add(_refused(challenge.id, ada, site.now(), site.folder.sent.keep(b"no run")))
         told = Told(read_challenge(challenge.description), {}, "").text()
         post(session, LookAtChallenge.name, "a draft", site.now(), told)
     _wait_for_draft(site)
@@ -145,10 +145,10 @@ def _wait_for_draft(site):
     raise AssertionError("the draft was not looked at")
 
 
-def _refused(challenge_id, person_id, now):
+def _refused(challenge_id, person_id, now, kept):
     """Something that was sent, with what is wrong with it."""
     about = {"challenge_id": challenge_id, "phase": "own", "person_id": person_id, "kind": "run", "sent_at": now}
-    content = {"sha256": "0" * 64, "bytes": 1000, "name": "mine", "segmenter": "", "note": ""}
+    content = {"sha256": kept, "bytes": 6, "name": "mine", "segmenter": "", "note": ""}
     return Submission(id=str(uuid.uuid4()), state="refused", told='["the run is not finished"]', **about, **content)
 
 

@@ -25,7 +25,7 @@ from segarena.server.serving import first_link
 from segarena.server.tables import Challenge as Row
 from segarena.server.tables import Person, Submission
 
-NO_PAGES = {"/static/{name}": "a file"}
+NO_PAGES = {"/static/{name}": "a file", "/oidc": "leads elsewhere", "/oidc/back": "leads back"}
 """Routes that are no pages, and why; whatever else is asked for by GET can be reached by links."""
 
 LETTERS = ("reset", "address")

@@ -129,3 +129,11 @@ def test_a_segmenter_that_everybody_has_keeps_its_name(site):
         session.get_one(Run, "run-1").segmenter = "nearest-prompt(seed=1)"
         delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
         assert session.get_one(Run, "run-1").segmenter == "nearest-prompt"
+
+
+def test_a_copy_is_whole_when_a_file_is_lost(site):
+    lost = send(site, 1, b"a program of zyx")
+    site.folder.sent.path(lost.sha256).unlink()
+    with zipfile.ZipFile(io.BytesIO(b"".join(archive_of(site, 1)))) as archive:
+        assert archive.testzip() is None
+        assert "sent/1.missing" in archive.namelist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -10,12 +11,15 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from segarena.errors import SegarenaError
 from segarena.server.challenges import find_phase
 from segarena.server.packing import unpack
 from segarena.server.runs import SHOWN, places_of
 from segarena.server.scores import scores_of
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Event, Identity, Key, Person, Run, Submission, Team, Turn
+
+LOG = logging.getLogger("segarena.server")
 
 _README = """All that this server keeps about your account.
 
@@ -69,14 +73,23 @@ def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
                     archive.writestr(f"runs/{run_id}/{place + 1}-{number}.{name}", unpack(packed))
             yield pieces.taken()
         for number, sha256 in enumerate(files, 1):
-            with (
-                site.folder.sent.fetch(sha256).open("rb") as file,
-                archive.open(f"sent/{number}", "w", force_zip64=True) as target,
-            ):
-                while part := file.read(_PART):
-                    target.write(part)
-                    yield pieces.taken()
+            for _ in _put_file(archive, site, f"sent/{number}", sha256):
+                yield pieces.taken()
     yield pieces.taken()
+
+
+def _put_file(archive: zipfile.ZipFile, site: Site, name: str, sha256: str) -> Iterator[None]:
+    """Put a file that somebody sent into an archive, part by part; one that is lost leaves the others whole."""
+    try:
+        path = site.folder.sent.fetch(sha256)
+    except SegarenaError as error:
+        LOG.warning("a file that was sent is missing from a copy: %s", error)
+        archive.writestr(f"{name}.missing", "the server does not have this file any more")
+        return
+    with path.open("rb") as file, archive.open(name, "w", force_zip64=True) as target:
+        while part := file.read(_PART):
+            target.write(part)
+            yield
 
 
 class _Pieces:

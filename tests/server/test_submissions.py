@@ -9,6 +9,7 @@ import uuid
 import zipfile
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
@@ -309,6 +310,28 @@ def test_what_a_program_says_of_hidden_samples_is_for_the_organiser_alone(api, w
     assert there.records()["failure"].str.contains("saw").all()
     for path in (f"/runs/{run['id']}", f"/runs/{run['id']}/scores", f"/sent/{run['id']}"):
         assert "saw" not in api.get(path).text
+
+
+HOSTILE = {
+    "sleeps": "import time; time.sleep(1000)",
+    "eats": "import os; keep = [np.ones(10**7) for _ in range(1000)]",
+}
+
+
+@confined
+@pytest.mark.parametrize("how", HOSTILE)
+def test_a_program_that_turns_hostile_in_the_run_fails_there_and_harms_nobody(how, api, working, monkeypatch):
+    if not working.site.database.is_sqlite:
+        pytest.skip("the database has no part in it")
+    limits = msgspec.structs.replace(working.site.settings.sent, answer_s=0.5, memory_gb=0.5, processes=64)
+    monkeypatch.setattr(working.site, "settings", msgspec.structs.replace(working.site.settings, sent=limits))
+    turned = WORKER.replace("found = []", f"found = []\n        if encoded.shape[0] > 100:\n            {HOSTILE[how]}")
+    run = judged(api, waited(api, send(api, "final", "worker", turned.encode())))
+    there = RunFolder.open(working.site.folder.runs / run["id"])
+    assert there.is_complete
+    assert there.records()["failure"].is_not_null().all()
+    assert api.get("/ping").status_code == 200
+    assert not _bwraps(os.getpid())
 
 
 @confined

@@ -69,13 +69,17 @@ class Rehearsal:
         challenge: as described.
         phase: its name.
         segmenter: as written for `segarena run -s`, or an object.
+        answer_s: what one answer may take, in place of what a run of one's own gives it.
 
     Raises:
         SegarenaError: the challenge cannot be built, or the segmenter does not fit it.
     """
 
-    def __init__(self, challenge: Challenge, phase: str, segmenter: str | Segmenter) -> None:
+    def __init__(
+        self, challenge: Challenge, phase: str, segmenter: str | Segmenter, answer_s: float | None = None
+    ) -> None:
         plan = plan_of(challenge, challenge.phase(phase))
+        plan = plan if answer_s is None else replace(plan, time_limit_s=answer_s)
         built = PluginSpec.of(segmenter) if isinstance(segmenter, str) else segmenter
         self._cast = replace(plan, segmenter=built).cast()
         self._limit = limit_of(plan)

@@ -104,7 +104,7 @@ class Unpacked:
         key = f"{phase} {description}"
         if self._rehearsal is None or self._rehearsal[0] != key:
             self._worker = self.start()
-            self._rehearsal = key, Rehearsal(read_challenge(description), phase, self._worker)
+            self._rehearsal = key, Rehearsal(read_challenge(description), phase, self._worker, self.content.answer_s)
         return self._rehearsal[1]
 
     def remove(self) -> None:

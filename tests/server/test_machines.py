@@ -8,7 +8,10 @@ import pytest
 from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.wire.turns import Turn, pack_turn
 from segarena.engine.store import RunFolder
-from segarena.errors import StoreError
+from segarena.errors import StoreAway, StoreError
+from segarena.server import remote
+from segarena.server.answers import refusal_of
+from segarena.server.folder import DataFolder
 from segarena.server.jobs.hands import Hands
 from segarena.server.organising import make_challenge
 from segarena.server.serving import open_site
@@ -60,6 +63,18 @@ def test_what_one_machine_evaluates_the_other_serves(machines, api):
     here, there = (RunFolder.open(site.folder.run_folders.fetch(run["id"])) for site in machines)
     assert here.is_complete
     assert here.records().equals(there.records())
+
+
+def test_a_storage_that_is_away_is_told_as_busy_and_by_no_name(machines, s3, monkeypatch):
+    monkeypatch.setattr(remote, "_TIMES", 0)
+    elsewhere = DataFolder(machines[0].folder.path / "none", "s3://files/event").samples
+    s3.trouble = "busy"
+    with pytest.raises(StoreAway) as raised:
+        elsewhere.fetch("0" * 64)
+    s3.trouble = ""
+    told = refusal_of(raised.value)
+    assert (told.status, told.kind) == (503, "busy")
+    assert "s3://" not in str(told)
 
 
 def test_whoever_keeps_files_elsewhere_is_refused(machines, tmp_path):

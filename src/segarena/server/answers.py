@@ -11,7 +11,7 @@ from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse
 
-from segarena.errors import InvalidInput, SegarenaError
+from segarena.errors import InvalidInput, SegarenaError, StoreAway
 from segarena.server import refusals
 from segarena.server.database import DatabaseAway
 from segarena.server.interfaces import interface_of
@@ -38,6 +38,8 @@ def refusal_of(error: Exception) -> Refusal:
             return refusals.invalid(str(error))
         case DatabaseAway():
             return refusals.busy("the database cannot be used at this moment; nothing was changed", _RETRY_S)
+        case StoreAway():
+            return refusals.busy("files cannot be read or written at this moment; nothing was changed", _RETRY_S)
         case HTTPException(status_code=405):
             return Refusal(405, "method", "this cannot be done here")
         case HTTPException() | RequestValidationError() | OverflowError() | DataError():  # numbers that no column has

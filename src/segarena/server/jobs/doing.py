@@ -21,6 +21,7 @@ from segarena.server.tables import Job
 from segarena.work.jobs import Done, Outcome
 
 _LONGEST_DOING = 200
+_NEEDLESS = object()
 
 
 class JobHand(Hand[Job]):
@@ -62,12 +63,12 @@ class JobHand(Hand[Job]):
         with self.site.database.reading() as session:
             unit = KINDS[row.kind].unit(session, self.site, row)
         if unit is None:
-            return Done(unit=None, result=None, seconds=0.0)
+            return Done(unit=None, result=_NEEDLESS, seconds=0.0)
         return self.process.do(unit, partial(self._beat, hold), self.site.settings.limits.job_s)
 
     def write(self, row: Job, hold: Hold, result: Any, session: Session) -> None:
         """Write what came of it where its kind keeps that."""
-        if hold.finish(session, state="done", done_at=self.site.now(), failure="") and result is not None:
+        if hold.finish(session, state="done", done_at=self.site.now(), failure="") and result is not _NEEDLESS:
             KINDS[row.kind].write(session, self.site, session.get_one(Job, row.id), result)
 
     def refuse(self, row: Job, hold: Hold, error: InvalidInput, session: Session) -> None:

@@ -143,7 +143,7 @@ def _pictures(
     key, name = board.first_key, shown.samples[sample]
     about = [row.entry for row in board.rows(key, "best") if sample in board.entries[row.entry].extract.targets.sample]
     drawn = about[:_MOST_DRAWN]
-    runs = tuple((f"{site.folder.runs / shown.runs[entry]}", board.names[entry]) for entry in drawn)
+    runs = tuple((f"{site.folder.run_folders.fetch(shown.runs[entry])}", board.names[entry]) for entry in drawn)
     drawing = DrawSample(challenge=challenge.description, phase=phase.name, sample=name, user=key.user, runs=runs)
     try:
         content = site.album.picture(("sample", drawing), lambda: drawing, _DRAWN_S)

@@ -130,7 +130,7 @@ def test_runs_of_different_teams_that_look_like_one_are_named(scene):
 
 def test_what_is_no_better_than_its_prompts_is_pointed_out(scene):
     found = audited(scene.site)["anna-final"]
-    assert (found.iou <= found.finding.blind_mean) == ("no better than its prompts" in found.flags)
+    assert (found.iou <= found.finding.blind_mean + 0.02) == ("no better than its prompts" in found.flags)
 
 
 def test_the_command_line_and_the_pages_say_the_same(scene):

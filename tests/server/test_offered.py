@@ -2,7 +2,6 @@
 
 import pytest
 
-from segarena.challenges.description import Challenge, Phase
 from segarena.server.offered import fault_of_name, faults_of_names
 
 
@@ -75,6 +74,10 @@ def test_nothing_is_run_by_an_option(offered, text, kind):
 
 
 def test_faults_are_told_by_field(offered):
-    phases = (Phase(name="a"), Phase(name="b", dataset="folder(path='/etc')"))
-    challenge = Challenge(slug="c", title="C", benchmark="nothing", dataset="demo", phases=phases)
-    assert set(faults_of_names(challenge, [str(offered)])) == {"benchmark", "phases[1].dataset"}
+    texts = {
+        "title": "folder(path='/etc')",
+        "benchmark": "nothing",
+        "dataset": "demo",
+        "phases[1].dataset": "folder(path='/etc')",
+    }
+    assert set(faults_of_names(texts, [str(offered)])) == {"benchmark", "phases[1].dataset"}

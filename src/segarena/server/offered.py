@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from segarena.challenges.description import Challenge
 from segarena.errors import InvalidInput, PluginError
 from segarena.registry import kinds, names
 from segarena.specs import PluginSpec
@@ -21,18 +20,16 @@ _PATH = re.compile(r"/[^,;:|*?\"'\\\x00-\x1f]*")
 """One plain path: some options take several, with something between."""
 
 
-def faults_of_names(challenge: Challenge, roots: Sequence[str]) -> dict[str, str]:
-    """Return what a page may not name of what a challenge does, by field.
+def faults_of_names(texts: Mapping[str, str], roots: Sequence[str]) -> dict[str, str]:
+    """Return what a page may not name of what it names, by field.
 
     Args:
-        challenge: as somebody filled it in.
+        texts: what somebody filled in, by field; others than benchmarks and datasets are not looked at.
         roots: the folders that the configuration offers.
     """
-    texts = {"benchmark": ("benchmark", challenge.benchmark), "dataset": ("dataset", challenge.dataset)}
-    for place, phase in enumerate(challenge.phases):
-        if phase.dataset:
-            texts[f"phases[{place}].dataset"] = ("dataset", phase.dataset)
-    found = {field: fault_of_name(kind, text, roots) for field, (kind, text) in texts.items()}
+    kinds_of = {field: field.rpartition(".")[2] for field in texts}
+    named = {field: kind for field, kind in kinds_of.items() if kind in ("benchmark", "dataset")}
+    found = {field: fault_of_name(kind, texts[field], roots) for field, kind in named.items()}
     return {field: fault for field, fault in found.items() if fault}
 
 

@@ -107,6 +107,13 @@ def test_what_is_wrong_is_told_beside_its_field_and_the_rest_stays(organiser, wr
     assert "<script>alert" not in page.text
 
 
+def test_all_that_is_wrong_is_told_at_once(organiser):
+    wrong = {"slug": "Bad Name", "benchmark": "nothing", "phases[1].dataset": "folder(path='/etc')"}
+    page = post(organiser, "/organise/new", do="look", **{**FORM, **wrong})
+    assert all(fault_beside(page, field) for field in wrong)
+    assert "3 fields are not right yet" in page.text
+
+
 def test_phases_are_added_and_taken_out(organiser):
     page = post(organiser, "/organise/new", do="add", **FORM)
     assert page.status_code == 200
@@ -162,6 +169,10 @@ def test_what_the_form_does_not_have_stays(working, organiser):
     assert post(organiser, "/organise/challenges/kept/change", do="look", **form).status_code == 303
     now = description_of(find(working.site, "kept"))
     assert (now.title, now.text, now.is_public, now.frozen) == ("L", "T", False, SOON)
+    hidden = {"title": "folder(path='/etc')", "phases[0].name": "practice"}
+    assert post(organiser, "/organise/challenges/kept/change", do="look", **hidden).status_code == 303
+    page = post(organiser, "/organise/challenges/kept/change", do="look", **hidden, dataset="folder(path='/etc')")
+    assert "expected files" in fault_beside(page, "dataset")
     assert (now.phases[0].runs_in_all, now.phases[0].decimals, now.phases[0].kind) == (7, 4, "practice")
 
 

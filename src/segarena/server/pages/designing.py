@@ -157,12 +157,11 @@ def _form(request: Request, texts: Mapping[str, str], faults: Mapping[str, str],
         with site.database.reading() as session:
             begun = phases_begun(session, find_challenge(session, changes).id)
     told: dict[str, Any] = {
-        "texts": defaultdict(str, texts),
+        "texts": defaultdict(str, {"zone": "UTC", **texts}),
         "faults": defaultdict(str, faults),
         "phases": list(phases_in(texts)),
         "changes": changes,
         "begun": begun,
-        "zone": texts.get("zone", "UTC"),
         "benchmarks": sorted(names("benchmark")),
         "datasets": sorted(names("dataset")),
         "roots": site.settings.roots,
@@ -182,15 +181,14 @@ def _filled(
     """
     settings = site_of(request).settings
     filled = fill(_completed(form, before), zone=form.get("zone", "") or "UTC", seeds=seeds)
-    if filled.challenge is None:
-        return filled
-    faults = faults_of_names(filled.challenge, settings.roots)
-    for place, phase in enumerate(filled.challenge.phases):
+    known = {before.benchmark, before.dataset, *(phase.dataset for phase in before.phases)} if before else set[str]()
+    told = {field: text.strip() for field, text in form.items() if text.strip()}
+    new = {field: text for field, text in told.items() if text not in known and field not in filled.faults}
+    faults = {**filled.faults, **faults_of_names(new, settings.roots)}
+    for place, phase in enumerate(filled.challenge.phases if filled.challenge else ()):
         if "worker" in phase.takes and (why := sandbox_of(settings.sent).fault()):
             faults[f"phases[{place}].takes"] = f"no program can be confined here: {why}"
-    known = {} if before is None else texts_of(before)
-    new = {field: fault for field, fault in faults.items() if form.get(field, "").strip() not in known.values()}
-    return Filled(None, new) if new else filled
+    return Filled(None, faults) if faults else filled
 
 
 def _completed(form: Mapping[str, str], before: Description | None) -> dict[str, str]:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 import segarena
 from segarena.client.begun import begun_in
@@ -16,6 +17,7 @@ from segarena.client.connection import Connection
 from segarena.client.showing import standing_lines
 from segarena.client.taking_part import standing
 from segarena.registry import build
+from segarena.server.tables import Turn
 
 sys.path.insert(0, str(Path(__file__).parent))
 from real import SEED, at_work, describe, lay, token_of
@@ -70,6 +72,19 @@ def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, sl
     shown = {score["user"] for score in told["scores"]}  # as on boards: of several users, those that its table is about
     assert shown <= {*there.records()["user"]}
     assert shown
+
+
+def test_the_participants_own_clock_is_told_beside_the_servers(arena, tmp_path, monkeypatch):
+    site, _, address = arena
+    monkeypatch.setenv("SEGARENA_TOKEN", token_of(site, "own clock"))
+    folder = segarena.evaluate(challenge=f"{address}/challenges/clicks", segmenter="watershed", out=tmp_path / "run")
+    with site.database.reading() as session:
+        of_run = select(Turn.number, Turn.client_s).where(Turn.run_id == begun_in(tmp_path / "run").run)
+        turns = session.execute(of_run).all()
+    answered = [client_s for number, client_s in turns if number]
+    assert all(client_s > 0 for client_s in answered)
+    own = folder.timings().filter(folder.timings()["round"] > 0)["predict_s"].sum()
+    assert sum(answered) == pytest.approx(own)
 
 
 def test_two_processes_and_a_script_of_its_own_leave_the_same_records(arena, tmp_path, monkeypatch):

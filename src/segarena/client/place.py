@@ -59,11 +59,13 @@ class Place:
         self._unopened = list(range(len(told.dialogues)))
         self._waiting: set[int] = set()
         self._queued: dict[int, Answer] = {}
+        self._seconds: dict[int, float] = {}
         self._heard: dict[int, Heard] = {}
 
-    def answer(self, answer: Answer) -> None:
-        """Take an answer, or why there is none; it is sent with the next question."""
+    def answer(self, answer: Answer, seconds: float = 0.0) -> None:
+        """Take an answer, or why there is none, and what it took; it is sent with the next question."""
         self._queued[answer.dialogue] = answer
+        self._seconds[answer.dialogue] = seconds
 
     def ask(self, dialogue: int) -> Heard:
         """Return what comes next about a dialogue; answers that wait are sent for it.
@@ -104,7 +106,8 @@ class Place:
 
     def _exchange(self, opened: Sequence[int], *, failed: str = "") -> None:
         answers = [] if failed else [each for number, each in self._queued.items() if number in self._waiting]
-        body = self._kept_turn(Turn(id=self._id(), answers=answers, open=opened, failed=failed))
+        client_s = sum(self._seconds[answer.dialogue] for answer in answers)
+        body = self._kept_turn(Turn(id=self._id(), client_s=client_s, answers=answers, open=opened, failed=failed))
         kept = self._unpacked(body)
         sent = {answer.dialogue: answer for answer in kept.answers}
         if list(kept.open) != list(opened) or {*sent} != {answer.dialogue for answer in answers}:

@@ -128,7 +128,7 @@ class RemoteSession(HeardDialogue):
         if not all(0 <= frame < self.sample.shape[0] for frame in prediction.candidates or ()):
             raise PredictionInvalid(f"answer for {self.name}: candidates must be frames, got {prediction.candidates}")
         prediction = replace(prediction, mask=settled(prediction.mask))
-        self._place.answer(Answer(dialogue=self._number, prediction=prediction))
+        self._place.answer(Answer(dialogue=self._number, prediction=prediction), elapsed_s)
         self.dialogue = self.dialogue.answer(prediction)
         self._seconds = elapsed_s
         self._is_asked = False

@@ -30,12 +30,14 @@ class Interface:
     """How programs of another kind talk to the server.
 
     Attributes:
+        title: what these programs are, for participants.
         router: its routes, all below `/NAME/`.
         token_header: where its programs show their token.
         refusal: how they are told no.
         check: raises `InvalidInput` for a challenge that cannot be held in this way.
     """
 
+    title: str
     router: APIRouter
     token_header: str
     refusal: Callable[[Refusal], Response]
@@ -56,6 +58,17 @@ def interface_of(request: Request) -> Interface | None:
     """Return the interface that a request comes by; None for our own."""
     found: Mapping[str, Interface] = request.app.state.interfaces
     return found.get(request.url.path.split("/", 2)[1])
+
+
+def hosts_of(challenge: Challenge, address: str) -> list[tuple[str, str]]:
+    """Return the addresses at which programs of other kinds take part in each phase, with what these programs are."""
+    there = interfaces()
+    named = [name for name in challenge.interfaces if name in there]
+    return [
+        (there[name].title, f"{address}/{name}/{challenge.slug}/{phase.name}/")
+        for phase in challenge.phases
+        for name in named
+    ]
 
 
 def check_interfaces(challenge: Challenge) -> None:

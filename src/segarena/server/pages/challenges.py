@@ -13,6 +13,7 @@ from starlette.responses import Response
 from segarena.challenges.clock import TIME_RULE
 from segarena.server import refusals
 from segarena.server.challenges import all_challenges, description_of, shown_of
+from segarena.server.interfaces import hosts_of
 from segarena.server.pages.rendering import page
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Key, Person, Run
@@ -57,6 +58,7 @@ def show_challenge(request: Request, slug: str) -> Response:
         "is_open": bool(is_open),
         "command": f"segarena run -s my_model.py:MyModel \\\n  --challenge {site.settings.address}/challenges/{place}",
         "login": f"segarena login {site.settings.address}",
+        "hosts": hosts_of(description_of(challenge), site.settings.address),
         "time_rule": TIME_RULE,
     }
     return page(request, "challenge.html", title=shown.title, now=_now(site), **told)

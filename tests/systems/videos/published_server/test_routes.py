@@ -4,6 +4,7 @@ import sys
 import time
 from pathlib import Path
 
+import httpx2
 import msgspec
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from sqlalchemy import select
 
 from segarena.davis import DavisInteractiveSession, fuse_scribbles, scribbles2mask
 from segarena.engine.store import RunFolder
+from segarena.errors import InvalidInput
 from segarena.registry import build
+from segarena.server.organising import make_challenge
 from segarena.server.tables import Person, Run
 from segarena.systems.videos.published_server.routes import INTERFACE
 
@@ -136,6 +139,19 @@ def run_of(site, name):
     with site.database.reading() as session:
         found = select(Run.id).join(Person, Person.id == Run.person_id).where(Person.name == name)
         return session.scalars(found).one()
+
+
+def test_the_page_of_a_challenge_says_at_which_address(arena):
+    site, address = arena
+    with httpx2.Client(base_url=address, trust_env=False) as client:
+        page, other = (client.get(f"/challenges/{slug}").text for slug in ("videos", "elsewhere"))
+    assert f"{site.settings.address}/davis/videos/test/" in page
+    assert "/davis/" not in other
+
+
+def test_a_benchmark_that_is_none_of_videos_cannot_be_held_so(arena):
+    with pytest.raises(InvalidInput, match="expected the benchmark davis"):
+        make_challenge(arena[0], at_davis(describe("clicks", "clicks", "sample-squares")), lambda *_: None)
 
 
 def test_what_is_sent_twice_counts_once(begin, videos):

@@ -40,7 +40,7 @@ def leaderboard(session: Session, site: Site, event: Event) -> Mapping[str, Sequ
 def _over(session: Session, event: Event) -> list[tuple[Run, Team]]:
     found = select(Run, Team).join(Team, Team.id == Run.team_id)
     mine = found.where(Run.challenge_id == event.challenge.id, Run.phase == event.phase.name, Run.state == "over")
-    return [(run, team) for run, team in session.execute(mine.where(Run.extract != "", Run.fault == ""))]
+    return [(run, team) for run, team in session.execute(mine.where(Run.extract != "", Run.fault == "", Run.is_step))]
 
 
 def _entry(run: Run, team: Team, event: Event, summary: Mapping[str, Any]) -> Entry:

@@ -45,7 +45,13 @@ from segarena.systems.videos.published_server.rules import Event, check, find_ev
 from segarena.systems.videos.published_server.scores import may_see, nothing_shown, report_of, summary_of
 
 router = APIRouter(prefix="/davis/{slug}/{phase}", include_in_schema=False)
-INTERFACE = Interface(router=router, token_header="user-key", refusal=as_published, check=check)  # noqa: S106
+INTERFACE = Interface(
+    title="the published package davisinteractive",
+    router=router,
+    token_header="user-key",  # noqa: S106 - the name of a header
+    refusal=as_published,
+    check=check,
+)
 
 MAGIC = 23
 """By this number clients know that a server is one."""

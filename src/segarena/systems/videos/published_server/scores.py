@@ -13,6 +13,7 @@ import polars as pl
 from segarena.challenges.scores import shows_own
 from segarena.engine.store import RunFolder
 from segarena.options import as_protocol
+from segarena.server.scores import why_held_back
 from segarena.server.tables import Run
 from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, COLUMNS
 from segarena.systems.videos.measures.report import METRICS, report_table, sample_scores, unanswered
@@ -24,9 +25,10 @@ _KEYS = ("session_id", "sequence", "scribble_idx", "interaction", "object_id")
 
 
 def may_see(event: Event, run: Run, now: float) -> bool:
-    """Tell whether whoever has a run sees its scores: it is over, and its phase shows them."""
+    """Tell whether whoever has a run sees its scores: it is over, its phase shows them, and no ladder keeps them."""
     moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
-    return run.state == "over" and not run.fault and shows_own(event.phase, moment)
+    is_shown = shows_own(event.phase, moment) and not why_held_back(run, event.phase, now)
+    return run.state == "over" and not run.fault and is_shown
 
 
 def report_of(folder: Path, event: Event, session_key: str) -> Mapping[str, Mapping[str, Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from segarena.reports.boards.board import Key, board_of
-from segarena.reports.boards.sheets import board_csv, board_tex, sample_sheet, targets_sheet
+from segarena.reports.boards.sheets import board_csv, board_tex, run_sheet, sample_sheet, standing_sheet, targets_sheet
 from segarena.reports.boards.telling import board_json
 
 MAIN = Key("photos", "centre", "", "NoC@90")
@@ -79,3 +79,39 @@ def test_a_sample_has_the_value_of_every_run_for_each_target(board):
     sheet = sample_sheet(board, MAIN, "photo-0")
     assert sheet.keys == ["rank", "run", "participant", "disc-0", "disc-1"]
     assert [[cell.mean for cell in row[3:]] for row in sheet.rows] == [[2.0, 4.0], [9.0, 4.0]]
+
+
+def test_a_run_stands_beside_the_best_of_the_others_at_each_target(make_entry, rng):
+    values = rng.integers(1, 6, (4, 12)).astype(float)
+    values[2, 3] = np.nan
+    board = board_of([make_entry(one, segmenter=name) for one, name in zip(values, "abcd", strict=True)])
+    for entry in range(4):
+        rows = run_sheet(board, MAIN, entry, {}).rows
+        told = {(row[1].text, row[0].text): (row[3].mean, row[4].mean, row[5]) for row in rows}
+        expected = {}
+        for column in range(12):
+            others = [one for number, one in enumerate(values[:, column]) if number != entry and not np.isnan(one)]
+            own = values[entry, column]
+            if not np.isnan(own):
+                place = 1 + sum(other < own for other in others)
+                expected[f"photo-{column // 2}", f"disc-{column % 2}"] = (
+                    own,
+                    min(others),
+                    f"{place} of {1 + len(others)}",
+                )
+        assert told == expected
+        behind = [row[3].mean - row[4].mean for row in rows]
+        assert behind == sorted(behind, reverse=True)
+
+
+def test_a_run_alone_stands_beside_nobody(make_entry):
+    board = board_of([make_entry([2.0, 4.0], segmenter="a")])
+    assert [(row[3].mean, row[5]) for row in run_sheet(board, MAIN, 0, {}).rows] == [(2.0, "1 of 1"), (4.0, "1 of 1")]
+
+
+def test_where_a_run_stands_is_what_the_rankings_say(board):
+    for entry in range(2):
+        told = {row[0]: (row[2].mean, row[3], row[4]) for row in standing_sheet(board, entry).rows}
+        for statistic in ("NoC@90", "AuC"):
+            row = next(one for one in board.rows(MAIN._replace(statistic=statistic)) if one.entry == entry)
+            assert told[statistic] == (row.mean.mean, f"{row.place} of 2", "1 to 2")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from segarena.reports.boards.board import Board, Choice, Key
+from segarena.reports.boards.board import Board, Choice, Key, Place
 from segarena.reports.boards.wording import range_text, statistic_of
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value
@@ -132,8 +133,8 @@ def standing_sheet(board: Board, entry: int) -> Sheet:
     for key in board.panels:
         if key.group or key.data != board.data[entry] or key.statistic not in {one.name for one in board.statistics}:
             continue
-        every = board.rows(key)
-        row = next((row for row in every if row.entry == entry), None)
+        every, placed = _rows(board, key)
+        row = every.get(entry)
         if row is None:
             continue
         statistic = statistic_of(board, key)
@@ -144,7 +145,7 @@ def standing_sheet(board: Board, entry: int) -> Sheet:
             printed=value_text(statistic, row.mean.mean),
             printed_bounds=bounds_text(statistic, row.mean.low, row.mean.high),
         )
-        place = f"{row.place} of {sum(bool(other.place) for other in every)}" if row.place else "–"
+        place = f"{row.place} of {placed}" if row.place else "–"
         rows.append((key.statistic, key.user, value, place, range_text(row), row.mean.n))
     head = (
         Column("Statistic", "words", "statistic"),
@@ -169,12 +170,12 @@ def run_sheet(
     for (sample, target), values in values_by_target(board, key).items():
         if entry not in values:
             continue
-        own, others = values[entry], [value for number, value in values.items() if number != entry]
-        best = max(others, key=lambda value: sign * value, default=math.nan)
-        better = sum(sign * value > sign * own for value in others)
+        own, every = values[entry], _rising(board, key)[sample, target]
+        better = len(every) - bisect_right(every, sign * own)
+        best = sign * every[-2 if better == 0 else -1] if len(every) > 1 else math.nan
         names = (Link(target, (anchors or {}).get((sample, target), ""), pages.get(sample, "")),)
         cells = (*(_value(statistic, one) for one in (own, best)), f"{1 + better} of {len(values)}")
-        lost = sign * (best - own) if others else 0.0
+        lost = sign * (best - own) if len(every) > 1 else 0.0
         rows.append((-lost, (*names, Link(sample, page=pages.get(sample, "")), labels[sample, target], *cells)))
     _, word, _ = board.entries[0].extract.words
     return Sheet(
@@ -211,6 +212,22 @@ def values_by_target(board: Board, key: Key) -> dict[TargetKey, dict[int, float]
     return found
 
 
+@lru_cache(maxsize=64)
+def _rows(board: Board, key: Key) -> tuple[dict[int, Place], int]:
+    """Return the rows of a panel by entry, and how many of them have a place."""
+    rows = {row.entry: row for row in board.rows(key)}
+    return rows, sum(bool(row.place) for row in rows.values())
+
+
+@lru_cache(maxsize=2)
+def _rising(board: Board, key: Key) -> dict[TargetKey, list[float]]:
+    """Return the values of each target, the worst first; those of which less is better with their sign turned."""
+    sign = 1 if statistic_of(board, key).higher_is_better else -1
+    every = values_by_target(board, key)
+    return {target: sorted(sign * value for value in values.values()) for target, values in every.items()}
+
+
+@lru_cache(maxsize=2)
 def _labels(board: Board, key: Key) -> dict[TargetKey, str]:
     found: dict[TargetKey, str] = {}
     for number in board.panels[key].entries:

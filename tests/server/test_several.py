@@ -1,6 +1,7 @@
 """Two servers and a process that only evaluates, each a process of its own, on one PostgreSQL and one folder."""
 
 import hashlib
+import os
 import re
 import signal
 import subprocess
@@ -15,12 +16,16 @@ import pytest
 from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.wire.turns import Turn, pack_turn
 from segarena.errors import StoreError
+from segarena.server.jobs import holding
+from segarena.server.jobs.leases import new_lease
 from segarena.server.keys import make_key
 from segarena.server.organising import make_challenge
+from segarena.server.packing import pack
 from segarena.server.people import invite
 from segarena.server.serving import open_site
 from segarena.server.settings import Settings
-from segarena.server.tables import Person
+from segarena.server.tables import Person, Place
+from segarena.server.tables import Turn as Turns
 
 COMMAND = "from segarena.cli.main import app; app()"
 
@@ -111,6 +116,25 @@ def test_a_turn_received_by_one_is_evaluated_by_another_and_waited_for_at_a_thir
         assert time.monotonic() < until, told
         time.sleep(0.05)
     assert told["fault"] == ""
+
+
+def test_what_a_killed_process_had_to_evaluate_is_evaluated_by_the_next(several, token):
+    site, (first, second), _, _ = several
+    head = {"authorization": f"Bearer {token}"}
+    told = {"id": str(uuid.uuid4()), "name": "killed"}
+    run = ask("POST", first, "/api/v1/challenges/photos/phases/try/runs", json=told, headers=head).json()
+    lease = new_lease().replace(f":{os.getpid()}:", f":{2**22 + 1}:")
+    with site.database.writing() as session:  # as one leaves it that is killed in the middle
+        place = session.get_one(Place, (run["id"], 0))
+        body = pack(pack_turn(Turn(id=str(uuid.uuid4()), open=[0])))
+        turn = Turns(run_id=run["id"], place=0, number=0, sha256="0", request=body, state="waiting", received_at=0.0)
+        session.add(turn)
+        session.flush()
+        holding.take(turn, lease)
+    reply = ask("GET", second, f"/api/v1/runs/{run['id']}/samples/{place.key}/turns/0", headers=head)
+    assert reply.status_code == 200
+    with site.database.reading() as session:
+        assert session.get_one(Turns, (run["id"], 0, 0)).tries == 1
 
 
 def test_whoever_signs_in_at_one_is_signed_in_at_the_others_and_their_forms_are_taken(several):

@@ -104,6 +104,8 @@ def test_what_is_refused_is_tried_again_and_comes_once(site, mail, monkeypatch):
     assert Post(site).send_one()
     assert len(mail.letters) == 1
     assert letters(site) == []
+    with site.database.reading() as session:
+        assert len(session.scalars(select(Key)).all()) == 1  # those of letters that did not leave are gone
 
 
 def test_a_letter_is_given_up_in_the_end_and_stays_to_be_seen(site, mail, monkeypatch):

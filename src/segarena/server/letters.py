@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -24,10 +24,11 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A letter as it is sent."""
+    """A letter as it is sent, and the text of the key in its link."""
 
     subject: str
     text: str
+    key: str = ""
 
 
 def clean_address(text: str) -> str:
@@ -86,32 +87,32 @@ def write(session: Session, letter: Letter, address: str, now: float) -> Written
     if written is None:
         return None
     hello = f"Hello {person.name},\n\n" if person else "Hello,\n\n"
-    return Written(subject=written.subject, text=f"{hello}{written.text}\n\n-- \n{address}\n")
+    return replace(written, text=f"{hello}{written.text}\n\n-- \n{address}\n")
 
 
 def _invitation(session: Session, letter: Letter, _person: Person | None, address: str, now: float) -> Written:
     key = make_key(session, "invitation", now, role=letter.about)
     link = f"{address}/register?invitation={key}"
     why = "you were invited to take part in challenges. Make your account here; the link works once, within 30 days:"
-    return Written(subject="An invitation", text=_lines(why, link))
+    return Written(subject="An invitation", text=_lines(why, link), key=key)
 
 
 def _address(session: Session, letter: Letter, person: Person | None, address: str, now: float) -> Written | None:
     if person is None:
         return None
-    link = f"{address}/address?link={make_key(session, 'address', now, person_id=person.id, label=letter.recipient)}"
+    key = make_key(session, "address", now, person_id=person.id, label=letter.recipient)
     why = "is this your address? Then open this link within an hour; it works once:"
-    return Written(subject="Confirm your address", text=_lines(why, link, "If you did not ask for it, do nothing."))
+    text = _lines(why, f"{address}/address?link={key}", "If you did not ask for it, do nothing.")
+    return Written(subject="Confirm your address", text=text, key=key)
 
 
 def _reset(session: Session, _letter: Letter, person: Person | None, address: str, now: float) -> Written | None:
     if person is None:
         return None
-    link = f"{address}/reset?link={make_key(session, 'reset', now, person_id=person.id)}"
+    key = make_key(session, "reset", now, person_id=person.id)
     why = "somebody, you we hope, asked for another password. Choose it here within an hour; the link works once:"
-    return Written(
-        subject="Another password", text=_lines(why, link, "If it was not you, do nothing: the password stays.")
-    )
+    text = _lines(why, f"{address}/reset?link={key}", "If it was not you, do nothing: the password stays.")
+    return Written(subject="Another password", text=text, key=key)
 
 
 def _confirmed(_session: Session, _letter: Letter, person: Person | None, address: str, _now: float) -> Written | None:

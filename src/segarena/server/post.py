@@ -14,13 +14,14 @@ import threading
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from segarena.errors import SegarenaError
+from segarena.files.hashes import sha256
 from segarena.server import letters
 from segarena.server.settings import Mail
 from segarena.server.site import Site
-from segarena.server.tables import Letter
+from segarena.server.tables import Key, Letter
 
 LOG = logging.getLogger("segarena.server")
 _IDLE_S = 2.0
@@ -75,7 +76,7 @@ class Post:
             if written is None:
                 session.delete(letter)
                 return True
-        self._note(letter, self._failure(letter.recipient, written))
+        self._note(letter, written, self._failure(letter.recipient, written))
         return True
 
     def _failure(self, recipient: str, written: letters.Written) -> str:
@@ -90,9 +91,11 @@ class Post:
             return " ".join(str(error).split())[:200] or type(error).__name__
         return ""
 
-    def _note(self, letter: Letter, failure: str) -> None:
-        """Note what became of a letter; one that was sent goes."""
+    def _note(self, letter: Letter, written: letters.Written, failure: str) -> None:
+        """Note what became of a letter; one that was sent goes, and so does the key of one that was not."""
         with self._site.database.writing() as session:
+            if failure and written.key:
+                session.connection().execute(delete(Key).where(Key.hash == sha256(written.key)))
             kept = session.get(Letter, letter.id)
             if kept is None:
                 return

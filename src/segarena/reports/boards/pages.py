@@ -152,7 +152,6 @@ def run_html(
     home: str = "",
     pages: Mapping[str, str] | None = None,
     anchors: Mapping[TargetKey, str] | None = None,
-    pictures: Gallery | None = None,
 ) -> str:
     """Return the page of a run: where it stands in every statistic, and each target, those first that it loses most at.
 
@@ -164,9 +163,8 @@ def run_html(
         home: the address of the board.
         pages: the address of each sample's page; None leaves out the targets.
         anchors: where a target stands on the page of its sample.
-        pictures: cards of some of its targets.
     """
-    view = _run_view(board, key, entry, home, pages, anchors, pictures, "")
+    view = _run_view(board, key, entry, home, pages, anchors, "")
     return _page("run.html", assets, SAMPLE_SCRIPTS, title=board.names[entry], view=view)
 
 
@@ -177,11 +175,10 @@ def run_parts(
     *,
     home: str,
     pages: Mapping[str, str] | None = None,
-    pictures: Gallery | None = None,
     own_page: str = "",
 ) -> Markup:
     """Return the same for a page of one's own; `own_page` is where every round of the run is, if that can be seen."""
-    return _piece("run", _run_view(board, key, entry, home, pages, None, pictures, own_page))
+    return _piece("run", _run_view(board, key, entry, home, pages, None, own_page))
 
 
 def _piece(name: str, view: Mapping[str, Any]) -> Markup:
@@ -221,7 +218,6 @@ def _run_view(
     home: str,
     pages: Mapping[str, str] | None,
     anchors: Mapping[TargetKey, str] | None,
-    pictures: Gallery | None,
     own_page: str,
 ) -> dict[str, Any]:
     extract, time = board.entries[entry].extract, board.entries[entry].time
@@ -244,7 +240,6 @@ def _run_view(
         "sheet": standing_sheet(board, entry),
         "targets": None if pages is None else run_sheet(board, key, entry, pages, anchors),
         "target_word": extract.words[1],
-        "pictures": pictures or _NO_PICTURES,
         "table": partial(sheet_html, most_rows=FIRST_ROWS),
     }
 

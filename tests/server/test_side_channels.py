@@ -84,7 +84,7 @@ def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):
 
     monkeypatch.setattr(exchanging, "_look", look)
     site = SimpleNamespace(news=News(), settings=SimpleNamespace(workers=1))
-    request = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(site=site)))
+    request = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(site=site)), state=SimpleNamespace())
 
     async def hold():
         limiter = anyio.to_thread.current_default_thread_limiter()

@@ -109,11 +109,15 @@ async def reply_to(request: Request, key: Key, patience_s: float = WAIT_S) -> by
     """
     site, until = site_of(request), time.monotonic() + patience_s
     look_s = _LOOK_S if site.settings.workers else _FIRST_LOOK_S
+    found_at: float | None = None
     with site.news.about(key) as listener:
         while True:
             found = await run_in_threadpool(_look, site, key)
             left_s = until - time.monotonic()
-            if found is not None and found.held_s <= 0:
+            if found is not None and found_at is None:
+                found_at = time.monotonic()
+            if found is not None and found_at is not None and found.held_s <= 0:
+                request.state.held_s = time.monotonic() - found_at
                 if not found.was_sent:
                     request.state.on_sent = _Sent(site, key, len(found.reply))
                 return found.reply

@@ -134,8 +134,13 @@ def log_to(file: Path | None, level: int) -> None:
 
 
 def _replied_s(state: Any) -> float | None:
-    """Return seconds from the last byte of what came to the first byte of the answer; None when there was none."""
-    return round(state["sending"].boot_s - state["read"].boot_s, 4) if "sending" in state else None
+    """Return seconds from the last byte of what came to the first byte of the answer; None when there was none.
+
+    What a reply of a test is held back is left out.
+    """
+    if "sending" not in state:
+        return None
+    return round(state["sending"].boot_s - state["read"].boot_s - state.get("held_s", 0.0), 4)
 
 
 async def _refuse(send: Send) -> None:

@@ -106,6 +106,13 @@ def test_files_of_a_board_say_the_same(served, scene):
     assert viewer.get("/challenges/c/own/board.json").status_code == 404
 
 
+def test_values_of_single_targets_are_rounded_for_all_but_the_organiser(served, scene):
+    for sees_all in (False, True):
+        columns = board_now(served, sees_all=sees_all).board.entries[0].extract.values["centre"].values()
+        known = [value for column in columns for value in column if value is not None]
+        assert (known == [round(value, 1) for value in known]) != sees_all
+
+
 def board_now(served, phase="shown", **given):
     with served.site.database.reading() as session:
         challenge = session.scalars(select(ChallengeRow).where(ChallengeRow.slug == "c")).one()

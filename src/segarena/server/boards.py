@@ -250,11 +250,11 @@ def _rounded(board: Board, decimals: int | None) -> Board:
         )
         for key, panel in board.panels.items()
     }
-    entries = tuple(replace(entry, extract=_with_round_curves(entry.extract, decimals)) for entry in board.entries)
+    entries = tuple(replace(entry, extract=_with_round_numbers(entry.extract, decimals)) for entry in board.entries)
     return replace(board, panels=panels, entries=entries)
 
 
-def _with_round_curves(extract: Extract, decimals: int) -> Extract:
+def _with_round_numbers(extract: Extract, decimals: int) -> Extract:
     def short(values: Numbers) -> Numbers:
         return tuple(None if value is None else round(value, decimals) for value in values)
 
@@ -264,4 +264,5 @@ def _with_round_curves(extract: Extract, decimals: int) -> Extract:
             for name, curve in curves.items()
         }
 
-    return replace(extract, curves={user: rounded(curves) for user, curves in extract.curves.items()})
+    values = {user: {name: short(column) for name, column in own.items()} for user, own in extract.values.items()}
+    return replace(extract, values=values, curves={user: rounded(curves) for user, curves in extract.curves.items()})

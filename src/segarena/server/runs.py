@@ -81,8 +81,9 @@ def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, 
         raise refused
     pool = description_of(challenge).pool(phase)
     prompted = _prompted(session, challenge, pool, person.team_id)
-    shared = _going(session, Run.team_id.in_(circle_of(session, person.team_id)))
-    busy = {sample for sample, known in prompted.items() if shared.intersection(known)}
+    shared = _going(session, Run.team_id.in_(circle_of(session, person.team_id)) & Run.kind.in_(SHOWN))
+    # Prompts of a program are given to nobody, so that its samples may be in other runs meanwhile.
+    busy = {sample for sample, known in prompted.items() if asked.kind in SHOWN and shared.intersection(known)}
     samples = pool_of(session, challenge, pool)
     try:
         counts = Counter({sample: len(known) for sample, known in prompted.items()})

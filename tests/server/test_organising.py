@@ -13,6 +13,8 @@ from segarena.server.challenges import description_of
 from segarena.server.folder import DataFolder
 from segarena.server.laying import look
 from segarena.server.organising import change_challenge, find, make_challenge
+from segarena.server.runs import Asked
+from segarena.server.runs import begin as begin_run
 from segarena.server.settings import Settings
 from segarena.server.site import Site
 from segarena.server.tables import Event, Person, PooledSample, Run
@@ -99,3 +101,20 @@ def test_a_look_says_what_it_would_be_and_keeps_nothing(site):
     assert found.pool == len(pooled(site))
     assert found.dialogues > 0
     assert found.megabytes > 0
+
+
+def test_of_a_first_run_and_a_change_at_once_one_waits_for_the_other(site):
+    """A run that begins while the benchmark is changed is by the one or the other, and its samples lie ready."""
+    with site.database.writing() as session:
+        about = {"password": "-", "role": "participant", "state": "confirmed", "made_at": 0.0}
+        person = Person(name="a b", folded="a b", **about)
+        session.add(person)
+        session.flush()
+        number = person.id
+    stale = find(site, "c")
+    change_challenge(site, "c", changed((msgspec.structs.replace(FINAL, dataset="phantom"),), benchmark="radioactive"))
+    asked = Asked(id="8b1c7e0e-8e0b-4c73-9ac8-2d9a8c5e0a01", name="x", segmenter="", note="")
+    with site.database.writing() as session:
+        challenge = session.merge(stale, load=False)
+        run = begin_run(session, challenge, description_of(stale).phases[0], number, asked, site.now())
+        assert run.pool == "phantom"

@@ -76,6 +76,7 @@ def begin(session: Session, challenge: Challenge, phase: Phase, person_id: int, 
     known = session.get(Run, asked.id)
     if known is not None:
         return _same(known, challenge, phase, person_id, asked)
+    phase = _as_it_is_now(session, challenge, phase)
     check_takes(phase, asked.kind)
     if refused := may_begin_now(session, challenge, phase, person.team_id, now):
         raise refused
@@ -135,6 +136,13 @@ def check_is_shown(run: Run) -> None:
     """Raise `Refusal` unless the participant sees the samples of a run, and answers them."""
     if run.kind not in SHOWN:
         raise refusals.unknown()
+
+
+def _as_it_is_now(session: Session, challenge: Challenge, phase: Phase) -> Phase:
+    """Return a phase as it stays until the transaction ends: who changes the challenge waits, or was waited for."""
+    before = challenge.description
+    session.refresh(challenge, with_for_update={"read": True})
+    return phase if challenge.description == before else find_phase(challenge, phase.name)
 
 
 def own_run(session: Session, run_id: str, person_id: int | None, *, is_organiser: bool = False) -> Run:

@@ -27,6 +27,7 @@ PARTS = {
     "cluster_kills": ("--kills", 10),
     "sharing": ("--kills", 10),
     "serving": ("--kills", 50),
+    "sent": ("--kills", 20),
     "postgres_restarts": ("--restarts", 5),
     "full_disk": ("--times", 5),
     "clock_jumps": ("--jumps", 6),

@@ -66,7 +66,7 @@ $(STAMP): pyproject.toml
 # those of strangers' programs are skipped.
 $(VENV)/.developed: $(STAMP)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet -e '.[dev,models,oidc,ray,radiology,server]' tests/plugin_package
+	$(BIN)/python -m pip install --quiet -e '.[dev,models,oidc,ray,radiology,s3,server]' tests/plugin_package
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt-get install --quiet --yes postgresql || true
 	command -v bwrap >/dev/null || apt-get install --quiet --yes bubblewrap || true
 	@touch $@

@@ -32,6 +32,7 @@ PARTS = {
     "full_disk": ("--times", 5),
     "clock_jumps": ("--jumps", 6),
     "stuck": ("--stops", 3),
+    "hostile_requests": ("--requests", 10_000),
     "load --db sqlite": ("--minutes", 10),
     "load --db postgresql": ("--minutes", 10),
 }

@@ -25,7 +25,7 @@ def damaged(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
     kind = rng.random()
     if kind < 0.03:
         return rng.choice(others)
-    found = bytearray(data)
+    found = bytearray(data or b" ")
     for _ in range(rng.randint(1, 4)):
         rng.choice((_flip, _flip, _flip, _cut, _lie, _lie, _word, _repeat, _drop))(found, rng)
         found = found or bytearray(b" ")

@@ -19,6 +19,7 @@ from segarena.server.checking import faults_of
 from segarena.server.news import News
 from segarena.server.organising import find, make_challenge
 from segarena.server.people import is_waiting, register
+from segarena.server.tables import Run
 from segarena.server.tables import Turn as Row
 
 API = "/api/v1"
@@ -72,6 +73,14 @@ def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_t
     assert answer.status_code == 200
     assert seconds >= 1.5
     assert {*seen} == {("evaluating", True, False)}
+
+
+@pytest.mark.parametrize("state", ["closing", "over"])
+def test_a_run_whose_last_reply_is_held_back_goes_on(state):
+    """It is ended meanwhile, which the participant would otherwise see before the reply."""
+    run = Run(id="run", state=state, fault="", ended_at=9.0, extract="{}")
+    told = exchanging.as_told(SimpleNamespace(expunge=lambda _: None), run, [("run", 0)])
+    assert (told.state, told.ended_at, told.extract) == ("open", None, "")
 
 
 def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):

@@ -27,7 +27,7 @@ def run(database):
 
 
 def receive(database, number=0, place=0, body=b"body", at=1.0, charged_s=0.0):
-    came = turns.Received(body=body, sha256=body.hex(), charged=Charged(seconds=charged_s), client_s=0.0)
+    came = turns.Received(request=body, sha256=body.hex(), charged=Charged(seconds=charged_s), client_s=0.0)
     with database.writing() as session:
         return turns.receive(
             session, session.get_one(Run, "run"), session.get_one(Place, ("run", place)), number, came, at

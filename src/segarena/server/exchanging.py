@@ -22,11 +22,11 @@ from segarena.files.hashes import sha256
 from segarena.server import refusals
 from segarena.server.challenges import find_phase
 from segarena.server.database import DatabaseAway
-from segarena.server.packing import unpack
+from segarena.server.packing import pack, unpack
 from segarena.server.runs import check_goes_on, find_place, own_run
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Run, Turn
-from segarena.server.turns import Key, Received, receive
+from segarena.server.turns import WITHOUT_BODIES, Key, Received, receive
 from segarena.server.visitors import site_of, visitor_of
 from segarena.server.watching import LOG
 
@@ -81,21 +81,23 @@ def take_turn(request: Request, where: tuple[str, str, int], came: Came) -> Key:
         Refusal: it contradicts what came before, or nothing more can be sent.
     """
     site, visitor, (run_id, key, number) = site_of(request), visitor_of(request), where
+    packed, hashed = pack(came.body), sha256(came.body)  # which may take seconds, while others want to write
     with site.database.writing() as session:
-        run = session.get(Run, own_run(session, run_id, visitor.person_id).id, with_for_update=True)
+        run = own_run(session, run_id, visitor.person_id)
+        session.refresh(run, with_for_update=True)
         place = find_place(session, run_id, key)
-        known = session.get(Turn, (run_id, place.number, number))
-        if run is None or known is None:
-            check_goes_on(session, own_run(session, run_id, visitor.person_id), site.now())
-        before = session.get(Turn, (run_id, place.number, number - 1)) if number else None
+        known = session.get(Turn, (run_id, place.number, number), options=WITHOUT_BODIES)
+        if known is None or known.state == "refused":  # another one may come in its place, as long as the run goes on
+            check_goes_on(session, run, site.now())
+        before = session.get(Turn, (run_id, place.number, number - 1), options=WITHOUT_BODIES) if number else None
         received = Received(
-            body=came.body,
-            sha256=sha256(came.body),
+            request=packed,
+            sha256=hashed,
             charged=came.charged(_sent(site, before) if before else None),
             client_s=came.head.client_s,
             round_trip_s=came.head.round_trip_s,
         )
-        turn = receive(session, own_run(session, run_id, visitor.person_id), place, number, received, site.now())
+        turn = receive(session, run, place, number, received, site.now())
         return turn.run_id, turn.place, turn.number
 
 
@@ -140,16 +142,15 @@ def held_s(session: Session, turn: Turn, now: float) -> float:
 def untold_turns(session: Session, run_ids: Sequence[str], now: float) -> dict[tuple[str, int], Turn]:
     """Return by run and place the turns whose reply is there and still kept from the participant."""
     recent = select(Turn).where(Turn.run_id.in_(run_ids), Turn.state == "done", Turn.done_at > now - _LONGEST_S)
-    large = (defer(Turn.request), defer(Turn.response), defer(Turn.given))
-    found = session.scalars(recent.options(*large))
+    found = session.scalars(recent.options(*WITHOUT_BODIES))
     return {(turn.run_id, turn.place): turn for turn in found if held_s(session, turn, now) > 0}
 
 
 def as_told(session: Session, run: Run, untold: Collection[tuple[str, int]]) -> Run:
     """Return a run as participants know it: one whose last reply is kept from them goes on."""
-    if run.state == "closing" and not run.fault and any(run_id == run.id for run_id, _ in untold):
+    if run.state != "open" and not run.fault and any(run_id == run.id for run_id, _ in untold):
         session.expunge(run)
-        run.state = "open"
+        run.state, run.ended_at, run.extract = "open", None, ""
     return run
 
 
@@ -168,7 +169,7 @@ class _Found:
 
 def _look(site: Site, key: Key) -> _Found | None:
     with site.database.reading() as session:
-        turn = session.get_one(Turn, key)
+        turn = session.get_one(Turn, key, options=(defer(Turn.request), defer(Turn.given)))
         run = session.get_one(Run, key[0])
         left_s = held_s(session, turn, site.now())
     if turn.state == "refused":

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 from sqlalchemy import case, func, select
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from segarena.challenges.clock import APART_S, Charged
 from segarena.challenges.description import Phase
@@ -24,6 +24,7 @@ from segarena.server.jobs.stepping import job_of
 from segarena.server.packing import unpack
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Place, PooledSample, Run, Turn
+from segarena.server.turns import WITHOUT_BODIES
 
 PLACES_AT_ONCE = 100
 _IMAGES_AT_ONCE, _STACKS_AT_ONCE = 8, 2
@@ -212,7 +213,7 @@ class PlaceView:
         )
         self._told = [msgspec.convert(one, Told) for one in json.loads(session.scalar(pooled.limit(1)) or "[]")]
         found = select(Turn).where(Turn.run_id == run.id, Turn.place == place.number).order_by(Turn.number)
-        self._turns = list(session.scalars(found.options(defer(Turn.request), defer(Turn.response), defer(Turn.given))))
+        self._turns = list(session.scalars(found.options(*WITHOUT_BODIES)))
         untold = {} if eyes.is_organiser else untold_turns(session, [run.id], site.now())
         self._untold = untold.get((run.id, place.number))
         self._done = [turn for turn in self._turns if turn.state == "done" and turn is not self._untold]
@@ -269,7 +270,8 @@ class PlaceView:
                 job = job_of(session, self._challenge, run, place)
             decimals = None if self._eyes.is_organiser else self._eyes.decimals
             return DrawJudged(challenge=self._challenge.description, job=job, numbers=numbers, decimals=decimals)
-        done = select(Turn.request, Turn.response).where(Turn.run_id == run.id, Turn.place == place.number)
+        is_told = Turn.number <= self._done[-1].number  # the next reply may be there, and still kept from them
+        done = select(Turn.request, Turn.response).where(Turn.run_id == run.id, Turn.place == place.number, is_told)
         with site.database.reading() as session:
             turns = session.execute(done.where(Turn.state == "done").order_by(Turn.number)).all()
         exchanged = Exchanged(

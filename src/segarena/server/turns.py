@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sqlalchemy import case, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from segarena.challenges.clock import Charged
 from segarena.server import refusals
 from segarena.server.jobs.holding import take
-from segarena.server.packing import pack
 from segarena.server.tables import Place, Run, Turn
 
 Key: TypeAlias = tuple[str, int, int]
 """A turn: run, place, number."""
+
+WITHOUT_BODIES = (defer(Turn.request), defer(Turn.response), defer(Turn.given))
+"""An option of queries for turns: what may have megabytes stays in the database."""
 
 _FOR_ANOTHER_S = 0.5
 """So long a turn is left to the worker that has its dialogues in memory."""
@@ -27,14 +29,14 @@ class Received:
     """A turn as it came.
 
     Attributes:
-        body: its bytes.
-        sha256: of them.
+        request: its bytes, packed.
+        sha256: of its bytes.
         charged: for it.
         client_s: by the participant's clock.
         round_trip_s: as the participant measured it.
     """
 
-    body: bytes
+    request: bytes
     sha256: str
     charged: Charged
     client_s: float
@@ -62,7 +64,7 @@ def receive(session: Session, run: Run, place: Place, number: int, came: Receive
     if place.state == "over":
         raise refusals.conflict("all dialogues about this sample are over")
     turn = known or Turn(run_id=run.id, place=place.number, number=number)
-    turn.sha256, turn.request = came.sha256, pack(came.body)
+    turn.sha256, turn.request = came.sha256, came.request
     turn.state, turn.failure, turn.tries, turn.received_at = "waiting", "", 0, now
     turn.charged_s, turn.is_sure, turn.client_s = came.charged.seconds, came.charged.is_sure, came.client_s
     turn.round_trip_s = came.round_trip_s
@@ -102,4 +104,5 @@ def waiting_before(session: Session, turn: Turn) -> int:
 
 
 def _of_place(session: Session, place: Place) -> Iterator[Turn]:
-    return iter(session.scalars(select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number)))
+    found = select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number)
+    return iter(session.scalars(found.options(*WITHOUT_BODIES)))

@@ -145,6 +145,16 @@ def test_what_cannot_be_read_is_refused_and_another_may_come_in_its_place(api, r
     assert send(api, run, 1, turn_of(everything(sample, [0]))).status_code == 200
 
 
+def test_nothing_comes_in_the_place_of_what_was_refused_when_the_run_is_over(api, run):
+    sample = sample_of(api, run)
+    send(api, run, 0, turn_of(opens=[0]))
+    wrong = turn_of([Answer(dialogue=0, prediction=Prediction(np.ones((3, 3), bool)))])
+    assert send(api, run, 1, wrong).status_code == 422
+    api.post(f"/runs/{run['id']}/finish")
+    wait_until_over(api, run)
+    assert send(api, run, 1, turn_of(everything(sample, [0]))).status_code == 403
+
+
 def test_a_body_that_is_not_what_its_digest_says_is_refused(api, run):
     body = turn_of(opens=[0])
     digest = base64.b64encode(hashlib.sha256(body).digest()).decode()

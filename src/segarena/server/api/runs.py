@@ -91,6 +91,7 @@ def show_scores(request: Request, run_id: str) -> Response:
         phase = find_phase(challenge, run.phase)
         shown = site.boards.of(session, challenge, phase, site.now(), sees_all=False)
         found = None if shown is None else place_of(shown.board, session.get_one(Team, run.team_id).name)
+        run = as_told(session, run, untold_turns(session, [run.id], site.now()))
     place, count = found or (None, None)
     page = f"{site.settings.address}/challenges/{challenge.slug}/{phase.name}/board" if found else None
     scores, why = scores_of(run, phase, site.now()), why_held_back(run, phase, site.now())

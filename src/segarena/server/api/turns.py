@@ -16,7 +16,7 @@ from segarena.server.queues import queue_of
 from segarena.server.runs import find_place, own_run
 from segarena.server.site import Site
 from segarena.server.tables import Turn
-from segarena.server.turns import Key
+from segarena.server.turns import WITHOUT_BODIES, Key
 from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(prefix="/api/v1")
@@ -54,7 +54,7 @@ def _find(request: Request, run_id: str, key: str, number: int) -> Key:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
         place = find_place(session, own_run(session, run_id, visitor.person_id).id, key)
-        if session.get(Turn, (run_id, place.number, number)) is None:
+        if session.get(Turn, (run_id, place.number, number), options=WITHOUT_BODIES) is None:
             raise refusals.unknown()
     return run_id, place.number, number
 
@@ -68,6 +68,6 @@ async def _response(request: Request, key: Key) -> Response:
 
 def _not_yet(site: Site, key: Key) -> Response:
     with site.database.reading() as session:
-        queue = queue_of(session, session.get_one(Turn, key))
+        queue = queue_of(session, session.get_one(Turn, key, options=WITHOUT_BODIES))
     told = {"state": "waiting", "queue": queue, "retry_after_s": _AGAIN_S}
     return JSONResponse(told, 202, {"retry-after": "1"})

@@ -16,7 +16,7 @@ from typing import Any
 
 from fastapi import Request
 from sqlalchemy import select
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from segarena.challenges.wire.replies import Asked, unpack_reply
 from segarena.challenges.wire.samples import shape_of_sample
@@ -29,6 +29,7 @@ from segarena.server.runs import Asked as AskedRun
 from segarena.server.runs import begin, own_run, places_of
 from segarena.server.storage import Storage
 from segarena.server.tables import Challenge, Place, Run, Turn
+from segarena.server.turns import WITHOUT_BODIES
 from segarena.server.visitors import site_of, visitor_of
 from segarena.systems.videos.published_server.rules import Event
 from segarena.systems.videos.scribbles.files import Scribbles
@@ -124,8 +125,7 @@ def sent_about(session: Session, told: Told) -> Sent:
     """Return what was sent about a sample, as far as it was taken."""
     place = told.place
     found = select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number, Turn.state != "refused")
-    large = (defer(Turn.request), defer(Turn.response), defer(Turn.given))
-    turns = list(session.scalars(found.order_by(Turn.number).options(*large)))
+    turns = list(session.scalars(found.order_by(Turn.number).options(*WITHOUT_BODIES)))
     return Sent(turns=[turn for turn in turns if _dialogue_of(turn) == told.number], next=len(turns))
 
 

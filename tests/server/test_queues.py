@@ -1,20 +1,29 @@
 """What is told to those who wait: their place, and a time that no clock makes absurd."""
 
-from segarena.server.queues import queue_of, queue_of_job
-from segarena.server.runs import END
+from sqlalchemy import update
+
+from segarena.server.jobs.posting import find_job
+from segarena.server.queues import queue_of, queue_of_job, queue_of_run
+from segarena.server.runs import END, end
 from segarena.server.tables import Challenge, Job, Person, Place, Run, Turn
+
+
+def begun(session):
+    person = Person(name="a", folded="a", password="-", role="participant", state="confirmed", made_at=0.0)
+    challenge = Challenge(slug="c", description="{}", made_at=0.0)
+    session.add_all([person, challenge])
+    session.flush()
+    told = {"phase": "p", "name": "n", "segmenter": "", "note": "", "pool": "d", "made_at": 0.0}
+    run = Run(id="run", challenge_id=challenge.id, person_id=person.id, **told)
+    session.add(run)
+    session.flush()
+    return run
 
 
 def test_a_turn_is_told_its_place_and_how_long_those_before_it_will_take(database):
     states = ["done", "done", "done", "leased", "leased", "waiting", "waiting", "waiting"]
     with database.writing() as session:
-        person = Person(name="a", folded="a", password="-", role="participant", state="confirmed", made_at=0.0)
-        challenge = Challenge(slug="c", description="{}", made_at=0.0)
-        session.add_all([person, challenge])
-        session.flush()
-        told = {"phase": "p", "name": "n", "segmenter": "", "note": "", "pool": "d", "made_at": 0.0}
-        session.add(Run(id="run", challenge_id=challenge.id, person_id=person.id, **told))
-        session.flush()
+        begun(session)
         for number, state in enumerate(states):
             session.add(Place(run_id="run", number=number, key=f"k{number}", sample="s", sha256="0", bytes=1))
             session.flush()
@@ -36,3 +45,21 @@ def test_a_job_is_not_told_an_hour_that_the_clock_was_set(database):
     with database.reading() as session:
         job = session.query(Job).filter(Job.about == "mine").one()
         assert queue_of_job(session, job)["estimate_s"] == 5.0
+
+
+def test_what_is_done_to_end_a_run_is_told_without_the_sample_that_it_is_done_to(database):
+    with database.writing() as session:
+        run = begun(session)
+        assert end(session, run, 0.0)
+        job = find_job(session, END, "run")
+        job.state, job.doing = "leased", "loading hidden"
+        assert queue_of_run(session, run)["phase"] == END
+
+
+def test_a_run_that_somebody_else_just_ended_is_not_ended_again(database):
+    with database.writing() as session:
+        run = begun(session)
+        session.connection().execute(update(Run).values(state="over"))
+        assert run.state == "open"
+        assert not end(session, run, 0.0)
+        assert find_job(session, END, "run") is None

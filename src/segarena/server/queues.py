@@ -48,7 +48,10 @@ def queue_of_run(session: Session, run: Run) -> dict[str, Any] | None:
     if turn is not None:
         return queue_of(session, turn)
     job = find_job(session, END, run.id) if run.state == "closing" else None
-    return None if job is None else queue_of_job(session, job)
+    if job is None:
+        return None
+    # What its process is doing may name a hidden sample.
+    return queue_of_job(session, job) | {"phase": job.kind if job.state == "leased" else job.state}
 
 
 def _usual(session: Session, seconds: Select[Any]) -> float:

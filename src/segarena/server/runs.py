@@ -186,6 +186,7 @@ def check_goes_on(session: Session, run: Run, now: float) -> None:
 
 def end(session: Session, run: Run, now: float) -> bool:
     """Have a run ended, if it is open; a job does it once its last turns are evaluated."""
+    session.refresh(run, ["state"], with_for_update=True)  # somebody else may just have ended it
     if run.state != "open":
         return False
     run.state = "closing"

@@ -21,8 +21,10 @@ from segarena.challenges.wire.replies import unpack_reply
 from segarena.challenges.wire.samples import unpack_sample
 from segarena.challenges.wire.turns import Turn, pack_turn
 from segarena.engine.store import RunFolder
+from segarena.files.hashes import sha256
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena.server.organising import make_challenge
+from segarena.server.storage import Storage
 from segarena.server.tables import Place
 from segarena.server.tables import Turn as Turns
 
@@ -166,6 +168,17 @@ def test_all_that_is_wrong_with_masks_is_said_and_nothing_is_counted(api):
         assert fault.startswith(word)
     again = waited(api, send(api, "masks", "masks", zipped(masks_for(api, run)), run["id"]))
     judged(api, again)
+
+
+def test_what_is_refused_is_kept_nowhere(api, monkeypatch):
+    dropped = []
+    monkeypatch.setattr(Storage, "drop", lambda self, name: dropped.append((self.folder.name, name)))
+    content = b"no zip, and nobody else's"
+    assert waited(api, send(api, "masks", "masks", content, begin(api)["id"]))["state"] == "refused"
+    deadline = time.monotonic() + 30
+    while not dropped and time.monotonic() < deadline:  # it goes when that it is refused is written
+        time.sleep(0.01)
+    assert dropped == [("sent", sha256(content))]
 
 
 def test_a_run_of_masks_takes_no_turns_and_no_second_masks(api):

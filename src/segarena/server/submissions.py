@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, object_session
 
 from segarena.challenges.description import Phase, Way
 from segarena.challenges.drawing import draw
+from segarena.errors import StoreError
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena.server import refusals, runs
 from segarena.server.audit import note
@@ -22,6 +23,7 @@ from segarena.server.settings import Sent
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Run, Submission
 from segarena.server.teams import is_own, team_of
+from segarena.server.watching import LOG
 
 LOOK = "look at what was sent"
 JUDGE = "judge a sample"
@@ -136,10 +138,13 @@ def refuse(site: Site, sent: Submission, faults: Sequence[str]) -> None:
         Submission.sha256 == sent.sha256, Submission.id != sent.id, Submission.state != "refused"
     )  # fmt: skip
     if session is not None and not session.scalar(used):
-        path = site.folder.sent.path(sent.sha256)
+        storage, name = site.folder.sent, sent.sha256
 
         def remove(_: Session) -> None:
-            path.unlink(missing_ok=True)
+            try:
+                storage.drop(name)
+            except StoreError as error:  # that it is refused is written by now
+                LOG.warning("a file that was refused could not be deleted: %s", error)
 
         event.listen(session, "after_commit", remove, once=True)
 

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from segarena.challenges.description import Challenge, Phase
 from segarena.server.app import ROUTERS
-from segarena.server.interfaces import interfaces
+from segarena.server.interfaces import OURS, interfaces
 from segarena.server.organising import make_challenge
 from segarena.server.tables import Person
 from segarena.server.visitors import ANYONE, needed_by
@@ -187,6 +187,10 @@ def test_the_table_of_this_test_is_that_of_the_server():
     assert all(isinstance(route, Route) and needed_by(route.endpoint) for _, route in routes())
 
 
+def test_no_package_may_have_an_address_that_is_ours():
+    assert {route.path.split("/")[1] for _, route in routes()} == OURS
+
+
 def test_routes_of_other_packages_stand_behind_the_same_guard(scene, served):
     served.client().get("/")
     for method, route in brought():
@@ -283,7 +287,7 @@ def test_too_many_requests_are_slowed_down(served):
         answers = [client.get("/ping") for _ in range(8)]
     finally:
         served.site.requests._most = before
-        served.site.requests.forget("127.0.0.1")
+        served.site.requests._seen.clear()
     assert answers[-1].status_code == 429
     assert int(answers[-1].headers["retry-after"]) > 0
     assert answers[-1].json()["retry_after_s"] > 0

@@ -21,7 +21,12 @@ from segarena.server.refusals import Refusal
 
 ENTRY_POINTS = "segarena.routes"
 
-OURS = frozenset({"", "api", "challenges", "organise", "register", "runs", "sign-in", "sign-out", "static", "tokens"})
+OURS = frozenset(
+    {
+        "", "account", "address", "api", "challenges", "forgotten", "oidc", "organise", "register", "reset", "runs",
+        "sent", "sign-in", "sign-out", "static", "team", "tokens",
+    }
+)  # fmt: skip
 """How our own addresses begin."""
 
 

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from segarena.server.tables import Job, Run, Turn
 
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 _BOUNDS_S = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 30.0)
 
 
@@ -26,8 +27,9 @@ class Requests:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Note a request."""
+        known = method if method in _METHODS else "other"  # strangers may make up any number of them
         with self._lock:
-            self._counts[method, route, status] += 1
+            self._counts[known, route, status] += 1
             self._buckets[route][bisect_left(_BOUNDS_S, seconds)] += 1
             self._seconds[route] += seconds
 

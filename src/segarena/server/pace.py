@@ -43,12 +43,6 @@ class Pace:
             while len(self._seen) > _MOST_KNOWN:
                 self._seen.popitem(last=False)
 
-    def forget(self, *keys: Hashable) -> None:
-        """Forget the events of these."""
-        with self._lock:
-            for key in keys:
-                self._seen.pop(key, None)
-
     def _waits(self, key: Hashable, now: float) -> float:
         seen = self._seen.get(key)
         if seen is None or len(seen) < self._most:

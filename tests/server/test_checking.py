@@ -90,6 +90,16 @@ def test_a_database_that_answers_is_sound(data, request):
     assert "no tables yet" in "\n".join(remarks_of(data, settings))
 
 
+def test_a_database_that_is_none_is_told_in_a_line_and_one_that_is_not_there_is_not_made(data):
+    file = data / "segarena.sqlite"
+    file.write_bytes(b"no database" * 1000)
+    checked = check(data, None, {})
+    assert [fault for fault in checked.faults if "is damaged" in fault and "backup" in fault]
+    file.unlink()
+    assert check(data, None, {}).faults == []
+    assert not file.exists()
+
+
 def test_tables_of_another_version_are_told(data, monkeypatch, opened):
     site = opened(data)
     migrate(site.database, "base")

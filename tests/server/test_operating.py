@@ -14,6 +14,7 @@ from segarena.errors import InvalidInput, StoreError
 from segarena.server.backup import DUMP, back_up
 from segarena.server.checking import faults_of
 from segarena.server.database import Database, DatabaseAway
+from segarena.server.metrics import Requests
 from segarena.server.serving import open_site
 from segarena.server.settings import Settings, read_settings
 from segarena.server.tables import Event
@@ -68,6 +69,14 @@ def test_figures_are_as_prometheus_reads_them(served):
     assert [one for one in text.splitlines() if not line.fullmatch(one)] == []
     counted = re.search(r'requests_total\{method="GET",route="/api/v1/ping",status="200"\} (\d+)', text)
     assert int(counted[1]) >= 1
+
+
+def test_methods_that_somebody_makes_up_are_counted_as_one():
+    counted = Requests()
+    for number in range(3):
+        counted.count(f"LOOK{number}", "", 405, 0.1)
+    (line,) = (line for line in counted.text() if line.startswith("segarena_requests_total"))
+    assert line == 'segarena_requests_total{method="other",route="",status="405"} 3'
 
 
 def test_every_request_is_a_line_of_json_with_its_number(served):
@@ -151,6 +160,7 @@ WRONG = [
     ("workers = -1", "workers"),
     ("[limits]\nsoft_s = 100.0", "soft_s < hard_s < lease_s"),
     ("[limits]\ntries = 0", "above 0"),
+    ("[limits]\njob_s = 0", "above 0"),
     ("url = 'ftp://x'", "url"),
     ("nonsense = 1", "nonsense"),
     ("port = 'x'", "port"),

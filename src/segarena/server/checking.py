@@ -32,6 +32,8 @@ from segarena.server.settings import LOOPBACK, Settings, settings_and_faults
 from segarena.server.submissions import sandbox_of
 from segarena.server.tables import Event, PooledSample
 
+GUESSED = 2**32
+"""Whoever tries all seeds below this finds the one that draws what was drawn."""
 _LEAST_FREE = 2**30
 """With less than a GiB the next runs fill the disk."""
 _LITTLE_FREE_SHARE = 0.1
@@ -54,10 +56,6 @@ def check(data: Path, config: Path | None, given: Mapping[str, Any]) -> Checked:
     if settings is None:
         return Checked(faults, [])
     return Checked([*faults, *faults_of(data, settings)], list(remarks_of(data, settings)))
-
-
-GUESSED = 2**32
-"""Whoever tries all seeds below this finds the one that draws what was drawn."""
 
 
 def faults_of(data: Path, settings: Settings) -> list[str]:
@@ -184,8 +182,12 @@ def _of_elsewhere(settings: Settings) -> Iterator[str]:
 
 
 def _of_database(folder: DataFolder, settings: Settings) -> Iterator[str]:
+    if not (settings.db or folder.database.is_file()):
+        return  # the next start makes it, a look does not
     with closing(Database(settings.db or folder.database)) as database:
-        yield from _of_soundness(database)
+        if damage := list(_of_soundness(database)):
+            yield from damage
+            return
         yield from _of_reaching(database)
         revision = revision_of(database)
         if revision and newest_revision(revision) is None:
@@ -208,8 +210,11 @@ def _of_reaching(database: Database) -> Iterator[str]:
 
 def _of_soundness(database: Database) -> Iterator[str]:
     if database.file is not None and database.file.is_file():
-        with closing(sqlite3.connect(database.file)) as plain:
-            found = plain.execute("PRAGMA integrity_check").fetchone()[0]
+        try:
+            with closing(sqlite3.connect(database.file)) as plain:
+                found = plain.execute("PRAGMA integrity_check").fetchone()[0]
+        except sqlite3.Error as error:
+            found = str(error)
         if found != "ok":
             yield f"{database.file} is damaged ({found}); restore it from a backup"
 
@@ -222,8 +227,10 @@ def _of_log(database: Database) -> Iterator[str]:
 
 
 def _of_revision(folder: DataFolder, settings: Settings) -> Iterator[str]:
-    with closing(Database(settings.db or folder.database)) as database:
-        revision = revision_of(database)
+    revision = ""
+    if settings.db or folder.database.is_file():
+        with closing(Database(settings.db or folder.database)) as database:
+            revision = revision_of(database)
     if not revision:
         yield "the database has no tables yet; the first start makes them"
     elif newest_revision(revision) not in (revision, None):

@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModu
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
-from segarena.errors import InvalidInput, StoreAway
+from segarena.errors import InvalidInput, StoreAway, StoreError
 
 _WAIT_S = 20
 """How long a writer waits for the one before it."""
@@ -60,6 +60,7 @@ class Database:
 
         Raises:
             DatabaseAway: it does not answer.
+            StoreError: it is damaged.
         """
         with _told(), Session(self.engine, expire_on_commit=False) as session:
             yield session
@@ -70,6 +71,7 @@ class Database:
 
         Raises:
             DatabaseAway: it does not answer, or there is no room: nothing was changed.
+            StoreError: it is damaged.
         """
         with _told(), self._one_at_a_time(), Session(self._writes, expire_on_commit=False) as session:
             yield session
@@ -98,9 +100,11 @@ def _told() -> Generator[None]:
     try:
         yield
     except (OperationalError, InterfaceError) as error:
-        why = str(error.orig).splitlines()[0]
+        why = next(iter(str(error.orig).splitlines()), "it does not say why")
         raise DatabaseAway(f"the database cannot be used: {why}; make room, or start it again") from error
     except DBAPIError as error:
+        if type(error.orig) is sqlite3.DatabaseError:  # SQLite's own word for a file that is none, or not any more
+            raise StoreError(f"the database is damaged: {error.orig}; restore it from a backup") from error
         if not error.connection_invalidated and _code(error) not in _AWAY:
             raise
         raise DatabaseAway("the connection to the database was lost; try again") from error

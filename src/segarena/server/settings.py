@@ -225,8 +225,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 f"{self.limits.lease_s:g}",
             ),
             (
-                min(self.limits.tries, self.limits.body_mb, self.limits.requests_per_minute, self.limits.sign_ins) <= 0,
-                "limits: tries, body_mb, requests_per_minute and sign_ins must be above 0",
+                any(value <= 0 for value in msgspec.structs.astuple(self.limits)),
+                "limits: each must be above 0",
             ),
             (
                 any(value <= 0 for value in msgspec.structs.asdict(self.sent).values() if isinstance(value, float))

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -101,9 +101,7 @@ async def _read_form(request: Request, most_bytes: int, most_fields: int) -> dic
         fields = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=most_fields))
     except ValueError as error:
         raise refusals.invalid("expected a form") from error
-    expected = visitor_of(request).form_key
-    if expected and not is_same(fields.get("key", ""), expected):
-        raise refusals.Refusal(403, "form", "this form is of an earlier session; open the page again and repeat it")
+    _check_key(request, fields)
     return fields
 
 
@@ -129,12 +127,17 @@ async def read_upload(request: Request, most: int) -> tuple[dict[str, str], byte
         await form.close()
     except (MultiPartException, KeyError, ValueError) as error:
         raise refusals.invalid("expected a form with a file") from error
-    expected = visitor_of(request).form_key
-    if expected and not is_same(fields.get("key", ""), expected):
-        raise refusals.Refusal(403, "form", "this form is of an earlier session; open the page again and repeat it")
+    _check_key(request, fields)
     if not content:
         raise refusals.invalid("expected a file, got none; choose one")
     return fields, content
+
+
+def _check_key(request: Request, fields: Mapping[str, str]) -> None:
+    """Refuse a form that lacks the key of the session."""
+    expected = visitor_of(request).form_key
+    if expected and not is_same(fields.get("key", ""), expected):
+        raise refusals.Refusal(403, "form", "this form is of an earlier session; open the page again and repeat it")
 
 
 def _check_origin(request: Request) -> None:

@@ -41,9 +41,7 @@ def fault_of_name(kind: str, text: str, roots: Sequence[str]) -> str:
             known = ", ".join(sorted(names(kind)))
             return f"expected a {kind} that is installed, one of {known}, got {spec.reference[:60]!r}"
         _check(kind, spec, [Path(root).resolve() for root in roots])
-    except InvalidInput as error:
-        return str(error)
-    except PluginError as error:
+    except (InvalidInput, PluginError) as error:
         return str(error)
     return ""
 

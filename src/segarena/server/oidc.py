@@ -89,11 +89,11 @@ class Provider:
         if not isinstance(text, str):
             raise ProviderFault("it sent no ID token")
         claims = self._believed(text, nonce)
-        name = claims.get("name") or claims.get("preferred_username")
-        if not 0 < len(claims["sub"]) <= LONGEST_SUBJECT:
-            raise ProviderFault("its subject is empty or too long")
+        name, subject = claims.get("name") or claims.get("preferred_username"), claims["sub"]
+        if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
+            raise ProviderFault("its subject is no text, empty or too long")
         told_name = name if isinstance(name, str) else ""
-        return Known(issuer=self._settings.issuer, subject=claims["sub"], name=told_name)
+        return Known(issuer=self._settings.issuer, subject=subject, name=told_name)
 
     def check(self) -> None:
         """Raise `ProviderFault` unless the provider says all that a sign-in needs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -18,8 +17,7 @@ from segarena.server.runs import SHOWN, places_of
 from segarena.server.scores import scores_of
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Event, Identity, Key, Person, Run, Submission, Team, Turn
-
-LOG = logging.getLogger("segarena.server")
+from segarena.server.watching import LOG
 
 _README = """All that this server keeps about your account.
 
@@ -32,8 +30,6 @@ sent/NUMBER                the files that you sent to be judged, in the order of
 Turns are frames, as they travelled. segarena.challenges.wire reads them: unpack_turn what was sent, unpack_reply what
 was got.
 """
-
-
 _PART = 2**20
 _OF_SENT = "id", "kind", "phase", "name", "segmenter", "note", "state", "told", "bytes", "sha256", "sent_at", "done_at"
 

@@ -22,8 +22,8 @@ from segarena.server import letters
 from segarena.server.settings import Mail
 from segarena.server.site import Site
 from segarena.server.tables import Key, Letter
+from segarena.server.watching import LOG
 
-LOG = logging.getLogger("segarena.server")
 _IDLE_S = 2.0
 _PATIENCE_S = 20.0
 _TAKEN_S = 300.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from typing import Any
 
 from segarena.challenges.description import Phase
@@ -47,4 +48,4 @@ def why_held_back(run: Run, phase: Phase, now: float) -> str:
 
 
 def _rounded(value: float, decimals: int) -> float | None:
-    return round(value, decimals) if value == value else None
+    return None if math.isnan(value) else round(value, decimals)

@@ -21,7 +21,7 @@ from segarena.server.tables import Job
 
 
 class Told(NamedTuple):
-    """What such a job is told: a challenge, whom the audit log names, and which one it changes, "" for none."""
+    """What such a job is told: a challenge, with seeds; whom the audit log names; which one it changes, "" for none."""
 
     challenge: Challenge
     by: dict[str, Any]
@@ -91,9 +91,8 @@ class MakeChallenge(Kind):
     is_long = True
 
     def unit(self, session: Session, site: Site, job: Job) -> LayReady:
-        """Return what lays its samples ready; from now on its seeds are known."""
-        told = Told.of(job)
-        described = organising.ready_to_make(site, told.challenge)
+        """Return what lays its samples ready."""
+        described = organising.ready_to_make(site, Told.of(job).challenge)
         return LayReady(
             challenge=challenge_text(described), pools=tuple(pools_of(described)), storage=site.folder.samples
         )
@@ -101,7 +100,7 @@ class MakeChallenge(Kind):
     def write(self, session: Session, site: Site, job: Job, result: Laid) -> None:
         """Add the challenge."""
         told = Told.of(job)
-        organising.write_made(session, site.now(), organising.seeded(told.challenge), result, told.by)
+        organising.write_made(session, site.now(), told.challenge, result, told.by)
         job.said = _said(result)
 
 

@@ -192,15 +192,17 @@ def test_a_run_of_masks_takes_no_turns_and_no_second_masks(api):
     judged(api, told)
 
 
-def test_what_is_sent_twice_counts_once(api):
+def test_what_is_sent_twice_counts_once(api, working):
     run, key = begin(api), str(uuid.uuid4())
     content = zipped(masks_for(api, run))
     first = send(api, "masks", "masks", content, run["id"], key)
     told = waited(api, first)
     again = send(api, "masks", "masks", content, run["id"], key)
     assert again.json()["id"] == told["id"]
-    other = send(api, "masks", "masks", zipped({"a": "b"}), run["id"], key)
+    content = zipped({"a": "b"})
+    other = send(api, "masks", "masks", content, run["id"], key)
     assert other.status_code == 409
+    assert not working.site.folder.sent.path(sha256(content)).is_file()
     judged(api, told)
 
 

@@ -40,7 +40,7 @@ class Came:
     Attributes:
         asked: the run that is to begin with it; its id is that of the submission.
         run_id: of the run that masks are for, else "".
-        sha256, size: of its bytes.
+        sha256, size: of its bytes; "" and 0 before these are read.
     """
 
     asked: runs.Asked
@@ -60,6 +60,8 @@ def check_may_send(
     if known is not None:
         if (known.person_id, known.challenge_id, known.phase) != (person_id, challenge.id, phase.name):
             raise refusals.conflict("id: something of this id was sent before; make a new UUID")
+        if came.sha256 not in ("", known.sha256):
+            raise refusals.conflict("id: something else was sent under this id; make a new UUID")
         return known
     runs.check_takes(phase, came.asked.kind)
     if came.asked.kind == "worker" and (why := sandbox_of(site.settings.sent).fault()):
@@ -84,8 +86,6 @@ def receive(session: Session, site: Site, challenge: Challenge, phase: Phase, pe
     """
     known = check_may_send(session, site, challenge, phase, person_id, came)
     if known is not None:
-        if known.sha256 != came.sha256:
-            raise refusals.conflict("id: something else was sent under this id; make a new UUID")
         return known
     asked = came.asked
     sent = Submission(

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from segarena.challenges.description import Phase, Way
+from segarena.files.hashes import sha256
 from segarena.server import refusals
 from segarena.server.bodies import is_committed, read_body
 from segarena.server.challenges import find_challenge, find_phase
@@ -59,15 +60,18 @@ def most_bytes(site: Site) -> int:
 
 
 def keep_sent(request: Request, where: tuple[str, str], came: Came, body: bytes) -> Response:
-    """Keep what came; when this returns it is on disk."""
+    """Keep what came; when this returns it is on disk. What may not be sent never gets there."""
     site, visitor = site_of(request), visitor_of(request)
     if not body:
         raise refusals.invalid("expected a file, got nothing")
-    kept = site.folder.sent.keep(body)
-    came = Came(asked=came.asked, run_id=came.run_id, sha256=kept, size=len(body))
+    came = Came(asked=came.asked, run_id=came.run_id, sha256=sha256(body), size=len(body))
+    with site.database.reading() as session:
+        known = check_may_send(session, site, *_found(session, *where), visitor.person_id or 0, came)
+        if known is not None:
+            return JSONResponse(told(session, known), 202)
+    site.folder.sent.keep(body)
     with site.database.writing() as session:
-        challenge, phase = _found(session, *where)
-        sent = receive(session, site, challenge, phase, visitor.person_id or 0, came)
+        sent = receive(session, site, *_found(session, *where), visitor.person_id or 0, came)
         answer = told(session, sent)
     site.hurry()
     return JSONResponse(answer, 202)
@@ -76,8 +80,7 @@ def keep_sent(request: Request, where: tuple[str, str], came: Came, body: bytes)
 def _check(request: Request, slug: str, phase: str, came: Came) -> None:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
-        challenge, found = _found(session, slug, phase)
-        check_may_send(session, site, challenge, found, visitor.person_id or 0, came)
+        check_may_send(session, site, *_found(session, slug, phase), visitor.person_id or 0, came)
 
 
 def _found(session: Session, slug: str, phase: str) -> tuple[Challenge, Phase]:

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from segarena.challenges.sent.archives import beginning, files_in, unpack_sent
+from segarena.challenges.sent.archives import _check_listing, beginning, files_in, unpack_sent
 from segarena.errors import InvalidInput
 
 
@@ -72,3 +72,26 @@ def test_what_is_no_zip_is_said_to_be_none(content, tmp_path):
     (tmp_path / "a.zip").write_bytes(content)
     with pytest.raises(InvalidInput, match="expected a zip"):
         unpack_sent(tmp_path / "a.zip", tmp_path / "to", most_bytes=1000)
+
+
+def test_a_large_zip_is_believed_by_the_list_that_is_read(zipped, tmp_path):
+    """Of two sizes of the list that a zip says, readers go by that of the larger format."""
+    path = zipped({"a": "1"})
+    data = path.read_bytes()
+    end = data.rfind(b"PK\x05\x06")
+    large = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, 2**31, data.find(b"PK\x01\x02"))
+    place = struct.pack("<4sLQL", b"PK\x06\x07", 0, end, 1)
+    path.write_bytes(data[:end] + large + place + data[end:])
+    with pytest.raises(InvalidInput, match="list of files has 2,147,483,648 bytes"):
+        unpack_sent(path, tmp_path / "to", most_bytes=1000)
+    path.write_bytes(data[:end] + b"?" + large[1:] + place + data[end:])
+    with pytest.raises(InvalidInput, match="damaged"):
+        unpack_sent(path, tmp_path / "to", most_bytes=1000)
+
+
+def test_more_files_than_the_small_format_counts_are_unpacked(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for number in range(2**16):
+            archive.writestr(zipfile.ZipInfo(f"{number % 7}/{number}"), b"")
+    assert b"PK\x06\x07" in (tmp_path / "a.zip").read_bytes()[-100:]
+    _check_listing(tmp_path / "a.zip")

@@ -134,6 +134,16 @@ def read_size(path: Path, *, error: type[InvalidInput] = InvalidImage) -> tuple[
         return (image.width, image.height) if is_turned else (image.height, image.width)
 
 
+def read_stored_size(path: Path, *, error: type[InvalidInput] = InvalidImage) -> tuple[int, int]:
+    """Return the (H, W) that decoding an image file will make, before it is turned upright, from its headers alone.
+
+    Raises:
+        InvalidImage: as `read_size`.
+    """
+    with _opened(path, error) as image:
+        return image.height, image.width
+
+
 def check_same_shape(mask: NDArray[Any], path: Path, image: NDArray[np.uint8], image_path: Path) -> None:
     """Raise unless a mask has the rows and columns of its image.
 

@@ -6,6 +6,7 @@ import zlib
 import numpy as np
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 
 from segarena.challenges.sent.masks import MOST_FAULTS, Expected, faults_of, read_mask, write_mask
 from segarena.errors import InvalidInput
@@ -81,17 +82,28 @@ def test_many_faults_are_counted(tmp_path):
 
 
 def test_a_picture_of_another_size_is_not_decoded(written, monkeypatch):
-    size, row = 40_000, b"\0" * 40_001
-    head = struct.pack(">LLBBBBB", size, size, 8, 0, 0, 0, 0)
+    (written / "k1/0.png").write_bytes(a_png((40_000, 40_000), b"\0" * 40_001))
+    monkeypatch.setattr(Image, "open", None)
+    with pytest.raises(InvalidInput, match="40000 x 40000"):
+        read_mask(written, IMAGE, 0)
+
+
+def test_of_two_sizes_that_a_picture_says_the_one_that_counts_is_looked_at(written, monkeypatch):
+    (written / "k1/0.png").write_bytes(a_png((9, 6), (3000, 2000), b"\0" * 3001 * 2000))
+    monkeypatch.setattr(PngImageFile, "load", None)
+    with pytest.raises(InvalidInput, match=r"k1/0.png: expected one header"):
+        read_mask(written, IMAGE, 0)
+
+
+def a_png(*parts):
+    """Return a PNG with a header of each size (width, height), and rows of it."""
 
     def chunk(kind, data):
         return struct.pack(">L", len(data)) + kind + data + struct.pack(">L", zlib.crc32(kind + data))
 
-    bomb = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(row)) + chunk(b"IEND", b"")
-    (written / "k1/0.png").write_bytes(bomb)
-    monkeypatch.setattr(Image, "open", None)
-    with pytest.raises(InvalidInput, match="40000 x 40000"):
-        read_mask(written, IMAGE, 0)
+    *sizes, rows = parts
+    heads = b"".join(chunk(b"IHDR", struct.pack(">LLBBBBB", *size, 8, 0, 0, 0, 0)) for size in sizes)
+    return b"\x89PNG\r\n\x1a\n" + heads + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def test_pickles_and_too_many_numbers_are_refused(written):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from segarena.challenges.sent.archives import beginning, files_in
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.files.arrays import read_arrays
-from segarena.files.images import read_values
+from segarena.files.images import read_stored_size, read_values
 from segarena.samples import Labels, Mask, Shape
 
 MOST_FAULTS = 100
@@ -126,6 +126,8 @@ def _picture(root: Path, name: str, size: Sequence[int]) -> NDArray[np.int32]:
     if (height, width) != tuple(size):
         raise InvalidInput(f"{name}: expected {size[1]} x {size[0]} pixels, got {width} x {height}")
     try:
+        if read_stored_size(path, error=InvalidMask) != (height, width):  # of several headers the last one counts
+            raise InvalidInput(f"{name}: expected one header of a PNG, got several of different sizes")
         values = read_values(path)
     except InvalidMask as error:
         raise InvalidInput(str(error).replace(str(path), name)) from error

@@ -50,7 +50,8 @@ def lay_out(sent: Path, folder: Path, *, most_bytes: int) -> Path:
         root = folder
     if not (root / PROGRAM).is_file():
         raise InvalidInput(f"expected a file {PROGRAM} at the top of the zip, got none")
-    (root / _BESIDE).unlink(missing_ok=True)
+    if (root / _BESIDE).is_dir():
+        raise InvalidInput(f"{_BESIDE}: expected a file or none, as it is put there for you; got a folder")
     (root / _BESIDE).write_text(Path(segarena.worker.__file__).read_text(encoding="utf-8"), encoding="utf-8")
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from segarena.challenges.description import Challenge, Phase, ShownChallenge, challenge_text, read_challenge
-from segarena.challenges.plans import plan_of, shown
+from segarena.challenges.plans import plan_of, shown, shown_name
 from segarena.errors import InvalidInput
+from segarena.specs import PluginSpec
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 PLAIN = {
@@ -121,3 +122,14 @@ def test_limits_of_a_phase_are_rules_of_its_runs():
     assert (free.benchmark.rounds, free.benchmark.budget.seconds_per_object) == (8, 240.0)
     clicks = plan_of(read_challenge(json.dumps(PLAIN)), Phase(name="c", seconds_per_object=1.5))
     assert clicks.benchmark.budget.seconds_per_object == 1.5
+
+
+@pytest.mark.parametrize("changed", [{"slug": "spring\n"}, {"phases": [{"name": "final\n"}]}])
+def test_a_line_does_not_end_within_a_name(changed):
+    with pytest.raises(InvalidInput, match="regex"):
+        read_challenge(json.dumps({**PLAIN, **changed}))
+
+
+def test_an_option_may_be_longer_than_any_name_of_a_file():
+    written = f"centre(note={'x' * 300!r})"
+    assert shown_name(PluginSpec.of(written)) == written

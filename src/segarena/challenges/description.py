@@ -11,7 +11,7 @@ import msgspec
 from segarena.errors import InvalidInput
 from segarena.specs import PluginSpec
 
-Slug: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$")]
+Slug: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?\Z")]
 _Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 _Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e7)]

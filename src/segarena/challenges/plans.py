@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -122,7 +123,7 @@ def _without_files(spec: PluginSpec) -> PluginSpec:
 
 def _names_file(value: Any) -> bool:
     if isinstance(value, str):
-        return "/" in value or "\\" in value or Path(value).exists()
+        return "/" in value or "\\" in value or os.path.exists(value)  # noqa: PTH110 - that of Path raises for long names
     if isinstance(value, Mapping):
         return any(map(_names_file, value.values()))
     return isinstance(value, Sequence) and any(map(_names_file, value))

@@ -22,8 +22,8 @@ MOST_REPLY_BYTES = 2**30
 MOST_SAMPLE_BYTES = 64 * 2**30
 _PINGS = 3
 
-_Key = Annotated[str, msgspec.Meta(pattern="^[0-9A-Za-z_-]{1,100}$")]
-_Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+_Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z_-]{1,100}\Z")]
+_Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _Told = TypeVar("_Told")
 
 

@@ -129,7 +129,7 @@ class _Told:
 
     def __init__(self, tables: Mapping[str, pl.DataFrame], session: Session, limit: TimeLimit) -> None:
         key = {"target": session.target.id, "user": session.user_name, "repeat": session.repeat}
-        own = {name: table.filter(**key).sort("round") for name, table in tables.items()}
+        own = {name: table.filter(**key).sort("round", maintain_order=True) for name, table in tables.items()}
         self._rounds = {row["round"]: row for row in own["records"].iter_rows(named=True)}
         self._masks = {number: group for (number,), group in own["masks"].group_by(["round"])}
         self._seconds = dict(own["timings"].select("round", "predict_s").iter_rows())

@@ -17,7 +17,7 @@ from segarena.samples import Shape
 MOST_HEADER_BYTES = 2**20
 MOST_FAILURE_LETTERS = 500
 
-_Id: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9A-Za-z-]{8,64}$")]
+_Id: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z-]{8,64}\Z")]
 _Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 

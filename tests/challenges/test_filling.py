@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from segarena.challenges.description import Challenge, Phase
-from segarena.challenges.filling import fill, texts_of
+from segarena.challenges.filling import MOST_PHASES, fill, texts_of
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TEXTS = {
@@ -78,6 +78,11 @@ def test_a_zone_that_is_none_is_told_beside_the_moment(zone):
 def test_moments_that_cannot_be_are_refused(text):
     faults = fill(TEXTS | {"phases[1].closes": text}, zone="Europe/Berlin").faults
     assert set(faults) == ({"phases[1].closes"} if text else set())
+
+
+def test_more_phases_than_a_form_holds_are_not_lost_without_a_word():
+    more = TEXTS | {f"phases[{number}].name": f"p{number}" for number in range(MOST_PHASES + 1)}
+    assert "13" in fill(more).faults["phases"]
 
 
 def test_what_is_there_comes_back_the_same():

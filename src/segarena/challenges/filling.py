@@ -47,6 +47,8 @@ def fill(texts: Mapping[str, str], *, zone: str = "UTC", seeds: Mapping[str, int
     faults: dict[str, str] = {}
     told = _read(Challenge, "", texts, zone, faults)
     told["phases"] = []
+    if _phases_named(texts) > MOST_PHASES:
+        faults["phases"] = f"expected at most {MOST_PHASES}, got {_phases_named(texts)}; a file can hold more"
     for number in phases_in(texts):
         phase = _read(Phase, f"phases[{number}].", texts, zone, faults)
         seed = (seeds or {}).get(str(phase.get("name", "")))
@@ -77,9 +79,12 @@ def texts_of(challenge: Challenge) -> dict[str, str]:
 
 
 def phases_in(texts: Mapping[str, str]) -> range:
-    """Return the numbers of the phases that texts have fields of."""
-    found = [int(match[1]) for field in texts if (match := _PHASE.fullmatch(field))]
-    return range(min(max(found, default=-1) + 1, MOST_PHASES))
+    """Return the numbers of the phases that texts have fields of, `MOST_PHASES` of them at most."""
+    return range(min(_phases_named(texts), MOST_PHASES))
+
+
+def _phases_named(texts: Mapping[str, str]) -> int:
+    return 1 + max((int(match[1]) for field in texts if (match := _PHASE.fullmatch(field))), default=-1)
 
 
 def _read(kind: type[msgspec.Struct], where: str, texts: Mapping[str, str], zone: str, faults: dict[str, str]) -> Any:

@@ -185,6 +185,8 @@ def _filled(
     told = {field: text.strip() for field, text in form.items() if text.strip()}
     new = {field: text for field, text in told.items() if text not in known and field not in filled.faults}
     faults = {**filled.faults, **faults_of_names(new, settings.roots)}
+    if before and len(before.phases) > MOST_PHASES:  # those that the form does not show would be gone
+        faults["phases"] = f"there are {len(before.phases)}, more than a form holds; segarena challenge change can"
     for place, phase in enumerate(filled.challenge.phases if filled.challenge else ()):
         if "worker" in phase.takes and (why := sandbox_of(settings.sent).fault()):
             faults[f"phases[{place}].takes"] = f"no program can be confined here: {why}"

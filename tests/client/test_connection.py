@@ -52,6 +52,11 @@ def test_the_server_says_how_long_to_wait(ping):
     assert ping((503, {}, {"Retry-After": "7"}), (429, {"error": "busy", "retry_after_s": 2.5}, {})) == [7.0, 2.5]
 
 
+@pytest.mark.parametrize("asked", ["\u00b2", "-3", "9" * 5000, "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_what_is_no_number_of_seconds_is_not_waited_for(ping, asked):
+    assert ping((503, {}, {"Retry-After": asked})) == [0.5]
+
+
 def test_patience_ends(ping):
     with pytest.raises(RemoteError, match="on demand; tried for up to 3 s"):
         ping(*[503] * 9, patience_s=3.0)
@@ -69,6 +74,7 @@ REFUSALS = {
         "/ping: there is no challenge x",
     ),
     "a later version": ((200, {}, {"Segarena-Api": "2"}), "speaks version 2 of the interface, we 1; update segarena"),
+    "a version in other digits": ((200, {}, {"Segarena-Api": "\u00b2"}), "speaks version"),
     "another place": ((301, {}, {"Location": "https://new.example"}), "it has moved to https://new.example"),
     "no words": ((400, b"<html>", {}), "HTTP 400"),
 }

@@ -1,4 +1,6 @@
+import json
 import sys
+import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -369,3 +371,20 @@ def test_what_was_sent_is_let_go_when_the_run_is_over(tmp_path):
         list(sessions(f"{server}/challenges/spring", out=tmp_path / "mine"))
     assert not (tmp_path / "run" / "turns").exists()
     assert not (tmp_path / "mine" / "turns").exists()
+
+
+WRONG = {
+    "a server that others can listen to": {"server": "http://lab.example"},
+    "a path in place of a name": {"challenge": "../../x"},
+    "a run that is none": {"run": "mine"},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_folder_remembers_is_looked_at_before_a_token_is_sent_there(name, tmp_path):
+    known = {"server": "https://lab.example", "challenge": "spring", "phase": "test", "run": str(uuid.uuid4())}
+    (tmp_path / "challenge.json").write_text(json.dumps(known))
+    assert begun_in(tmp_path).run == known["run"]
+    (tmp_path / "challenge.json").write_text(json.dumps(known | WRONG[name]))
+    with pytest.raises(StoreError, match=r"challenge.json is damaged"):
+        standing(tmp_path, token="a-token")

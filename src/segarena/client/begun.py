@@ -5,19 +5,22 @@ from __future__ import annotations
 import shutil
 import uuid
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from segarena.challenges.description import Shows, Way
-from segarena.client.address import Address
+from segarena.client.address import Address, read_address
 from segarena.client.place import TURNS
 from segarena.client.server import PlaceTold, Server
-from segarena.errors import RunConflict, StoreError
+from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena.files.whole import is_leftover, write_whole
 
 FILE = "challenge.json"
 BESIDE = frozenset({FILE, TURNS})
 """What a client keeps in the folder of a run."""
+
+_RunId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +37,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     server: str
     challenge: str
     phase: str
-    run: str
+    run: _RunId
     places: list[PlaceTold] = []
     shows: Shows = "prompts"
     kind: Way = "dialogue"
@@ -53,13 +56,15 @@ def begun_in(folder: Path) -> Begun | None:
     """
     file = folder / FILE
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Begun)
+        found = msgspec.json.decode(file.read_bytes(), type=Begun)
+        read_address(str(found.address))  # a token will be sent there
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from error
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidInput) as error:
         raise StoreError(f"{file} is damaged: {str(error)[:200]}; begin another run with --out") from error
+    return found
 
 
 def begin(

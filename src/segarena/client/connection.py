@@ -169,19 +169,19 @@ class Connection:
         spoken = answer.headers.get("segarena-api", "")
         if answer.status in _PASSING:
             told = _told(answer)
-            raise _Passing(told.message or f"HTTP {answer.status}", _wait_s(answer, told))
+            raise _Passing(_line(told) or f"HTTP {answer.status}", _wait_s(answer, told))
         if 300 <= answer.status < 400 and answer.status != HTTPStatus.NOT_MODIFIED:
             place = answer.headers.get("location", "another place")[:200]
             raise RemoteError(f"{self.server}: it has moved to {place}; give that address")
         if not spoken:
             raise RemoteError(f"{self.server}: expected a server of segarena, got HTTP {answer.status} for {path}")
         if spoken != str(API):
-            newer = "update segarena" if spoken.isdigit() and int(spoken) > API else "ask the organiser to update it"
+            newer = "update segarena" if _is_number(spoken) and int(spoken) > API else "ask the organiser to update it"
             raise RemoteError(f"{self.server}: it speaks version {spoken[:20]} of the interface, we {API}; {newer}")
         if answer.status >= 400:
             told = _told(answer)
             if answer.status == HTTPStatus.TOO_MANY_REQUESTS and told.error != "quota":
-                raise _Passing(told.message or "too many requests", _wait_s(answer, told))
+                raise _Passing(_line(told) or "too many requests", _wait_s(answer, told))
             where = f"{self.server}{path}" if answer.status == HTTPStatus.NOT_FOUND else self.server
             raise RemoteError(f"{where}: {_refusal(answer.status, told, self.server)}")
 
@@ -192,7 +192,7 @@ def _digest(body: bytes) -> dict[str, str]:
 
 
 def _refusal(status: int, told: Error, server: str) -> str:
-    message = " ".join(told.message.split())[:500] or f"HTTP {status}"
+    message = _line(told) or f"HTTP {status}"
     if status == HTTPStatus.UNAUTHORIZED:
         return f"the token is not known there; make another one on your page there, then: segarena login {server}"
     if told.error == "quota" and told.retry_after_s:
@@ -208,6 +208,10 @@ def _in_words(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h"
 
 
+def _line(told: Error) -> str:
+    return " ".join(told.message.split())[:500]
+
+
 def _told(answer: Answer) -> Error:
     try:
         return msgspec.json.decode(answer.body, type=Error)
@@ -217,7 +221,12 @@ def _told(answer: Answer) -> Error:
 
 def _wait_s(answer: Answer, told: Error) -> float:
     asked = answer.headers.get("retry-after", "").strip()
-    return told.retry_after_s or (float(asked) if asked.isdigit() else 0.0)
+    return told.retry_after_s or (float(asked) if _is_number(asked) else 0.0)
+
+
+def _is_number(text: str) -> bool:
+    """Tell whether a header is a number that can be read; headers may hold other alphabets' digits, and thousands."""
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def _pause_s(state: tenacity.RetryCallState) -> float:

@@ -8,7 +8,7 @@ import pytest
 
 from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.board import CHOICES, Interval, Key, Panel, board_of, ranked
-from segarena.reports.boards.pages import board_html
+from segarena.reports.boards.pages import board_html, run_html
 from segarena.reports.boards.telling import told
 from segarena.reports.boards.wording import leader_text, shared_text
 from segarena.statistics.intervals import bootstrap_mean, paired_difference
@@ -223,3 +223,14 @@ def test_the_board_says_how_many_samples_rows_share(make_entry):
     assert shared_text(alike, MAIN, alike.rows(MAIN)) == ""
     assert told(alike)["samples"] == []
     assert told(board)["samples"][0]["count"] == 6
+
+
+def test_times_are_told_in_utc_whatever_zone_they_came_in(make_entry):
+    board = board_of([make_entry([1.0, 2.0], at="2026-11-23T01:30+02:00")])
+    assert told(board)["entries"][0]["at"] == "2026-11-22T23:30+00:00"
+    assert "2026-11-22 23:30 UTC" in run_html(board, board.first_key, 0)
+
+
+def test_a_time_before_the_first_day_is_none(make_entry):
+    with pytest.raises(InvalidInput, match="expected one like"):
+        board_of([make_entry([1.0, 2.0], at="0001-01-01T00:00+02:00")])

@@ -50,12 +50,12 @@ class Entry:
 
     @property
     def time(self) -> datetime:
-        """When it was finished; the beginning of time where nobody says.
+        """When it was finished, in UTC; the beginning of time where nobody says.
 
         Raises:
             InvalidInput: `at` is no time.
         """
-        return time_of(self.at or self.extract.finished or self.extract.created)
+        return time_of(self.at or self.extract.finished or self.extract.created).astimezone(UTC)
 
 
 class Panel(NamedTuple):
@@ -263,12 +263,14 @@ def time_of(text: str) -> datetime:
         InvalidInput: the text is no time.
     """
     try:
-        found = datetime.fromisoformat(text) if text else datetime.min.replace(tzinfo=UTC)
-    except ValueError as error:
+        found = datetime.fromisoformat(text) if text else datetime.min
+        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        found.astimezone(UTC)  # one of which that is before the first day there is is none
+    except (ValueError, OverflowError) as error:
         raise InvalidInput(
             f"time: expected one like 2026-11-22 or 2026-11-22T18:00+01:00, got {text[:40]!r}"
         ) from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found
 
 
 def _shown(name: str) -> str:

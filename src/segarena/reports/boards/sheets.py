@@ -29,18 +29,7 @@ def ranking_sheet(board: Board, key: Key, choice: Choice = "all") -> Sheet:
     for row in board.rows(key, choice):
         extract = board.entries[row.entry].extract
         values = [row.mean, *(means[s.name].get(row.entry) for s in statistics[1:])]
-        cells = [
-            Value(mean=math.nan)
-            if mean is None
-            else Value(
-                mean=mean.mean,
-                low=mean.low,
-                high=mean.high,
-                printed=value_text(statistic, mean.mean),
-                printed_bounds=bounds_text(statistic, mean.low, mean.high),
-            )
-            for statistic, mean in zip(statistics, values, strict=True)
-        ]
+        cells = [_interval(statistic, mean) for statistic, mean in zip(statistics, values, strict=True)]
         names = (board.names[row.entry], board.participants[row.entry])
         rank = Value(
             mean=row.place or math.nan,
@@ -137,14 +126,7 @@ def standing_sheet(board: Board, entry: int) -> Sheet:
         row = every.get(entry)
         if row is None:
             continue
-        statistic = statistic_of(board, key)
-        value = Value(
-            mean=row.mean.mean,
-            low=row.mean.low,
-            high=row.mean.high,
-            printed=value_text(statistic, row.mean.mean),
-            printed_bounds=bounds_text(statistic, row.mean.low, row.mean.high),
-        )
+        value = _interval(statistic_of(board, key), row.mean)
         place = f"{row.place} of {placed}" if row.place else "–"
         rows.append((key.statistic, key.user, value, place, range_text(row), row.mean.n))
     head = (
@@ -245,6 +227,18 @@ def _columns_of(board: Board, key: Key) -> Sequence[Statistic]:
 def _means(board: Board, key: Key) -> Mapping[int, Interval]:
     panel = board.panels[key]
     return dict(zip(panel.entries, panel.means, strict=True))
+
+
+def _interval(statistic: Statistic, mean: Interval | None) -> Value:
+    if mean is None:
+        return Value(mean=math.nan)
+    return Value(
+        mean=mean.mean,
+        low=mean.low,
+        high=mean.high,
+        printed=value_text(statistic, mean.mean),
+        printed_bounds=bounds_text(statistic, mean.low, mean.high),
+    )
 
 
 def _value(statistic: Statistic, value: float) -> Value:

@@ -100,9 +100,22 @@ def write_site(
                 after=_name(pages, samples, number + 1),
             )
             write_whole(folder / pages[sample], page)
-    runs_of = [f"runs/{number:04d}.html" for number in range(1, len(board.entries) + 1)]
+    runs_of = _write_runs(board, key, folder, pages, anchors)
+    texts["index.html"] = board_html(
+        board, assets="files/", choice=choice, files=files, pages=pages, anchors=anchors, runs=runs_of
+    )
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    return SiteFiles(index=folder / "index.html", pages=len(samples), notes=tuple(dict.fromkeys(notes)))
+
+
+def _write_runs(
+    board: Board, key: Key, folder: Path, pages: Mapping[str, str], anchors: Mapping[TargetKey, str]
+) -> list[str]:
+    """Write a page for each run; return their names."""
+    names = [f"runs/{number:04d}.html" for number in range(1, len(board.entries) + 1)]
     beside = {sample: f"../{page}" for sample, page in pages.items()}
-    for number, page in enumerate(runs_of):
+    for number, name in enumerate(names):
         told = run_html(
             board,
             key,
@@ -112,13 +125,8 @@ def write_site(
             pages=beside if board.data[number] == key.data else None,
             anchors=anchors,
         )
-        write_whole(folder / page, told)
-    texts["index.html"] = board_html(
-        board, assets="files/", choice=choice, files=files, pages=pages, anchors=anchors, runs=runs_of
-    )
-    for name, text in texts.items():
-        write_whole(folder / name, text)
-    return SiteFiles(index=folder / "index.html", pages=len(samples), notes=tuple(dict.fromkeys(notes)))
+        write_whole(folder / name, told)
+    return names
 
 
 def _name(pages: Mapping[str, str], samples: Sequence[str], number: int) -> str:

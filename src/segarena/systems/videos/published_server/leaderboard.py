@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -13,24 +13,37 @@ from segarena.challenges.scores import board_until, shows_board
 from segarena.server.challenges import description_of
 from segarena.server.site import Site
 from segarena.server.tables import Run, Team
-from segarena.systems.videos.published_server.exchange import samples_of
+from segarena.systems.videos.published_server.exchange import Told, samples_of
 from segarena.systems.videos.published_server.rules import Event
 from segarena.systems.videos.published_server.scores import summary_of
 
 Entry = Mapping[str, Any]
 
 
-def leaderboard(session: Session, site: Site, event: Event) -> Mapping[str, Sequence[Entry]] | None:
-    """Return the entries by area and by the value at the threshold, the best first; None while the phase shows none."""
-    moment = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
+class Finished(NamedTuple):
+    """A run that stands on it, whose it is, and what it was about."""
+
+    run: str
+    team: str
+    samples: Sequence[Told]
+
+
+def finished_runs(session: Session, event: Event, now: float) -> list[Finished] | None:
+    """Return the runs that stand on it, the earliest first; None while the phase shows none."""
+    moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
     if not shows_board(event.phase, moment):
         return None
     until = board_until(description_of(event.challenge), moment)
-    entries = [
-        _entry(run, team, event, summary_of(site.folder.run_folders.fetch(run.id), event, samples_of(session, run)))
+    return [
+        Finished(run.id, team.name, samples_of(session, run))
         for run, team in _over(session, event)
         if until is None or (run.ended_at or 0.0) <= until.timestamp()
     ]
+
+
+def leaderboard(site: Site, event: Event, finished: Sequence[Finished]) -> Mapping[str, Sequence[Entry]]:
+    """Return the entries by area and by the value at the threshold, the best first; takes long for the first time."""
+    entries = [_entry(site, event, one) for one in finished]
     return {
         "by_auc": _best(entries, [entry["auc"] for entry in entries]),
         "by_metric_threshold": _best(entries, [entry["metric_at_threshold"][event.metric] for entry in entries]),
@@ -40,11 +53,13 @@ def leaderboard(session: Session, site: Site, event: Event) -> Mapping[str, Sequ
 def _over(session: Session, event: Event) -> list[tuple[Run, Team]]:
     found = select(Run, Team).join(Team, Team.id == Run.team_id)
     mine = found.where(Run.challenge_id == event.challenge.id, Run.phase == event.phase.name, Run.state == "over")
-    return [(run, team) for run, team in session.execute(mine.where(Run.extract != "", Run.fault == "", Run.is_step))]
+    judged = mine.where(Run.extract != "", Run.fault == "", Run.is_step).order_by(Run.made_at, Run.id)
+    return [(run, team) for run, team in session.execute(judged)]
 
 
-def _entry(run: Run, team: Team, event: Event, summary: Mapping[str, Any]) -> Entry:
-    return {"participant": team.name, "session_id": run.id[:8], **summary, "metric": event.metric}
+def _entry(site: Site, event: Event, one: Finished) -> Entry:
+    summary = summary_of(site.folder.run_folders.fetch(one.run), event, one.samples)
+    return {"participant": one.team, "session_id": one.run[:8], **summary, "metric": event.metric}
 
 
 def _best(entries: Sequence[Entry], values: Sequence[float]) -> list[Entry]:

@@ -39,7 +39,7 @@ from segarena.systems.videos.published_server.exchange import (
     sent_about,
     shape_of,
 )
-from segarena.systems.videos.published_server.leaderboard import leaderboard
+from segarena.systems.videos.published_server.leaderboard import finished_runs, leaderboard
 from segarena.systems.videos.published_server.refusals import as_published
 from segarena.systems.videos.published_server.rules import Event, check, find_event
 from segarena.systems.videos.published_server.scores import may_see, nothing_shown, report_of, summary_of
@@ -170,12 +170,13 @@ def show_leaderboard(request: Request, slug: str, phase: str) -> Response:
     site = site_of(request)
     with site.database.reading() as session:
         event = find_event(session, slug, phase)
-        found = leaderboard(session, site, event) if event.is_public or visitor_of(request).may("viewer") else None
-    if found is None:
+        may_look = event.is_public or visitor_of(request).may("viewer")
+        finished = finished_runs(session, event, site.now()) if may_look else None
+    if finished is None:
         raise refusals.unknown()
     if "application/json" not in request.headers.get("content-type", ""):
         return RedirectResponse(f"/challenges/{event.challenge.slug}/{event.phase.name}/board", 303)
-    return JSONResponse(found)
+    return JSONResponse(leaderboard(site, event, finished))
 
 
 def _limits(event: Event) -> dict[str, Any]:

@@ -43,7 +43,6 @@ class Disk:
         words = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MIB}m", "segarena-stress", str(place)]
         self.is_mounted = not subprocess.run(words, capture_output=True, check=False).returncode
         self._filler = place / "filler"
-        self._limited: Sequence[int] = ()
 
     def fill(self, server: Server, room: int = 0) -> None:
         """Leave so many bytes of room."""

@@ -80,7 +80,6 @@ class Attacker:
     Args:
         server: what is attacked.
         token: of a participant.
-        form: what a signed-in page's forms bring along: cookie and key.
         rng: chooses.
     """
 

@@ -85,11 +85,12 @@ class Loaded:
         about: how it was done.
         people: who took part.
         faults: what went wrong with them.
+        unended: runs that are not over.
         turns: of each turn evaluated, seconds added, queued, evaluated.
         memory: of each process by what it does, moments and bytes.
         tables: what they grew to.
         seconds: how long it took.
-        cpu_s: seconds of the processor of the server with its workers, and of the participants.
+        clients_cpu_s: seconds of the processor that the participants took.
         is_whole: whether the database passes its own check.
     """
 

@@ -47,7 +47,7 @@ class Sandbox:
             name of the one there.
         reads: further files and folders that programs may read, such as weights.
         memory_gb: what all processes of a program together may have in use.
-        disk_gb: what it may write; in memory, and gone when it ends.
+        disk_gb: what it may write into /tmp, and into /dev/shm; in memory beside `memory_gb`, and gone when it ends.
         processes: how many processes and threads it may have.
         start_s: what starting it, and encoding again after a crash, may take.
     """

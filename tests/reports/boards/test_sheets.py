@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from segarena.reports.boards.board import Key, board_of
+from segarena.reports.boards.board import board_of
+from segarena.reports.boards.panels import Key
 from segarena.reports.boards.sheets import board_csv, board_tex, run_sheet, sample_sheet, standing_sheet, targets_sheet
 from segarena.reports.boards.telling import board_json
 

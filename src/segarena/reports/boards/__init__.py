@@ -5,7 +5,7 @@ An `Extract` is what a board needs of a run, a `Board` is data, `board_html` its
 
 from __future__ import annotations
 
-from segarena.reports.boards.board import CHOICES, Board, Choice, Entry, Key, Panel, Place, board_of
+from segarena.reports.boards.board import CHOICES, Board, Choice, Entry, board_of
 from segarena.reports.boards.extracts import Extract, extract_of, extract_text, read_extract
 from segarena.reports.boards.pages import (
     ASSETS,
@@ -18,6 +18,7 @@ from segarena.reports.boards.pages import (
     sample_html,
     sample_parts,
 )
+from segarena.reports.boards.panels import Key, Panel, Place
 from segarena.reports.boards.sheets import board_csv, board_tex
 from segarena.reports.boards.site import SiteFiles, write_site
 from segarena.reports.boards.telling import board_json

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.extracts import Extract
-from segarena.reports.groups import group_order, groupings
+from segarena.reports.boards.panels import Key, Panel, Place, panels_of, ranked, rounded, shared_statistics
 from segarena.reports.naming import data_names, run_labels, short_name, told_apart
 from segarena.reports.reading import other_rule
-from segarena.reports.tables import TargetKey, image_clusters
 from segarena.roles import Statistic
-from segarena.statistics.intervals import Interval, bootstrap_means
-from segarena.statistics.pairs import all_pairs, places
 
 Choice = Literal["all", "best", "last", "chosen"]
 """Which runs of a participant stand on the board."""
@@ -58,42 +55,6 @@ class Entry:
         return time_of(self.at or self.extract.finished or self.extract.created).astimezone(UTC)
 
 
-class Panel(NamedTuple):
-    """What entries came to in one statistic, on some data with one user, on all targets or those of a group.
-
-    Attributes:
-        entries: their numbers on the board; those without a value are left out.
-        means: over targets, with intervals.
-        ahead: bool (entries, entries), where the row is better than the column with all pairs tested together.
-    """
-
-    entries: tuple[int, ...]
-    means: tuple[Interval, ...]
-    ahead: NDArray[np.bool_]
-
-
-class Key(NamedTuple):
-    """Which panel: data and user by name, "" or "attribute: group", and the name of the statistic."""
-
-    data: str
-    user: str
-    group: str
-    statistic: str
-
-
-class Place(NamedTuple):
-    """A row: the number of the entry, its mean, its place by the mean, and the places that the tests leave open.
-
-    Places are 0 where the entry has none; such rows come last.
-    """
-
-    entry: int
-    mean: Interval
-    place: int
-    first: int
-    last: int
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Board:
     """Runs of one benchmark, ranked.
@@ -124,7 +85,7 @@ class Board:
     def statistics(self) -> tuple[Statistic, ...]:
         """Those of the benchmark's summary that all entries have, as far as any has a value."""
         shown = {key.statistic for key, panel in self.panels.items() if panel.entries}
-        shared = _shared_statistics([entry.extract for entry in self.entries])
+        shared = shared_statistics([entry.extract for entry in self.entries])
         return tuple(one for one in shared if one.name in shown or one == self.measure)
 
     @property
@@ -206,6 +167,7 @@ def board_of(
     labels = run_labels([_shown(e.name) or name for e, name in zip(kept, segmenters, strict=True)], data)
     decides = _measure_of(extracts, measure)
     rules = extracts[0].rules
+    unranked = {number for number, entry in enumerate(kept) if entry.unranked}
     return Board(
         title=title or f"{rules['name']} on {', '.join(dict.fromkeys(data))}",
         entries=tuple(kept),
@@ -213,47 +175,10 @@ def board_of(
         participants=tuple(_shown(_participant(entry)) for entry in kept),
         data=tuple(data),
         measure=decides,
-        panels=dict(_panels(kept, data, decides)),
+        panels=dict(panels_of(extracts, data, decides, unranked=unranked)),
         samples=dict(_samples(extracts, data)),
         frozen=stop.isoformat(timespec="minutes") if stop else "",
     )
-
-
-def ranked(
-    panel: Panel, shown: Sequence[int], *, higher_is_better: bool, unranked: Collection[int] = ()
-) -> list[Place]:
-    """Return the rows of a panel that are shown, the best first; equal means have equal places, the earlier run first.
-
-    Those that are `unranked` come last, without a place.
-
-    The places that the tests leave open are those among the rows shown. They hold whichever rows these are, and whoever
-    chose them after looking: all pairs of all entries were tested together.
-    """
-    wanted = set(shown)
-    every = [place for place, entry in enumerate(panel.entries) if entry in wanted]
-    sign = 1 if higher_is_better else -1
-    values = {place: rounded(panel.means[place].mean) for place in every}
-    every.sort(key=lambda place: -sign * values[place])
-    inside = [place for place in every if panel.entries[place] not in unranked]
-    others = [place for place in every if panel.entries[place] in unranked]
-    firsts, lasts = places(panel.ahead[np.ix_(inside, inside)])
-    falling = [values[place] for place in inside]
-    rows = [
-        Place(
-            entry=panel.entries[place],
-            mean=panel.means[place],
-            place=1 + falling.index(values[place]),
-            first=int(first),
-            last=int(last),
-        )
-        for place, first, last in zip(inside, firsts, lasts, strict=True)
-    ]
-    return rows + [Place(panel.entries[place], panel.means[place], 0, 0, 0) for place in others]
-
-
-def rounded(value: float) -> float:
-    """Return a mean to nine digits: what differs by less differs by the order of a sum."""
-    return float(f"{value:.9g}")
 
 
 def time_of(text: str) -> datetime:
@@ -292,29 +217,12 @@ def _refuse_other_rules(entries: Sequence[Entry]) -> None:
             raise RunConflict(f"these runs followed different rules and cannot share a board: {why}")
 
 
-def _shared_statistics(extracts: Sequence[Extract]) -> tuple[Statistic, ...]:
-    return tuple(one for one in extracts[0].summary if all(one in extract.summary for extract in extracts[1:]))
-
-
 def _measure_of(extracts: Sequence[Extract], name: str | None) -> Statistic:
-    known = {statistic.name: statistic for statistic in _shared_statistics(extracts)}
+    known = {statistic.name: statistic for statistic in shared_statistics(extracts)}
     wanted = extracts[0].decides if name is None else name
     if wanted not in known:
         raise InvalidInput(f"measure: expected one of {', '.join(known) or 'none that all runs have'}, got {wanted!r}")
     return known[wanted]
-
-
-def _panels(entries: Sequence[Entry], data: Sequence[str], measure: Statistic) -> Iterator[tuple[Key, Panel]]:
-    extracts = [entry.extract for entry in entries]
-    unranked = {number for number, entry in enumerate(entries) if entry.unranked}
-    for name in dict.fromkeys(data):
-        own = [number for number, other in enumerate(data) if other == name]
-        for user in dict.fromkeys(user for number in own for user in extracts[number].users):
-            table = _Table(extracts, [number for number in own if user in extracts[number].users], user)
-            for statistic in _shared_statistics(extracts):
-                for group, where in table.groups.items():
-                    if not group or statistic == measure:
-                        yield Key(name, user, group, statistic.name), table.panel(statistic, where, unranked)
 
 
 def _samples(extracts: Sequence[Extract], data: Sequence[str]) -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
@@ -339,42 +247,3 @@ def _known_samples(extract: Extract, user: str) -> set[str]:
         for sample, one in zip(extract.targets.sample, column, strict=True)
         if one is not None
     }
-
-
-class _Table:
-    """The values of some entries with one user, a column for each target that anyone has."""
-
-    def __init__(self, extracts: Sequence[Extract], entries: Sequence[int], user: str) -> None:
-        self._extracts, self._entries, self._user = extracts, entries, user
-        attributes: dict[TargetKey, Mapping[str, str | float]] = {}
-        self._keys: list[list[TargetKey]] = []
-        for number in entries:
-            targets = extracts[number].targets
-            self._keys.append(list(zip(targets.sample, targets.target, strict=True)))
-            for key, told in zip(self._keys[-1], targets.attributes, strict=True):
-                attributes.setdefault(key, told)
-        self._columns = {key: column for column, key in enumerate(attributes)}
-        self._clusters = image_clusters(list(attributes))
-        self.groups = {"": np.arange(len(attributes))}
-        for name, (groups, _) in groupings(attributes).items():
-            for group in group_order(groups):
-                inside = [column for key, column in self._columns.items() if groups.get(key) == group]
-                self.groups[f"{name.replace('_', ' ')}: {group}"] = np.array(inside)
-
-    def panel(self, statistic: Statistic, where: NDArray[np.int64], unranked: Collection[int]) -> Panel:
-        values = self._values(statistic)[:, where]
-        is_known = np.atleast_1d(np.isfinite(values).any(axis=1))
-        values, clusters = values[is_known], self._clusters[where]
-        shown = [number for number, known in zip(self._entries, is_known.tolist(), strict=True) if known]
-        tested = np.flatnonzero([number not in unranked for number in shown])
-        ahead = np.zeros((len(shown), len(shown)), dtype=np.bool_)
-        pairs = all_pairs(values[tested], clusters)
-        ahead[np.ix_(tested, tested)] = pairs.ahead(higher_is_better=statistic.higher_is_better)
-        return Panel(entries=tuple(shown), means=tuple(bootstrap_means(values, clusters)), ahead=ahead)
-
-    def _values(self, statistic: Statistic) -> NDArray[np.float64]:
-        values = np.full((len(self._entries), len(self._columns)), np.nan)
-        for row, (number, keys) in enumerate(zip(self._entries, self._keys, strict=True)):
-            column = self._extracts[number].values[self._user][statistic.name]
-            values[row, [self._columns[key] for key in keys]] = np.array(column, dtype=np.float64)
-        return values

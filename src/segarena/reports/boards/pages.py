@@ -12,7 +12,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from segarena.reports.boards.board import Board, Choice, Key
+from segarena.reports.boards.board import Board, Choice
+from segarena.reports.boards.panels import Key
 from segarena.reports.boards.sheets import run_sheet, sample_sheet, standing_sheet, targets_sheet
 from segarena.reports.boards.telling import told
 from segarena.reports.boards.wording import (

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from segarena.reports.boards.board import Board, Choice, Key, Place
+from segarena.reports.boards.board import Board, Choice
+from segarena.reports.boards.panels import Key, Place
 from segarena.reports.boards.wording import range_text, statistic_of
 from segarena.reports.renderers import latex_comment, sheet_csv, sheet_tex
 from segarena.reports.sheets import Cell, Column, Link, Sheet, Value

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from segarena.files.whole import write_whole
 from segarena.records.trust import reading
-from segarena.reports.boards.board import Board, Choice, Entry, Key
+from segarena.reports.boards.board import Board, Choice, Entry
 from segarena.reports.boards.pages import ASSETS, asset_text, board_html, run_html, sample_html
+from segarena.reports.boards.panels import Key
 from segarena.reports.boards.sheets import board_csv, board_tex, hardest_first
 from segarena.reports.boards.telling import board_json
 from segarena.reports.gallery import gallery

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.reports.boards.board import Board, Entry, Key, Panel, rounded
+from segarena.reports.boards.board import Board, Entry
+from segarena.reports.boards.panels import Key, Panel, rounded
 from segarena.reports.boards.wording import NOTHING_SHARED, SHARED
 from segarena.reports.naming import metric_name
 from segarena.reports.wording import bounds_text, seconds_text, value_text

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.reports.boards.board import Board, Key, Place
+from segarena.reports.boards.board import Board
+from segarena.reports.boards.panels import Key, Place
 from segarena.reports.wording import FAILURES, HELD, bounds_text, count_text, intervals_text, value_text
 from segarena.roles import Statistic
 

@@ -9,8 +9,9 @@ from segarena.arrays.rle import decode_rle
 from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.evaluating import Evaluator
 from segarena.challenges.rehearsal import Rehearsal
-from segarena.challenges.showing import Exchanged, Told, as_heard, as_judged, prompt_text
+from segarena.challenges.showing import Exchanged, Told, as_heard, as_judged
 from segarena.challenges.steps import RunFacts, StepJob
+from segarena.challenges.viewing import prompt_text
 from segarena.engine.plan import Plan
 from segarena.prompts import Box, Click, Scribble
 from segarena.registry import build

@@ -9,8 +9,9 @@ from typing import TypeAlias
 import msgspec
 
 from segarena.challenges.evaluating import EvaluatorsAtHand
-from segarena.challenges.showing import Exchanged, ShownPlace, as_heard, as_judged
+from segarena.challenges.showing import Exchanged, as_heard, as_judged
 from segarena.challenges.steps import StepJob
+from segarena.challenges.viewing import ShownPlace
 from segarena.engine.guard import TimeLimit
 from segarena.errors import StoreError
 from segarena.reports.gallery import card_of

@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 
 from segarena.challenges.clock import APART_S, Charged
 from segarena.challenges.description import Phase
-from segarena.challenges.showing import Exchanged, ShownDialogue, ShownPlace, Told
+from segarena.challenges.showing import Exchanged, Told
+from segarena.challenges.viewing import ShownDialogue, ShownPlace
 from segarena.errors import SegarenaError
 from segarena.server import refusals
 from segarena.server.challenges import description_of, shown_of

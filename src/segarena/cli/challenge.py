@@ -57,9 +57,9 @@ def new(
         int | None, typer.Option(help="Samples of a run, drawn from the dataset; all by default.")
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds of a dialogue, in place of the benchmark's.")] = None,
-    runs_per_day: Annotated[int | None, typer.Option(help="Of one participant.")] = None,
-    runs_in_all: Annotated[int | None, typer.Option(help="Of one participant.")] = None,
-    runs_at_once: Annotated[int, typer.Option(help="Of one participant.")] = 1,
+    runs_per_day: Annotated[int | None, typer.Option(help="Of one team.")] = None,
+    runs_in_all: Annotated[int | None, typer.Option(help="Of one team.")] = None,
+    runs_at_once: Annotated[int, typer.Option(help="Of one team.")] = 1,
     seconds_per_object: Annotated[float | None, typer.Option(help="For all answers of a dialogue.")] = None,
     seconds_per_answer: Annotated[float | None, typer.Option(help="For one answer.")] = None,
     shows: Annotated[str, typer.Option(help="What participants see: prompts, own (scores), board.")] = "board",
@@ -159,7 +159,10 @@ def show(
     db: Db = None,
 ) -> None:
     """Print the description of a challenge as JSON, secrets included: edited, it makes another with `--from`."""
+    from segarena.server.installed import check_installed
+
     with one_line_errors():
+        check_installed()
         from segarena.challenges.description import challenge_text
 
         typer.echo(challenge_text(_found(_site(data, db), name)))
@@ -173,7 +176,10 @@ def close(
     db: Db = None,
 ) -> None:
     """Close a challenge: no run begins any more, those under way end. What is there stays, and can be looked at."""
+    from segarena.server.installed import check_installed
+
     with one_line_errors():
+        check_installed()
         from segarena.server.organising import set_challenge_state
 
         state = "open" if again else "closed"

@@ -93,7 +93,10 @@ def serve(
 
 
 def _welcome(site: Site, port: int, link: str) -> None:
-    address = site.settings.address.replace(":0", f":{port}") if not site.settings.port else site.settings.address
+    address = site.settings.address
+    if address.endswith(":0"):  # a free port was asked for, and is known only now
+        address, known = f"{address.removesuffix('0')}{port}", address
+        link = link.replace(known, address, 1)
     typer.echo(f"segarena serves {site.folder.path} at {address}")
     if link:
         typer.echo(f"Make your own account first; this link works once:\n  {link}")

@@ -8,11 +8,11 @@ import hashlib
 import hmac
 import re
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
-from fastapi import Request
+from fastapi import Depends, Request
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
@@ -92,6 +92,11 @@ async def read_form(request: Request) -> dict[str, str]:
 async def read_large_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that describes a challenge; otherwise as `read_form`."""
     return await _read_form(request, MOST_LARGE_FORM_BYTES, _MOST_LARGE_FIELDS)
+
+
+Form = Annotated[dict[str, str], Depends(read_form)]
+LargeForm = Annotated[dict[str, str], Depends(read_large_form)]
+"""The fields of a form, as an argument of the function that answers it."""
 
 
 async def _read_form(request: Request, most_bytes: int, most_fields: int) -> dict[str, str]:

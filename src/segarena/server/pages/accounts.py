@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.audit import note
-from segarena.server.bodies import read_form
+from segarena.server.bodies import Form
 from segarena.server.challenges import all_challenges
 from segarena.server.keys import LASTS_S, end_keys, find_key, make_key
 from segarena.server.letters import clean_address, put_down
@@ -24,7 +24,6 @@ from segarena.server.tables import Key, Person
 from segarena.server.visitors import ANYONE, COOKIE, cookie_of, needs, session_key, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
-Form = Annotated[dict[str, str], Depends(read_form)]
 _MOST_TOKENS = 20
 
 

@@ -49,13 +49,14 @@ def show_challenge(request: Request, slug: str) -> Response:
     site = site_of(request)
     challenge = visible_challenge(request, slug)
     shown = shown_of(challenge.description)
-    is_open = [phase.name for phase in description_of(challenge).phases if phase.is_open(_now(site))]
-    is_open = [] if challenge.state == "closed" else is_open
-    place = f"{slug}/{is_open[-1]}" if len(is_open) > 1 else slug  # one that is open alone need not be named
+    phases = description_of(challenge).phases if challenge.state == "open" else ()
+    begun = [phase for phase in phases if phase.is_open(_now(site))]
+    asking = [phase.name for phase in begun if "dialogue" in phase.takes]
+    place = f"{slug}/{asking[-1]}" if asking and len(begun) > 1 else slug  # one that is open alone need not be named
     told: dict[str, Any] = {
         "challenge": challenge,
         "shown": shown,
-        "is_open": bool(is_open),
+        "is_open": bool(asking),
         "command": f"segarena run -s my_model.py:MyModel \\\n  --challenge {site.settings.address}/challenges/{place}",
         "login": f"segarena login {site.settings.address}",
         "hosts": hosts_of(description_of(challenge), site.settings.address),

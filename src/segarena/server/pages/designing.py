@@ -9,9 +9,9 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena.challenges.description import Challenge as Description
@@ -20,7 +20,7 @@ from segarena.challenges.filling import MOST_PHASES, Filled, fill, phases_in, te
 from segarena.errors import SegarenaError
 from segarena.registry import names
 from segarena.server import refusals
-from segarena.server.bodies import read_form, read_large_form
+from segarena.server.bodies import Form, LargeForm
 from segarena.server.challenges import description_of, find_challenge
 from segarena.server.interfaces import interfaces
 from segarena.server.jobs.laying import ChangeChallenge, LookAtChallenge, MakeChallenge, Told
@@ -42,9 +42,6 @@ from segarena.server.tables import Challenge, Job
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
-Form = Annotated[dict[str, str], Depends(read_form)]
-LargeForm = Annotated[dict[str, str], Depends(read_large_form)]
-
 _FIRST = {
     "benchmark": "clicks",
     "dataset": "demo",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena.server import refusals
 from segarena.server.audit import note
 from segarena.server.auditing import BLIND, audit_of
-from segarena.server.bodies import read_form
+from segarena.server.bodies import Form
 from segarena.server.challenges import description_of, find_challenge
 from segarena.server.jobs.posting import post
 from segarena.server.pages.rendering import page
@@ -19,7 +19,6 @@ from segarena.server.tables import Run
 from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
-Form = Annotated[dict[str, str], Depends(read_form)]
 
 
 @router.get("/organise/challenges/{slug}/audit")

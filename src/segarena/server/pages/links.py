@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.audit import note
-from segarena.server.bodies import read_form
+from segarena.server.bodies import Form
 from segarena.server.keys import Kind, find_key, make_key
 from segarena.server.letters import clean_address, put_down
 from segarena.server.pages.rendering import page
@@ -21,7 +19,6 @@ from segarena.server.tables import Person
 from segarena.server.visitors import ANYONE, needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
-Form = Annotated[dict[str, str], Depends(read_form)]
 _OVER = "the link does not hold (any more): it works once, within an hour"
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from segarena.server import refusals
 from segarena.server.audit import latest, note
-from segarena.server.bodies import read_form
+from segarena.server.bodies import Form
 from segarena.server.challenges import all_challenges, find_challenge, shown_of
 from segarena.server.jobs.laying import Told
 from segarena.server.letters import clean_address, put_down, unsent
@@ -24,7 +24,6 @@ from segarena.server.tables import ROLES, Job, Person, Run, Team, Turn
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
-Form = Annotated[dict[str, str], Depends(read_form)]
 _LINES = 100
 _DRAFTS = 8
 _CHALLENGE_STATES = ("open", "closed")
@@ -101,6 +100,8 @@ def evaluate_again(request: Request, run_id: str, form: Form) -> Response:
         run = session.get(Run, run_id)
         if run is None:
             raise refusals.unknown()
+        if not run.fault:
+            raise refusals.conflict("nothing of this run failed that could be evaluated again")
         dead = update(Turn).where(Turn.run_id == run.id, Turn.state == "dead")
         again = session.connection().execute(dead.values(state="waiting", tries=0, failure="")).rowcount
         run.state, run.fault, run.is_free, run.ended_at = "open", "", False, None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from segarena.server import refusals
 from segarena.server.audit import note
-from segarena.server.bodies import read_form
+from segarena.server.bodies import Form
 from segarena.server.keys import find_key
 from segarena.server.leaving import delete_account
 from segarena.server.pages.rendering import page
@@ -28,7 +26,6 @@ _DONE = {
     "address": "The address is confirmed.",
     "elsewhere": "Connected.",
 }
-Form = Annotated[dict[str, str], Depends(read_form)]
 
 
 @router.get("/account")

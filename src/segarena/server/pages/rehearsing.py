@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena.server.audit import note
-from segarena.server.bodies import read_form
+from segarena.server.bodies import Form
 from segarena.server.challenges import find_challenge, find_phase, shown_of
 from segarena.server.jobs.posting import find_job, post
 from segarena.server.jobs.rehearsing import SAMPLES, RehearseChallenge
@@ -19,7 +19,6 @@ from segarena.server.queues import queue_of_job
 from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
-Form = Annotated[dict[str, str], Depends(read_form)]
 
 
 @router.get("/organise/challenges/{slug}/rehearsal")

@@ -53,7 +53,7 @@ def rendered(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Any:
-    made: Any = templates(_PACKAGE).overlay()
+    made: Any = templates(_PACKAGE)
     made.filters |= {"at": time_tag, "span": span_text}
     made.globals["static"] = _address
     return made

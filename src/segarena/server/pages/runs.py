@@ -16,7 +16,7 @@ from segarena.challenges.scores import board_until, shows_own
 from segarena.server import refusals
 from segarena.server.audit import note
 from segarena.server.auditing import BLIND, audit_of_run
-from segarena.server.bodies import read_form
+from segarena.server.bodies import Form
 from segarena.server.challenges import description_of, find_phase
 from segarena.server.exchanging import as_told, untold_turns
 from segarena.server.pages.rendering import page
@@ -66,7 +66,7 @@ def show_runs(request: Request) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
         found = listed_runs(session, site.now(), person_id=visitor.person_id)
-    return page(request, "runs.html", title="My runs", runs=found, is_organiser=False)
+    return page(request, "runs.html", title="My runs", runs=found)
 
 
 @router.get("/runs/{run_id}")
@@ -130,9 +130,8 @@ def show_place(request: Request, run_id: str, place_number: int, page_number: Pa
 
 @router.post("/runs/{run_id}/finish")
 @needs("participant")
-async def finish_run(request: Request, run_id: str) -> Response:
+def finish_run(request: Request, run_id: str, form: Form) -> Response:
     """End a run of one's own before its last sample."""
-    await read_form(request)
     site, visitor = site_of(request), visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
@@ -144,9 +143,8 @@ async def finish_run(request: Request, run_id: str) -> Response:
 
 @router.post("/runs/{run_id}/choose")
 @needs("participant")
-async def choose_run(request: Request, run_id: str) -> Response:
+def choose_run(request: Request, run_id: str, form: Form) -> Response:
     """Wish to be judged by a run: the last wish of a team counts, until the board is frozen or the phase closed."""
-    await read_form(request)
     site, visitor = site_of(request), visitor_of(request)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)

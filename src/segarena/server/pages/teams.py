@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from segarena.server import teams
 from segarena.server.audit import note
-from segarena.server.bodies import read_form
+from segarena.server.bodies import Form
 from segarena.server.pages.rendering import page
 from segarena.server.people import clean_name
 from segarena.server.tables import Person, Team
 from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
-Form = Annotated[dict[str, str], Depends(read_form)]
 
 
 @router.get("/team")

@@ -87,10 +87,13 @@ def new(
     with one_line_errors("stopped; nothing was made"):
         check_installed()
         from segarena.challenges.description import read_challenge
+        from segarena.errors import InvalidInput
         from segarena.server.organising import make_challenge
 
         if described:
             challenge = read_challenge(described.read_bytes())
+            if challenge.slug != name:
+                raise InvalidInput(f"{described}: expected slug {name!r}, got {challenge.slug!r}; make them the same")
         else:
             words = text.read_text(encoding="utf-8") if text else ""
             about = {"slug": name, "title": title or name, "text": words, "benchmark": benchmark, "dataset": dataset}

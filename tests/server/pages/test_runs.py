@@ -186,3 +186,12 @@ def test_a_run_of_a_board_has_a_page(scene):
     assert people["ben"].get(f"/challenges/c/try/board/runs/{runs['final']}").status_code == 404
     own = f'href="/runs/{runs["final"]}"'
     assert own in people["eva"].get(f"/challenges/c/final/board/runs/{runs['final']}").text
+
+
+def test_a_run_that_did_not_fail_is_not_evaluated_again(working, scene):
+    people, runs = scene
+    key = re.search(r'name="key" value="(\w+)"', people["eva"].get("/").text)[1]
+    answer = people["eva"].post(f"/organise/runs/{runs['final']}/again", data={"key": key})
+    assert answer.status_code == 409
+    with working.site.database.reading() as session:
+        assert session.get_one(Run, runs["final"]).state == "over"

@@ -25,6 +25,7 @@ from segarena.reports.boards.board import Board, Entry, board_of
 from segarena.reports.boards.extracts import Curve, Extract, Numbers, TargetNames, read_extract
 from segarena.reports.wording import count_text
 from segarena.server.challenges import description_of
+from segarena.server.moments import moment_of
 from segarena.server.people import is_at_least
 from segarena.server.tables import Challenge, Person, PooledSample, Run, Team, Turn
 from segarena.specs import PluginSpec
@@ -81,7 +82,7 @@ class Boards:
             now: the time.
             sees_all: for the organiser: also before it is shown, and beyond the freeze.
         """
-        moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+        moment = moment_of(now)
         if not (sees_all or shows_board(phase, moment)):
             return None
         until = None if sees_all else board_until(description_of(challenge), moment)
@@ -110,7 +111,7 @@ class Boards:
 
 def sees_samples(phase: Phase, now: float, *, sees_all: bool) -> bool:
     """Tell whether somebody who sees the board of a phase sees its samples too: where the truth is open they may."""
-    moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+    moment = moment_of(now)
     return sees_all or (phase.kind == "practice" and shows_board(phase, moment))
 
 
@@ -179,7 +180,7 @@ def _made(
             extract=replace(_hidden(extract, phase, hidden), ignores_image=one.is_control),
             participant="" if one.is_control else one.team,
             name=one.name,
-            at=datetime.datetime.fromtimestamp(one.ended_at, datetime.UTC).isoformat(),
+            at=moment_of(one.ended_at).isoformat(),
             is_chosen=one.is_chosen,
             unranked=_why_unranked(extract, late[one.run]),
         )

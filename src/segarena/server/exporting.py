@@ -6,7 +6,6 @@ No server, no database and no account is needed to look at it: a browser opens i
 
 from __future__ import annotations
 
-import datetime
 import io
 import zipfile
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from segarena.files.whole import write_whole
 from segarena.reports.boards.pages import ASSETS, asset_text, board_html
 from segarena.reports.boards.sheets import board_csv, board_tex
 from segarena.server.challenges import description_of, shown_of
+from segarena.server.moments import moment_of
 from segarena.server.organising import find
 from segarena.server.pages.rendering import rendered, static_file
 from segarena.server.site import Site
@@ -67,7 +67,7 @@ def exported(site: Site, slug: str) -> dict[str, str]:
             files[f"{phase.name}/{_FIRST}"] = board_html(board, assets="../files/", choice="best", files=offered)
             files[f"{phase.name}/board.csv"] = board_csv(board)
             files[f"{phase.name}/board.tex"] = board_tex(board, board.first_key, "best")
-    now = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
+    now = moment_of(site.now())
     rules = shown_of(challenge.description)
     told = {"challenge": challenge, "shown": rules, "boards": boards, "now": now, "time_rule": TIME_RULE}
     files[_FIRST] = rendered("exported.html", title=rules.title, **told)

@@ -31,13 +31,16 @@ def queue_of(session: Session, turn: Turn) -> dict[str, Any]:
 
 
 def queue_of_job(session: Session, job: Job) -> dict[str, Any]:
-    """Return where a job stands, in the words of `queue_of`; of one that is being done, what its process does."""
+    """Return where a job stands, in the words of `queue_of`.
+
+    What its process is doing, which may name a hidden sample, is `Job.doing`, and not among them.
+    """
     kinds = [kind for kind in KINDS.values() if kind.is_long == KINDS[job.kind].is_long]
     waiting = select(func.count()).select_from(Job).where(Job.state == "waiting", is_due(kinds))
     before = (session.scalar(waiting.where(Job.made_at < job.made_at)) or 0) if job.state == "waiting" else 0
     recent = select(Job.done_at - Job.begun_at).where(Job.state == "done", Job.kind == job.kind)
     took_s = _usual(session, recent.order_by(Job.made_at.desc()))
-    phase = f"{job.kind}: {job.doing or 'under way'}" if job.state == "leased" else job.state
+    phase = job.kind if job.state == "leased" else job.state
     return {"phase": phase, "place": before, "estimate_s": round((before + 1) * took_s, 2), "tries": job.tries}
 
 
@@ -48,10 +51,7 @@ def queue_of_run(session: Session, run: Run) -> dict[str, Any] | None:
     if turn is not None:
         return queue_of(session, turn)
     job = find_job(session, END, run.id) if run.state == "closing" else None
-    if job is None:
-        return None
-    # What its process is doing may name a hidden sample.
-    return queue_of_job(session, job) | {"phase": job.kind if job.state == "leased" else job.state}
+    return None if job is None else queue_of_job(session, job)
 
 
 def _usual(session: Session, seconds: Select[Any]) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import secrets
 import uuid
@@ -22,6 +21,7 @@ from segarena.server.challenges import description_of, find_phase, pool_of
 from segarena.server.jobs.posting import post
 from segarena.server.ladder import settle
 from segarena.server.letters import tell_of_run
+from segarena.server.moments import moment_of
 from segarena.server.tables import Challenge, Person, Place, Run, Submission, Turn
 from segarena.server.teams import circle_of, hold, is_own, runs_counted, team_of
 
@@ -109,13 +109,13 @@ def may_begin_now(
     session: Session, challenge: Challenge, phase: Phase, team_id: int, now: float
 ) -> refusals.Refusal | None:
     """Return why a team may not begin a run; None if it may."""
-    if challenge.state == "closed" or phase.is_closed(_moment(now)) or not phase.is_open(_moment(now)):
-        refused = may_begin(phase, [], _moment(now))
+    if challenge.state == "closed" or phase.is_closed(moment_of(now)) or not phase.is_open(moment_of(now)):
+        refused = may_begin(phase, [], moment_of(now))
         return refusals.closed(refused.reason if refused else f"challenge {challenge.slug} is closed")
     going = _going(session, runs_counted(team_id))
     earlier = _earlier(session, challenge, phase, team_id)
     spans = [_span(run, is_over=run.id not in going) for run in earlier if not run.is_free]
-    refused = may_begin(phase, spans, _moment(now))
+    refused = may_begin(phase, spans, moment_of(now))
     return refusals.quota(refused.reason, refused.retry_after_s) if refused else None
 
 
@@ -180,7 +180,7 @@ def check_goes_on(session: Session, run: Run, now: float) -> None:
     """Raise `Refusal` unless turns of a run may come."""
     challenge = session.get_one(Challenge, run.challenge_id)
     phase = find_phase(challenge, run.phase)
-    if run.state != "open" or must_end(phase, _moment(now)) or challenge.state == "closed":
+    if run.state != "open" or must_end(phase, moment_of(now)) or challenge.state == "closed":
         raise refusals.closed(run.fault or "this run is over: nothing more can be sent")
 
 
@@ -237,7 +237,7 @@ def late(session: Session, now: float) -> list[str]:
         select(Run, Challenge).join(Challenge, Challenge.id == Run.challenge_id).where(Run.state == "open")
     ):
         phase = find_phase(challenge, run.phase)
-        if challenge.state == "closed" or (must_end(phase, _moment(now)) and run.id not in was_sent):
+        if challenge.state == "closed" or (must_end(phase, moment_of(now)) and run.id not in was_sent):
             found.append(run.id)
     return found
 
@@ -291,9 +291,5 @@ def _prompted(session: Session, challenge: Challenge, pool: str, team_id: int) -
 
 
 def _span(run: Run, *, is_over: bool) -> RunSpan:
-    begun = _moment(run.made_at)
-    return RunSpan(begun=begun, ended=(_moment(run.ended_at) if run.ended_at else begun) if is_over else None)
-
-
-def _moment(seconds: float) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    begun = moment_of(run.made_at)
+    return RunSpan(begun=begun, ended=(moment_of(run.ended_at) if run.ended_at else begun) if is_over else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from typing import Any
 
@@ -10,12 +9,13 @@ from segarena.challenges.description import Phase
 from segarena.challenges.scores import shows_own
 from segarena.reports.boards.board import Entry, board_of
 from segarena.reports.boards.extracts import read_extract
+from segarena.server.moments import moment_of
 from segarena.server.tables import Run
 
 
 def scores_of(run: Run, phase: Phase, now: float, *, sees_all: bool = False) -> list[dict[str, Any]] | None:
     """Return the scores of a run by user and statistic; None while its participant does not see them."""
-    moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+    moment = moment_of(now)
     if not run.extract or not (sees_all or shows_own(phase, moment)):
         return None
     if not sees_all and why_held_back(run, phase, now):
@@ -40,7 +40,7 @@ def why_held_back(run: Run, phase: Phase, now: float) -> str:
 
     Where scores are not shown at all, nothing is told of a run's being a step either.
     """
-    moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+    moment = moment_of(now)
     if run.state != "over" or not run.extract or run.is_step or phase.is_closed(moment):
         return ""
     told = "not better than your best run by more than chance: its scores are shown when the phase closes"

@@ -35,7 +35,7 @@ def told(session: Session, sent: Submission) -> dict[str, Any]:
 
 
 def _queue(session: Session, job: Job) -> dict[str, Any]:
-    """Return where a job stands, without what its process does at the moment: that may name a hidden sample."""
+    """Return where a job stands, without what kind of job it is."""
     told = queue_of_job(session, job)
     return {
         "phase": _PHASES.get(job.state, job.state),

@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.server.keys import end_keys, find_key, make_key
-from segarena.server.passwords import is_password
 from segarena.server.tables import ROLES, Key, Person
 
 _NAME = re.compile(r"[\w][\w .'-]{0,38}[\w]")
@@ -102,24 +101,9 @@ def make_account(
     return person
 
 
-def sign_in(session: Session, name: str, password: str) -> Person | None:
-    """Return whose name and password these are; None when nobody's, or the account is closed or not confirmed."""
-    person = session.scalar(select(Person).where(Person.folded == folded(name)))
-    is_right = is_password(password, person.password if person else None)
-    return person if is_right and person and person.state == "confirmed" else None
-
-
-def account_of(session: Session, name: str) -> str:
-    """Return how the log calls an account: by its number, which stays when the account is deleted."""
-    found = session.scalar(select(Person.id).where(Person.folded == folded(name)))
-    return f"account {found}" if found else "no such account"
-
-
-def is_waiting(session: Session, name: str, password: str) -> bool:
-    """Tell whether an account with this name and password waits for an organiser."""
-    person = session.scalar(select(Person).where(Person.folded == folded(name), Person.state == "waiting"))
-    is_right = is_password(password, person.password if person else None)  # as much work for a name that nobody has
-    return is_right and person is not None
+def person_named(session: Session, name: str) -> Person | None:
+    """Return whose name this is, in whatever state the account is; None when nobody's."""
+    return session.scalar(select(Person).where(Person.folded == folded(name)))
 
 
 def change_password(session: Session, person: Person, kept: str, now: float, *, keep: Key | None = None) -> None:

@@ -60,6 +60,12 @@ def find_hash(session: Session, kind: Kind, hashed: str, now: float) -> Key | No
     return key if key and key.ended_at is None and now < key.ends_at else None
 
 
+def tokens_of(session: Session, person_id: int | None, now: float) -> list[Key]:
+    """Return the tokens of a person that have not ended, the newest first."""
+    own = select(Key).where(Key.person_id == person_id, Key.kind == "token")
+    return list(session.scalars(own.where(Key.ended_at.is_(None), Key.ends_at > now).order_by(Key.id.desc())))
+
+
 def end_keys(
     session: Session, person_id: int, now: float, *, kind: Kind | None = None, number: int | None = None
 ) -> int:

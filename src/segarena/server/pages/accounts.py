@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
-from sqlalchemy import select
-from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidInput
@@ -14,13 +12,13 @@ from segarena.server import refusals
 from segarena.server.audit import note
 from segarena.server.bodies import Form
 from segarena.server.challenges import all_challenges
-from segarena.server.keys import LASTS_S, end_keys, find_key, make_key
+from segarena.server.keys import LASTS_S, end_keys, find_key, make_key, tokens_of
 from segarena.server.letters import clean_address, put_down
 from segarena.server.pages.rendering import page
 from segarena.server.passwords import hash_password, is_password
 from segarena.server.people import clean_name, folded, person_named, register
 from segarena.server.site import Site
-from segarena.server.tables import Key, Person
+from segarena.server.tables import Person
 from segarena.server.visitors import ANYONE, COOKIE, cookie_of, needs, session_key, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
@@ -129,7 +127,7 @@ def make_token(request: Request, form: Form) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     label = " ".join(form.get("label", "").split())[:80]
     with site.database.writing() as session:
-        if len(_tokens(session, visitor.person_id, site.now())) >= _MOST_TOKENS:
+        if len(tokens_of(session, visitor.person_id, site.now())) >= _MOST_TOKENS:
             raise refusals.quota(f"at most {_MOST_TOKENS} tokens: take one back first", None)
         text = make_key(session, "token", site.now(), person_id=visitor.person_id, label=label or "a program")
         note(session, site.now(), "token made", label, person_id=visitor.person_id, address=visitor.address)
@@ -178,17 +176,10 @@ def _register_page(request: Request, invitation: str, *, fault: str = "", status
     return page(request, "register.html", title="Register", status=status, fault=fault, is_open=is_open, **told)
 
 
-def _tokens(session: Session, person_id: int | None, now: float) -> list[Key]:
-    valid = select(Key).where(
-        Key.person_id == person_id, Key.kind == "token", Key.ended_at.is_(None), Key.ends_at > now
-    )
-    return list(session.scalars(valid.order_by(Key.id.desc())))
-
-
 def _tokens_page(request: Request, fresh: str = "") -> Response:
     site = site_of(request)
     with site.database.reading() as session:
-        tokens = _tokens(session, visitor_of(request).person_id, site.now())
+        tokens = tokens_of(session, visitor_of(request).person_id, site.now())
         is_open = [challenge.slug for challenge in all_challenges(session) if challenge.state == "open"]
     slug = is_open[0] if len(is_open) == 1 else "NAME"
     return page(request, "tokens.html", title="Tokens", tokens=tokens, fresh=fresh, slug=slug)

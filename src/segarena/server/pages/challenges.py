@@ -14,9 +14,10 @@ from segarena.challenges.clock import TIME_RULE
 from segarena.server import refusals
 from segarena.server.challenges import all_challenges, description_of, shown_of
 from segarena.server.interfaces import hosts_of
+from segarena.server.keys import tokens_of
 from segarena.server.pages.rendering import page
 from segarena.server.site import Site
-from segarena.server.tables import Challenge, Key, Person, Run
+from segarena.server.tables import Challenge, Person, Run
 from segarena.server.visitors import ANYONE, Visitor, needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
@@ -85,10 +86,8 @@ def _count(session: Session, found: Select[Any]) -> int:
 
 def _own(session: Session, site: Site, visitor: Visitor) -> dict[str, int]:
     """Return how many tokens and runs a participant has."""
-    own = Key.person_id == visitor.person_id
-    valid = select(Key.id).where(own, Key.kind == "token", Key.ended_at.is_(None), Key.ends_at > site.now())
     return {
-        "tokens": _count(session, valid),
+        "tokens": len(tokens_of(session, visitor.person_id, site.now())),
         "runs": _count(session, select(Run.id).where(Run.person_id == visitor.person_id)),
     }
 

@@ -17,7 +17,7 @@ from segarena.server.jobs.laying import Told
 from segarena.server.letters import clean_address, put_down, unsent
 from segarena.server.pages.designing import DRAFTS
 from segarena.server.pages.rendering import page
-from segarena.server.pages.runs import listed_runs
+from segarena.server.pages.runs import MOST_LISTED, listed_runs
 from segarena.server.people import invite, is_at_least, set_role, set_state
 from segarena.server.runs import end
 from segarena.server.tables import ROLES, Job, Person, Run, Team, Turn
@@ -130,6 +130,7 @@ def _organise(request: Request, link: str = "", sent_to: str = "") -> Response:
             "events": _events(session),
             "unsent": unsent(session),
             "drafts": _drafts(session),
+            "most_listed": MOST_LISTED,
         }
     return page(request, "organise.html", title="Organise", link=link, sent_to=sent_to, roles=ROLES, **told)
 

@@ -30,7 +30,7 @@ from segarena.server.turns import spent
 from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
-_MOST_LISTED = 200
+MOST_LISTED = 200
 _WATCH_S = 5
 _DRAWN_S = 2.0
 """So long a page waits for its pictures; then it says that they are on their way."""
@@ -66,7 +66,7 @@ def show_runs(request: Request) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
         found = listed_runs(session, site.now(), person_id=visitor.person_id)
-    return page(request, "runs.html", title="My runs", runs=found)
+    return page(request, "runs.html", title="My runs", runs=found, most_listed=MOST_LISTED)
 
 
 @router.get("/runs/{run_id}")
@@ -169,7 +169,7 @@ def listed_runs(session: Session, now: float, person_id: int | None = None) -> l
     found = found.join(Team, Team.id == Run.team_id).join(Person, Person.id == Run.person_id)
     if person_id is not None:
         found = found.where((Run.team_id == team_of(session, person_id)) | (Run.person_id == person_id))
-    rows = session.execute(found.order_by(Run.made_at.desc()).limit(_MOST_LISTED)).all()
+    rows = session.execute(found.order_by(Run.made_at.desc()).limit(MOST_LISTED)).all()
     run_ids = [run.id for run, *_ in rows]
     untold = {} if person_id is None else untold_turns(session, run_ids, now)
     counts = _counts(session, run_ids, untold)

@@ -5,6 +5,7 @@ import time
 import uuid
 
 import pytest
+from sqlalchemy import select
 
 import segarena
 from segarena.challenges.description import Challenge, Phase
@@ -125,6 +126,16 @@ def test_nobody_else_sees_pictures_that_lie_ready(scene):
     people, runs = scene
     drawn(people["ann"], f"/runs/{runs['final']}/samples/1")
     assert people["ben"].get(f"/runs/{runs['final']}/samples/1").status_code == 404
+
+
+def test_pictures_for_a_participant_have_nothing_of_a_reply_that_is_held_back(working, scene, monkeypatch):
+    with working.site.database.reading() as session:
+        run = session.get_one(Run, scene[1]["final"])
+        turns = session.scalars(select(Turn).where(Turn.run_id == run.id, Turn.place == 0).order_by(Turn.number)).all()
+        monkeypatch.setattr(rounds, "untold_turns", lambda *_: {(run.id, 0): turns[-1]})
+        eyes = rounds.Eyes.of(PHASES[0], is_organiser=False)
+        view = rounds.PlaceView(session, working.site, run, session.get_one(Place, (run.id, 0)), eyes, 1)
+    assert len(view._drawing().exchanged.turns) == len(turns) - 1
 
 
 def test_what_cannot_be_drawn_is_said_without_its_reason(working, scene, monkeypatch):

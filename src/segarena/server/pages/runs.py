@@ -31,6 +31,8 @@ from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
 MOST_LISTED = 200
+"""Runs that a page lists, the newest ones."""
+
 _WATCH_S = 5
 _DRAWN_S = 2.0
 """So long a page waits for its pictures; then it says that they are on their way."""

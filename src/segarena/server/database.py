@@ -11,7 +11,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -117,7 +117,7 @@ def _told() -> Generator[None]:
 def _code(error: DBAPIError) -> str:
     """Return what PostgreSQL calls an error; "" where nobody knows."""
     told: Any = error.orig.args[0] if error.orig is not None and error.orig.args else None
-    return str(told.get("C", "")) if isinstance(told, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return str(cast("dict[str, Any]", told).get("C", "")) if isinstance(told, dict) else ""
 
 
 def _sqlite(file: Path) -> Engine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from segarena.server.site import Site
 from segarena.server.tables import Job
 
 
-class Kind:
+class Kind(ABC):
     """One kind of job: what is done in a worker process, and what becomes of it in the database.
 
     Attributes:
@@ -29,19 +30,19 @@ class Kind:
         """Return the condition under which a row of `Job` that waits may be begun."""
         return true()
 
+    @abstractmethod
     def unit(self, session: Session, site: Site, job: Job) -> Unit[Any] | None:
         """Return what is to be done, with all that the process needs, since that has no database; None for nothing.
 
         Raises:
             SegarenaError: it cannot be; that is one of the tries.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, session: Session, site: Site, job: Job, result: Any) -> None:
         """Write what came of it, in the transaction in which the job is done."""
-        raise NotImplementedError
 
-    def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:
+    def fail(self, session: Session, site: Site, job: Job, error: SegarenaError) -> None:  # noqa: B027 - most need nothing
         """Write that nothing came of it, in the transaction in which it is given up.
 
         That is after all tries, or at once after `InvalidInput`: then what was sent is wrong, and no try would help.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from functools import partial
 
@@ -22,6 +21,7 @@ from segarena.server import refusals
 from segarena.server.boards import PhaseBoard, sees_samples
 from segarena.server.challenges import description_of, find_phase
 from segarena.server.drawing import DrawSample, ShownCards
+from segarena.server.moments import moment_of
 from segarena.server.pages.challenges import visible_challenge
 from segarena.server.pages.rendering import page
 from segarena.server.tables import Challenge
@@ -48,7 +48,7 @@ def show_board(request: Request, slug: str, phase: str) -> Response:
     title = f"{description_of(challenge).title}: {found.name}"
     here, is_open = f"/challenges/{slug}/{phase}/board", _sees_samples(request, found)
     parts = None if shown is None else shown.once(f"board {is_open}", partial(_parts, here=here, is_open=is_open))
-    now = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
+    now = moment_of(site.now())
     return page(request, "board.html", title=title, challenge=challenge, phase=found, parts=parts, now=now)
 
 

@@ -15,6 +15,7 @@ from segarena.server import refusals
 from segarena.server.challenges import all_challenges, description_of, shown_of
 from segarena.server.interfaces import hosts_of
 from segarena.server.keys import tokens_of
+from segarena.server.moments import moment_of
 from segarena.server.pages.rendering import page
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Person, Run
@@ -93,4 +94,4 @@ def _own(session: Session, site: Site, visitor: Visitor) -> dict[str, int]:
 
 
 def _now(site: Site) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
+    return moment_of(site.now())

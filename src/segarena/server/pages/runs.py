@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -19,6 +18,7 @@ from segarena.server.auditing import BLIND, audit_of_run
 from segarena.server.bodies import Form
 from segarena.server.challenges import description_of, find_phase
 from segarena.server.exchanging import as_told, untold_turns
+from segarena.server.moments import moment_of
 from segarena.server.pages.rendering import page
 from segarena.server.queues import queue_of, queue_of_run
 from segarena.server.rounds import PLACES_AT_ONCE, Eyes, PlaceView, listed_places
@@ -92,7 +92,7 @@ def show_run(request: Request, run_id: str, page_number: PageNumber = 1) -> Resp
         charged_s = spent(session, run.id)
         found = audit_of_run(session, run) if is_organiser else None
         run = as_told(session, run, untold)
-    moment = datetime.datetime.fromtimestamp(site.now(), datetime.UTC)
+    moment = moment_of(site.now())
     told: dict[str, Any] = {"places": places, "queue": queue, "challenge": challenge, "phase": phase}
     told |= {"counts": counts, "charged_s": charged_s, "page_number": page_number}
     told["pages"] = -(-sum(counts.values()) // PLACES_AT_ONCE) if is_shown else 1
@@ -160,7 +160,7 @@ def choose_run(request: Request, run_id: str, form: Form) -> Response:
 
 def _may_choose(challenge: Challenge, run: Run, now: float) -> bool:
     """Tell whether a run is one that its team can wish to be judged by, now."""
-    moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+    moment = moment_of(now)
     is_still = find_phase(challenge, run.phase).is_closed(moment) or board_until(description_of(challenge), moment)
     return run.state == "over" and bool(run.extract) and not run.fault and not is_still
 

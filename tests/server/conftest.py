@@ -1,24 +1,19 @@
 """Databases for the tests of the server."""
 
 import sys
-import threading
 from pathlib import Path
 
-import httpx2
 import pytest
 from argon2 import PasswordHasher
 
 from segarena.server import passwords
 from segarena.server.database import Database
-from segarena.server.keys import make_key
-from segarena.server.people import invite
 from segarena.server.schema import bring_up_to_date
-from segarena.server.serving import Serving, open_site
+from segarena.server.serving import open_site
 from segarena.server.settings import Settings
-from segarena.server.tables import Person, Run
-from segarena.server.visitors import COOKIE, cookie_of
 
 sys.path.insert(0, str(Path(__file__).parent))
+from at_work import Served
 from postgres import Postgres, programs
 from s3 import KEY, S3
 
@@ -61,73 +56,6 @@ def database(empty_database):
     """A database with all tables, and nothing in them."""
     bring_up_to_date(empty_database)
     return empty_database
-
-
-class Served:
-    """A server at work in a thread of this process."""
-
-    def __init__(self, site):
-        self.site = site
-        self.serving = Serving(site)
-        self._clients = []
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=self.serving.run, args=(self._note,), daemon=True)
-        self._thread.start()
-        assert self._started.wait(20)
-
-    def _note(self, port):
-        self.address = f"http://127.0.0.1:{port}"
-        self._started.set()
-
-    @property
-    def is_alive(self):
-        """Whether it has not ended."""
-        return self._thread.is_alive()
-
-    def client(self, **options):
-        """Return a client that sends nothing by itself."""
-        made = httpx2.Client(base_url=self.address, timeout=30, trust_env=False, **options)
-        self._clients.append(made)
-        return made
-
-    def person(self, name, role="participant"):
-        """Return a client that is signed in as a new person of this role."""
-        with self.site.database.writing() as session:
-            invitation = invite(session, self.site.now(), role)
-        client = self.client()
-        form = {"name": name, "password": f"password of {name}", "invitation": invitation}
-        assert client.post("/register", data=form).status_code == 303
-        return client
-
-    def token(self, name, role="participant"):
-        """Return a token of a new person of this role."""
-        with self.site.database.writing() as session:
-            person = Person(name=name, folded=name, password="-", role=role, state="confirmed", made_at=0.0)
-            session.add(person)
-            session.flush()
-            return make_key(session, "token", self.site.now(), person_id=person.id)
-
-    def pages_of(self, run_id):
-        """Return a client that is signed in as whoever began a run."""
-        client = self.client()
-        with self.site.database.writing() as session:
-            owner = session.get_one(Run, run_id).person_id
-            key = make_key(session, "session", self.site.now(), person_id=owner)
-        client.cookies.set(COOKIE, cookie_of(self.site, key), domain="127.0.0.1")
-        return client
-
-    def api(self, token, **options):
-        """Return a client of the interface for programs."""
-        made = self.client(headers={"authorization": f"Bearer {token}"}, **options)
-        made.base_url = f"{self.address}/api/v1"
-        return made
-
-    def stop(self):
-        for client in self._clients:
-            client.close()
-        self.serving.stop()
-        self._thread.join(20)
-        self.site.database.close()
 
 
 @pytest.fixture(autouse=True, scope="session")

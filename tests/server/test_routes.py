@@ -9,7 +9,8 @@ from starlette.routing import Route
 
 from segarena.challenges.description import Challenge, Phase
 from segarena.server.app import ROUTERS
-from segarena.server.interfaces import OURS, interfaces
+from segarena.server.brought import OURS
+from segarena.server.interfaces import interfaces
 from segarena.server.organising import make_challenge
 from segarena.server.tables import Person
 from segarena.server.visitors import ANYONE, needed_by
@@ -32,6 +33,7 @@ WHO = {
     ("GET", "/challenges/{slug}/{phase}/board.tex"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board/runs/{run_id}"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board/samples/{sample_number:int}"): EVERYBODY,
+    ("GET", "/static/{room}/{version}/{module}"): EVERYBODY,
     ("GET", "/sign-in"): EVERYBODY,
     ("POST", "/sign-in"): EVERYBODY,
     ("POST", "/sign-out"): SIGNED_IN,
@@ -144,7 +146,7 @@ def scene(served):
         "draft": look.headers["location"].rpartition("/")[2],
         "slug": "photos", "phase": "try", "run_id": run["id"], "key": run["places"][0]["key"], "number": "0",
         "name": "page.css", "person_id": bystander, "place_number": "1", "submission_id": sent,
-        "sample_number": "1",
+        "sample_number": "1", "room": "studio", "version": "1", "module": "studio.css",
     }  # fmt: skip
     return pages, api, values, number
 

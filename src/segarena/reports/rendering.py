@@ -15,12 +15,12 @@ from segarena.reports.axes import px
 
 
 @cache
-def templates(package: str) -> Environment:
-    """Return the templates in the folder `templates` of a package, and after them those that all pages share.
+def templates(*packages: str) -> Environment:
+    """Return the templates in the folder `templates` of each package, and after them those that all pages share.
 
     Whatever they print is escaped unless it is `Markup`; a value that is missing is an error.
     """
-    loader = ChoiceLoader([PackageLoader(package), PackageLoader("segarena.reports")])
+    loader = ChoiceLoader([PackageLoader(name) for name in (*packages, "segarena.reports")])
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["px"] = px
     return made

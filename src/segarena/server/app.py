@@ -27,6 +27,7 @@ from segarena.server.pages import (
     static,
     teams,
 )
+from segarena.server.rooms import rooms
 from segarena.server.site import Site
 from segarena.server.visitors import guard
 from segarena.server.watching import Watch
@@ -43,7 +44,7 @@ def make_app(site: Site) -> Watch:
     """Return what answers requests to a site.
 
     Raises:
-        PluginError: an interface of another package cannot be used.
+        PluginError: an interface or a room of another package cannot be used.
     """
     app = FastAPI(
         title="segarena",
@@ -57,7 +58,9 @@ def make_app(site: Site) -> Watch:
     app.state.site = site
     app.state.provider = None if site.settings.oidc is None else provider_of(site.settings.oidc, site.now)
     app.state.interfaces = interfaces()
-    for router in (*ROUTERS, *(brought.router for brought in interfaces().values())):
+    brought = [interface.router for interface in interfaces().values()]
+    brought += [router for room in rooms().values() for router in room.routers]
+    for router in (*ROUTERS, *brought):
         app.include_router(router)
     answer_errors(app)
     return Watch(app, site)

@@ -67,17 +67,28 @@ def is_committed(request: Request, body: bytes) -> bool:
     return True
 
 
-async def read_json(request: Request, kind: type[Told]) -> Told:
-    """Return a small body of JSON, checked.
+async def read_json(request: Request, kind: type[Told], most: int = MOST_FORM_BYTES) -> Told:
+    """Return a body of JSON of at most so many bytes, checked.
 
     Raises:
         Refusal: it is no JSON, or not of this kind.
     """
-    body = await read_body(request, MOST_FORM_BYTES)
+    body = await read_body(request, most)
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise refusals.invalid(f"expected JSON: {error}") from error
+
+
+async def read_page_json(request: Request, kind: type[Told], most: int = MOST_FORM_BYTES) -> Told:
+    """Return a body of JSON, checked, that a script of a page of ours sent, with the session's key in `x-form-key`.
+
+    Raises:
+        Refusal: as `read_json`; or another site sent it, or it lacks the key.
+    """
+    _check_origin(request)
+    _check_key(request, {"key": request.headers.get("x-form-key", "")})
+    return await read_json(request, kind, most)
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """Interfaces for programs that were written for other servers: a package brings one, and challenges name it.
 
 An entry point of the group `segarena.routes` is named as the addresses begin, `/NAME/`, and gives an `Interface`. It is
-imported when a server starts. Its routes stand behind the same guard as all others: each says whom it needs
-(`segarena.server.visitors.needs`), or lets nobody in.
+imported when a server starts; see `segarena.server.brought`.
 """
 
 from __future__ import annotations
@@ -10,24 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 
 from fastapi import APIRouter, Request, Response
-from starlette.routing import Route
 
 from segarena.challenges.description import Challenge
-from segarena.errors import InvalidInput, PluginError
+from segarena.errors import InvalidInput
+from segarena.server.brought import brought
 from segarena.server.refusals import Refusal
 
 ENTRY_POINTS = "segarena.routes"
-
-OURS = frozenset(
-    {
-        "", "account", "address", "api", "challenges", "forgotten", "oidc", "organise", "register", "reset", "runs",
-        "sent", "sign-in", "sign-out", "static", "team", "tokens",
-    }
-)  # fmt: skip
-"""How our own addresses begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +46,7 @@ def interfaces() -> Mapping[str, Interface]:
     Raises:
         PluginError: one cannot be imported, is none, or has routes at addresses that are not its own.
     """
-    return {entry.name: _loaded(entry) for entry in entry_points(group=ENTRY_POINTS)}
+    return brought(ENTRY_POINTS, Interface, lambda interface: (interface.router,))
 
 
 def interface_of(request: Request) -> Interface | None:
@@ -84,19 +74,3 @@ def check_interfaces(challenge: Challenge) -> None:
             known = ", ".join(sorted(there)) or "none"
             raise InvalidInput(f"interfaces[{place}]: expected one that is installed, {known}; got {name!r}")
         there[name].check(challenge)
-
-
-def _loaded(entry: EntryPoint) -> Interface:
-    try:
-        found = entry.load()
-    except Exception as error:  # importing runs the code of another package
-        raise PluginError(f"{ENTRY_POINTS}: {entry.value} failed to import: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Interface):
-        raise PluginError(f"{ENTRY_POINTS}: expected {entry.value} to be an Interface, got {type(found).__name__}")
-    strange = [
-        route for route in found.router.routes
-        if not isinstance(route, Route) or not route.path.startswith(f"/{entry.name}/")
-    ]  # fmt: skip
-    if entry.name in OURS or strange:
-        raise PluginError(f"{ENTRY_POINTS}: expected the routes of {entry.value} below /{entry.name}/, of its own")
-    return found

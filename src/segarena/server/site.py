@@ -41,6 +41,7 @@ class Site:
         clock: gives the time, in seconds since 1970; another one lets a test or a demonstration be at any time.
         album: pictures of what was asked and answered.
         boards: of its phases.
+        only_person: the one whom this machine's site is for; None where people have accounts.
     """
 
     settings: Settings
@@ -58,6 +59,7 @@ class Site:
     clock: Callable[[], float] = time.time
     album: Album = field(init=False)
     boards: Boards = field(default_factory=Boards)
+    only_person: int | None = None
 
     def __post_init__(self) -> None:
         """Make what counts."""

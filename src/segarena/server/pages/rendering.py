@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from fastapi import Request
@@ -12,6 +12,7 @@ from segarena.files.hashes import fingerprint
 from segarena.reports.boards.pages import ASSETS
 from segarena.reports.rendering import read_text, templates
 from segarena.server.pages.times import span_text, time_tag
+from segarena.server.rooms import rooms, shipped_fingerprint
 from segarena.server.visitors import Visitor, site_of
 from segarena.version import __version__
 
@@ -39,26 +40,35 @@ def static_file(name: str) -> tuple[str, str, str]:
     return text, kind, fingerprint(text)
 
 
-def page(request: Request, template: str, *, title: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """Return a page."""
+def page(
+    request: Request, template: str, *, title: str, status: int = 200, package: str = _PACKAGE, **values: Any
+) -> HTMLResponse:
+    """Return a page; its template is that of a package, or one of ours."""
     visitor = getattr(request.state, "visitor", None) or Visitor(address="")
-    told = {"title": title, "visitor": visitor, "site": site_of(request), "path": request.url.path}
-    return HTMLResponse(rendered(template, **told, **values), status)
+    told = {"title": title, "visitor": visitor, "site": site_of(request), "path": request.url.path, "rooms": rooms()}
+    return HTMLResponse(rendered(template, package=package, **told, **values), status)
 
 
-def rendered(template: str, **values: Any) -> str:
+def rendered(template: str, *, package: str = _PACKAGE, **values: Any) -> str:
     """Return the text of a page."""
-    return _environment().get_template(template).render(version=__version__, **values)
+    return _environment(package).get_template(template).render(version=__version__, **values)
 
 
 @cache
-def _environment() -> Any:
-    made: Any = templates(_PACKAGE)
+def _environment(package: str) -> Any:
+    made: Any = templates(*dict.fromkeys((package, _PACKAGE)))
     made.filters |= {"at": time_tag, "span": span_text}
     made.globals["static"] = _address
+    made.globals["module"] = partial(_module_address, package)
     return made
 
 
 def _address(name: str) -> str:
     """Return where a file is loaded from; another content has another address, so that no cache gives the old one."""
     return f"/static/{name}?{static_file(name)[2]}"
+
+
+def _module_address(package: str, name: str) -> str:
+    """Return where a file of a room is loaded from; what it imports lies beside it, and changes its address with it."""
+    room = next(own for own, room in rooms().items() if room.package == package)
+    return f"/static/{room}/{shipped_fingerprint(package)}/{name}"

@@ -7,9 +7,11 @@ from starlette.responses import Response
 
 from segarena.server import refusals
 from segarena.server.pages.rendering import STATIC, static_file
+from segarena.server.rooms import kind_of, rooms, shipped, shipped_fingerprint
 from segarena.server.visitors import ANYONE, needs
 
 router = APIRouter(include_in_schema=False)
+_FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 @router.get("/static/{name}")
@@ -19,4 +21,15 @@ def static(name: str) -> Response:
     if name not in STATIC:
         raise refusals.unknown()
     text, kind, _ = static_file(name)
-    return Response(text, media_type=kind, headers={"cache-control": "public, max-age=31536000, immutable"})
+    return Response(text, media_type=kind, headers=_FOR_EVER)
+
+
+@router.get("/static/{room}/{version}/{module}")
+@needs(ANYONE)
+def room_static(room: str, version: str, module: str) -> Response:
+    """Give a file that pages of a room load; a page of an earlier version is given what there is now."""
+    package = rooms()[room].package if room in rooms() else ""
+    if not package or module not in shipped(package):
+        raise refusals.unknown()
+    headers = _FOR_EVER if version == shipped_fingerprint(package) else {"cache-control": "no-cache"}
+    return Response(shipped(package)[module], media_type=kind_of(module), headers=headers)

@@ -1,0 +1,42 @@
+"""A studio on this machine alone: a site for one person, who needs no account."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from sqlalchemy import select
+
+from segarena.server.identities import NO_PASSWORD
+from segarena.server.keys import end_keys, make_key
+from segarena.server.people import folded
+from segarena.server.serving import open_site
+from segarena.server.settings import Settings
+from segarena.server.site import Site
+from segarena.server.tables import Person
+
+OWN = "segarena-studio"
+"""What a studio keeps, in the folder that it is about."""
+_NAME = "me"
+
+
+def open_alone(folder: Path, port: int) -> tuple[Site, str]:
+    """Return the site of a folder's studio, reached from this machine alone, and the key that lets its person in.
+
+    Keys that were printed before end.
+
+    Raises:
+        SegarenaError: the folder cannot be used.
+    """
+    site = open_site(folder / OWN, Settings(port=port))
+    now = site.now()
+    with site.database.writing() as session:
+        person = session.scalar(select(Person).where(Person.folded == folded(_NAME)))
+        if person is None:
+            kept = {"name": _NAME, "folded": folded(_NAME), "password": NO_PASSWORD}
+            person = Person(**kept, role="admin", state="confirmed", made_at=now)
+            session.add(person)
+            session.flush()
+        end_keys(session, person.id, now, kind="session")
+        site.only_person = person.id
+        return site, make_key(session, "session", now, person_id=person.id, label=secrets.token_hex(4))

@@ -1,0 +1,1 @@
+"""Routes of the studio, all at `/studio` or below it."""

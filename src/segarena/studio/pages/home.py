@@ -1,0 +1,35 @@
+"""The first page of the studio, and the way into one that is on this machine alone."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from segarena.server import refusals
+from segarena.server.keys import find_key
+from segarena.server.pages.accounts import set_session
+from segarena.server.visitors import ANYONE, needs, site_of
+from segarena.studio.pages.rendering import studio_page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/studio")
+@needs("participant")
+def show_studio(request: Request) -> Response:
+    """Show what there is to do."""
+    return studio_page(request, "studio.html", title="Studio")
+
+
+@router.get("/studio/open")
+@needs(ANYONE)
+def open_studio(request: Request, key: str = "") -> Response:
+    """Let the one person in whom this machine's studio is for, by the link that was printed."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        found = find_key(session, "session", key, site.now())
+    if site.only_person is None or found is None or found.person_id != site.only_person:
+        raise refusals.unknown()
+    answer = RedirectResponse("/studio", 303)
+    set_session(answer, site, key)
+    return answer

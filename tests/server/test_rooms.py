@@ -1,0 +1,30 @@
+"""Rooms of other packages: shown to those whom they are for; of their files, only stylesheets and modules are given."""
+
+import re
+
+import pytest
+
+from segarena.server.rooms import rooms, shipped
+
+STYLES = r'href="(/static/studio/[0-9a-f]+/studio.css)"'
+
+
+def test_the_way_to_a_room_is_shown_to_those_whom_it_is_for(served):
+    assert 'href="/studio"' not in served.client().get("/").text
+    assert 'href="/studio"' in served.person("Rooms Visitor", "participant").get("/").text
+
+
+def test_a_file_is_kept_for_ever_at_the_address_of_this_version_alone(served):
+    page = served.person("Rooms Reader", "participant").get("/studio")
+    address = re.search(STYLES, page.text)[1]
+    given = served.client().get(address)
+    assert given.text == shipped(rooms()["studio"].package)["studio.css"]
+    assert "immutable" in given.headers["cache-control"]
+    earlier = served.client().get(re.sub("/[0-9a-f]{8,}/", "/0123456789abcdef/", address))
+    assert (earlier.text, earlier.headers["cache-control"]) == (given.text, "no-cache")
+
+
+@pytest.mark.parametrize("name", ["../room.py", "..%2froom.py", "room.py", "nothing.js", "", "%00.js", "../studio.css"])
+def test_nothing_else_is_given(served, name):
+    assert served.client().get(f"/static/studio/1/{name}").status_code == 404
+    assert served.client().get(f"/static/nowhere/1/{name or 'studio.css'}").status_code == 404

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Request
 from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response, StreamingResponse
@@ -145,5 +147,5 @@ def _account_page(request: Request, *, done: str = "") -> Response:
     with site_of(request).database.reading() as session:
         person = session.get_one(Person, visitor_of(request).person_id)
         is_connected = session.scalar(select(Identity.id).where(Identity.person_id == person.id).limit(1)) is not None
-    told = {"has_password": has_password(person.password), "is_connected": is_connected}
+    told: dict[str, Any] = {"has_password": has_password(person.password), "is_connected": is_connected}
     return page(request, "account.html", title="Account", person=person, done=done, **told)

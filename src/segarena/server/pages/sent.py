@@ -90,5 +90,5 @@ def show_sent(request: Request, submission_id: str) -> Response:
         challenge = session.get_one(Challenge, sent.challenge_id)
         person = session.get_one(Person, sent.person_id)
         state = told(session, sent)
-    own = {"is_own": sent.person_id == visitor.person_id, "is_organiser": visitor.may("organiser")}
+    own: dict[str, Any] = {"is_own": sent.person_id == visitor.person_id, "is_organiser": visitor.may("organiser")}
     return page(request, "sent.html", title=sent.name, sent=sent, told=state, challenge=challenge, person=person, **own)

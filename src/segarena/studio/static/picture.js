@@ -37,16 +37,18 @@ export class Picture {
   }
 
   /**
-   * Show another picture, whole. Raises what fetching and decoding it raise.
+   * Show another picture, whole unless the view is kept. Raises what fetching and decoding it raise.
    * @param {Blob | ImageBitmap | string} source  or its address
+   * @param {{size?: [number, number], keepsView?: boolean}} [options]  the size that it is shown in, where its pixels are not squares
    */
-  async setImage(source) {
+  async setImage(source, { size, keepsView = false } = {}) {
     const whole = await bitmapOf(source);
     for (const level of this.levels) level.close();
     this.levels = [whole];
-    this.size = [whole.width, whole.height];
+    this.size = size ?? [whole.width, whole.height];
     this.measure();
-    this.fit();
+    if (!keepsView) this.fit();
+    this.moved();
     await this.makeLevels(whole);
     this.moved();
   }
@@ -136,7 +138,7 @@ export class Picture {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, this.base.width, this.base.height);
     if (!this.levels.length) return;
-    const pixels = this.view.scale * this.ratio;
+    const pixels = (this.view.scale * this.ratio * this.size[0]) / this.levels[0].width;
     const level = this.levels[Math.min(this.levels.length - 1, Math.max(0, Math.floor(Math.log2(1 / pixels))))];
     const [x0, y0, x1, y1] = inside(this.view.inView, this.size);
     if (x1 <= x0 || y1 <= y0) return;

@@ -30,6 +30,7 @@
  * @property {(dx: number, dy: number) => void} [pan]
  * @property {(point: [number, number], factor: number) => void} [zoom]
  * @property {(sample: Sample) => boolean} [pans]  whether this press pans
+ * @property {(dx: number, dy: number, event: WheelEvent) => boolean} [wheel]  asked first, in CSS px; true: the wheel neither pans nor zooms
  */
 
 export const SECOND_FINGER_MS = 80;
@@ -141,6 +142,7 @@ class Hand {
     event.preventDefault();
     const unit = event.deltaMode === 1 ? 24 : event.deltaMode === 2 ? 400 : 1;
     const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
+    if (this.handlers.wheel?.(dx, dy, event)) return;
     if (event.shiftKey) return this.handlers.pan?.(-(dx || dy), dx ? -dy : 0);
     // A pinch on a trackpad comes as a wheel with Ctrl, in small steps.
     const factor = 2 ** (-dy * (event.ctrlKey ? 0.01 : 0.001));

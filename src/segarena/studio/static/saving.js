@@ -1,0 +1,381 @@
+// Saving a picture while somebody works on it. Nothing here ever keeps them waiting, and nothing is lost.
+//
+// After each edit the draft is kept in this browser; after each object, and at most two seconds after an edit, it is sent
+// to the server. "saved" is said only of what the server has acknowledged. A save whose answer did not come is sent again
+// under the same id, which the server counts once. A revision of somebody else's is never overwritten: both are offered.
+
+import { newId, OTHER_PERSON } from "./talk.js";
+
+/**
+ * @typedef {import("./talk.js").Talk} Talk
+ * @typedef {import("./talk.js").Answer} Answer
+ * @typedef {import("./drafts.js").Draft} Draft
+ *
+ * @typedef {object} Content  what is saved of a picture; all but the scene is opaque here
+ * @property {any} scene
+ * @property {any} [history]  the stack of undo
+ * @property {Record<string, number>} [time_ms]
+ * @property {Record<string, number>} [active_ms]
+ *
+ * @typedef {object} Entry  of the log of what was done
+ * @property {number} at_ms
+ * @property {string} kind
+ * @property {string} region
+ *
+ * @typedef {object} Theirs  what the server has, and did not come from here
+ * @property {number} revision
+ * @property {any} scene
+ * @property {any} [history]
+ * @property {number | string} [saved_at]
+ * @property {string} [id]
+ *
+ * @typedef {"saved" | "unsaved" | "saving" | "offline" | "signed-out" | "waiting" | "conflict" | "refused"} Kind
+ * @typedef {object} State
+ * @property {Kind} kind
+ * @property {string} text  one line for people
+ * @property {boolean} isKept  all edits are kept in this browser, or saved
+ * @property {Theirs | null} theirs  of a conflict
+ *
+ * @typedef {object} Keeper  what Saving needs of Drafts
+ * @property {(draft: Draft) => Promise<void>} put
+ * @property {(person: number, task: string, tab: string) => Promise<void>} remove
+ *
+ * @typedef {object} Start  where the work goes on from; see `opening.js`
+ * @property {number} base
+ * @property {string} pending  the id of a save whose answer did not come before the page ended; "" where there is none
+ * @property {boolean} isUnsaved  what is shown is not what the server has
+ * @property {Entry[]} log
+ * @property {Theirs | null} theirs
+ * @property {string} adopted  the tab that left the draft behind; "" where there is none
+ *
+ * @typedef {object} Save  one that was sent
+ * @property {string} id
+ * @property {number} version
+ * @property {number} entries  how many of the log went with it
+ * @property {any} body
+ */
+
+export const SAVE_WITHIN_MS = 2000;
+const AGAIN_MS = [500, 1000, 2000, 4000, 8000, 15_000];
+const MOST_ENTRIES = 20_000;
+const MOST_OWN = 20;
+/** What browsers still send for a page that is left. */
+const MOST_WHEN_LEAVING = 60_000;
+const SAVING = "Saving…";
+/** @type {Kind[]} */
+const USUAL = ["saved", "unsaved", "saving"];
+
+export class Saving {
+  /**
+   * @param {object} given
+   * @param {Talk} given.talk
+   * @param {Keeper} given.drafts
+   * @param {number} given.person
+   * @param {string} given.task
+   * @param {string} given.tab
+   * @param {Start} given.start
+   * @param {() => Content} given.content  what there is at this moment; called when it is written, not at each edit
+   * @param {(state: State) => void} [given.onState]
+   * @param {() => number} [given.clock]  milliseconds since 1970
+   * @param {(wait_ms: number, act: () => void) => () => void} [given.later]  returns what cancels it
+   */
+  constructor({ talk, drafts, person, task, tab, start, content, onState = () => {}, clock = Date.now, later = laterByTimer }) {
+    this.talk = talk;
+    this.drafts = drafts;
+    this.person = person;
+    this.task = task;
+    this.tab = tab;
+    this.content = content;
+    this.onState = onState;
+    this.clock = clock;
+    this.later = later;
+    this.base = start.base;
+    this.theirs = start.theirs;
+    this.adopted = start.adopted;
+    this.log = [...start.log];
+    /** Each edit makes a version; `savedVersion` is the last one that the server has. */
+    this.version = start.isUnsaved ? 1 : 0;
+    this.savedVersion = 0;
+    this.keptVersion = 0;
+    this.canKeep = true;
+    /** The save that was sent and not answered, to be sent again as it is. @type {Save | null} */
+    this.unanswered = null;
+    /** Ids of saves of this draft, of before a reload too: a revision of that id is no one else's. */
+    this.own = new Set(start.pending ? [start.pending] : []);
+    /** @type {Promise<void> | null} */
+    this.keeping = null;
+    this.isSending = false;
+    this.isUrgent = false;
+    this.isLeaving = false;
+    this.hasEnded = false;
+    this.tries = 0;
+    /** @type {(() => void) | null} */
+    this.cancelTimer = null;
+    /** @type {State} */
+    this.state = { kind: "saved", text: "", isKept: true, theirs: null };
+    if (this.theirs) this.tell("conflict", conflictText(this.theirs));
+    else if (start.isUnsaved) this.edited();
+    else this.tell("saved", "Saved");
+  }
+
+  /** Something was changed. @param {Entry} [entry]  for the log */
+  edited(entry) {
+    this.version += 1;
+    if (entry && this.log.length < MOST_ENTRIES) this.log.push(entry);
+    if (this.state.kind === "saved" || this.state.kind === "refused") this.tell("unsaved", SAVING);
+    void this.keep();
+    if (!this.theirs && !this.cancelTimer) this.sendIn(SAVE_WITHIN_MS);
+  }
+
+  /** An object was finished: save now. @param {Entry} [entry] */
+  finished(entry) {
+    this.edited(entry);
+    void this.send();
+  }
+
+  /** Try now: the connection is back, somebody came back to the page or leaves it. */
+  retry() {
+    if (!this.isSaved) void this.send();
+  }
+
+  /** Of two revisions, have this one go on. */
+  keepMine() {
+    if (this.settled()) this.finished();
+  }
+
+  /** Of two revisions, have theirs go on: return it, for the page to show as one step that can be undone. @returns {Theirs | null} */
+  takeTheirs() {
+    return this.settled();
+  }
+
+  /** @returns {Theirs | null} */
+  settled() {
+    const { theirs } = this;
+    if (!theirs) return null;
+    this.base = theirs.revision;
+    this.theirs = null;
+    this.unanswered = null;
+    this.tell("unsaved", SAVING);
+    return theirs;
+  }
+
+  /** Whether the server has everything. */
+  get isSaved() {
+    return this.savedVersion === this.version && !this.theirs;
+  }
+
+  /** Whether all of it is kept at least in this browser. */
+  get isKept() {
+    return this.isSaved || (this.canKeep && this.keptVersion === this.version);
+  }
+
+  /** Send nothing more; what is kept stays. */
+  end() {
+    this.hasEnded = true;
+    this.stopTimer();
+  }
+
+  /** Keep what there is in this browser; edits that come meanwhile are kept after it. @returns {Promise<void>} */
+  keep() {
+    this.keeping ??= this.keepAll().finally(() => {
+      this.keeping = null;
+    });
+    return this.keeping;
+  }
+
+  async keepAll() {
+    await new Promise((resolve) => void this.later(0, () => resolve(undefined))); // what was edited is painted first
+    do await this.put();
+    while (this.keptVersion < this.version && this.canKeep && !this.hasEnded);
+  }
+
+  /** Keep the draft as it is; once it is saved, let go of it. */
+  async put() {
+    const { person, task, tab, base, version } = this;
+    try {
+      if (!this.isSaved) {
+        const content = { ...this.content(), log: [...this.log] };
+        const pending = this.unanswered?.id ?? [...this.own].at(-1) ?? "";
+        await this.drafts.put({ person, task, tab, base, pending, content, at_ms: this.clock() });
+      }
+      if (this.adopted) await this.drafts.remove(person, task, this.adopted);
+      this.adopted = "";
+      if (this.isSaved) await this.drafts.remove(person, task, tab);
+      this.canKeep = true;
+      this.keptVersion = Math.max(this.keptVersion, version);
+    } catch {
+      this.canKeep = false;
+    }
+    this.tell(this.state.kind, this.state.text);
+  }
+
+  /** Send the draft, unless that is under way; then what was edited meanwhile follows. */
+  async send() {
+    if (this.theirs || this.hasEnded || this.isSaved) return;
+    if (this.isSending) {
+      this.isUrgent = true;
+      return;
+    }
+    this.isSending = true;
+    this.isUrgent = false;
+    this.stopTimer();
+    try {
+      const keepalive = this.isLeaving;
+      if (!this.unanswered) {
+        this.unanswered = this.nextSave();
+        // A browser that is killed now knows its own revision later. A page that is left has no time for it.
+        if (this.canKeep && !keepalive) await this.put();
+      }
+      if (this.state.kind === "unsaved") this.tell("saving", SAVING);
+      const save = this.unanswered;
+      const answer = await this.talk.ask("PUT", `/studio/tasks/${this.task}/draft`, save.body, { keepalive: keepalive && isSmall(save.body) });
+      if (!this.hasEnded) this.take(save, answer);
+    } finally {
+      this.isSending = false;
+    }
+    if (this.cancelTimer && !this.isUrgent) return;
+    if (!this.isSaved && ["unsaved", "saving"].includes(this.state.kind)) this.sendIn(this.isUrgent ? 0 : SAVE_WITHIN_MS);
+  }
+
+  /** @returns {Save} */
+  nextSave() {
+    const id = newId();
+    this.own = new Set([...this.own, id].slice(-MOST_OWN));
+    return { id, version: this.version, entries: this.log.length, body: { base: this.base, id, ...this.content(), log: [...this.log] } };
+  }
+
+  /** @param {Save} save @param {Answer} answer */
+  take(save, answer) {
+    switch (answer.outcome) {
+      case "done":
+        return this.acknowledged(save, answer.body.revision);
+      case "conflict":
+        return this.met(save, answer.body);
+      case "refused":
+        if (answer.status === 413 && save.body.history) {
+          save.body.history = null; // rather lose the steps of undo than not save
+          return this.sendIn(0);
+        }
+        this.unanswered = null;
+        return this.tell("refused", `The server does not take this: ${answer.message}.`);
+      case "signed-out":
+        this.tell("signed-out", `${answer.message === OTHER_PERSON ? "Somebody else is signed in here" : "You are signed out"}. Sign in again in another tab, and this goes on.`);
+        break;
+      case "busy":
+        this.tell("waiting", `The server cannot save just now: ${answer.message}. It is tried again.`);
+        break;
+      case "away":
+        this.tell("offline", "No connection to the server. It is tried again.");
+    }
+    const usual = AGAIN_MS[Math.min(this.tries, AGAIN_MS.length - 1)];
+    this.tries += 1;
+    this.sendIn(Math.max(usual * (0.75 + 0.5 * Math.random()), answer.wait_ms));
+  }
+
+  /** Something else came first. @param {Save} save @param {Theirs} theirs */
+  met(save, theirs) {
+    if (theirs.id === save.id || isSame(theirs.scene, save.body.scene)) return this.acknowledged(save, theirs.revision);
+    this.unanswered = null;
+    if (theirs.id && this.own.has(theirs.id)) {
+      this.base = theirs.revision; // an earlier save of ours, whose answer never came
+      return this.sendIn(0);
+    }
+    this.theirs = theirs;
+    void this.keep();
+    this.tell("conflict", conflictText(theirs));
+  }
+
+  /** @param {Save} save @param {number} revision */
+  acknowledged(save, revision) {
+    this.base = revision;
+    this.savedVersion = save.version;
+    this.log.splice(0, save.entries);
+    this.unanswered = null;
+    this.isUrgent ||= this.tries > 0; // it was sent again: what came meanwhile has waited long enough
+    this.tries = 0;
+    this.tell(this.isSaved ? "saved" : "unsaved", this.isSaved ? "Saved" : SAVING);
+    void this.keep(); // a tab that ends now must go on from this revision
+  }
+
+  /** @param {number} wait_ms */
+  sendIn(wait_ms) {
+    this.stopTimer();
+    this.cancelTimer = this.later(wait_ms, () => {
+      this.cancelTimer = null;
+      void this.send();
+    });
+  }
+
+  stopTimer() {
+    this.cancelTimer?.();
+    this.cancelTimer = null;
+  }
+
+  /** @param {Kind} kind @param {string} text */
+  tell(kind, text) {
+    this.state = { kind, text, isKept: this.isKept, theirs: this.theirs };
+    if (USUAL.includes(kind) && this.canKeep) return this.onState(this.state);
+    // Keeping an edit lasts milliseconds: meanwhile nobody is told to fear for it.
+    const where = this.canKeep ? "Your work is kept in this browser." : "Your work is only in this page: do not close it.";
+    this.onState({ ...this.state, text: this.isSaved ? text : `${text} ${where}` });
+  }
+}
+
+/** Have a page's coming and going move its saving along. @param {Saving} saving @param {Window} [page] @returns {() => void} what ends it */
+export function watchPage(saving, page = window) {
+  const leave = () => {
+    saving.isLeaving = true;
+    saving.retry();
+    saving.isLeaving = false;
+  };
+  const back = () => saving.retry();
+  const look = () => (page.document.visibilityState === "hidden" ? leave() : back());
+  /** @param {BeforeUnloadEvent} event */
+  const ask = (event) => {
+    if (!saving.isSaved && !(USUAL.includes(saving.state.kind) && saving.canKeep)) event.preventDefault();
+  };
+  page.addEventListener("online", back);
+  page.addEventListener("focus", back);
+  page.addEventListener("pagehide", leave);
+  page.addEventListener("beforeunload", ask);
+  page.document.addEventListener("visibilitychange", look);
+  return () => {
+    page.removeEventListener("online", back);
+    page.removeEventListener("focus", back);
+    page.removeEventListener("pagehide", leave);
+    page.removeEventListener("beforeunload", ask);
+    page.document.removeEventListener("visibilitychange", look);
+  };
+}
+
+/** @param {Theirs} theirs */
+function conflictText(theirs) {
+  const at = theirs.saved_at === undefined ? "" : ` at ${timeOf(theirs.saved_at)}`;
+  return `This picture was also changed elsewhere${at}. Choose which of the two goes on.`;
+}
+
+/** @param {number | string} at  seconds since 1970, or a date */
+function timeOf(at) {
+  const date = new Date(typeof at === "number" ? 1000 * at : at);
+  return Number.isNaN(date.getTime()) ? "another time" : date.toLocaleTimeString();
+}
+
+/** @param {any} body */
+function isSmall(body) {
+  return JSON.stringify(body).length < MOST_WHEN_LEAVING;
+}
+
+/** Whether two scenes say the same. @param {any} a @param {any} b @returns {boolean} */
+export function isSame(a, b) {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => name in b && isSame(a[name], b[name]));
+}
+
+/** @param {number} wait_ms @param {() => void} act */
+function laterByTimer(wait_ms, act) {
+  const timer = setTimeout(act, wait_ms);
+  return () => clearTimeout(timer);
+}

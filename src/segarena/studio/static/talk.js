@@ -1,0 +1,145 @@
+// Requests of a page to its server: with the session's key, within a limit of time, and what came of each in one word.
+//
+// Nothing here throws because of a network or a server: whoever asks is told, and decides what to do.
+
+/**
+ * @typedef {"done" | "conflict" | "refused" | "signed-out" | "busy" | "away"} Outcome
+ *   done: it was done. conflict: something else came first. refused: the same request never will be done.
+ *   signed-out: nobody is signed in any more, or somebody else. busy: later it may be done. away: the server was not
+ *   reached, or did not answer in time; whether it was done is not known.
+ *
+ * @typedef {object} Answer
+ * @property {Outcome} outcome
+ * @property {number} status  0 where no answer came
+ * @property {any} body  what the JSON of the answer says; {} where there is none
+ * @property {string} message  one line for people; "" where all is well
+ * @property {number} wait_ms  not to be asked again before; 0 where the server does not say
+ *
+ * @typedef {object} Options
+ * @property {number} [limit_ms]
+ * @property {AbortSignal} [signal]  an aborted request comes back as "away"
+ * @property {boolean} [keepalive]  goes on when the page is closed; for small bodies
+ */
+
+const KEY_ADDRESS = "/studio/key";
+export const OTHER_PERSON = "somebody else is signed in";
+const USUAL_LIMIT_MS = 20_000;
+
+export class Talk {
+  /**
+   * @param {object} given
+   * @param {string} given.key  of the session, as the page has it
+   * @param {number | null} [given.person]  who is signed in, as the page has it
+   * @param {typeof fetch} [given.fetch]
+   */
+  constructor({ key, person = null, fetch = globalThis.fetch.bind(globalThis) }) {
+    this.key = key;
+    this.person = person;
+    this.fetch = fetch;
+    /** @type {Promise<Answer> | null} */
+    this.renewing = null;
+  }
+
+  /**
+   * Ask the server for something.
+   * @param {"GET" | "POST" | "PUT" | "DELETE"} method
+   * @param {string} address
+   * @param {unknown} [body]  sent as JSON
+   * @param {Options} [options]
+   * @returns {Promise<Answer>}
+   */
+  async ask(method, address, body, options = {}) {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const answer = await this.send(method, address, text, options);
+    if (answer.status !== 403 || answer.body.error !== "form") return answer;
+    // Somebody signed in anew in another tab: the page's key is of the session before.
+    const renewed = await this.renew();
+    return renewed.outcome === "done" ? this.send(method, address, text, options) : renewed;
+  }
+
+  /** Fetch the key of the session that there is now. @returns {Promise<Answer>} */
+  renew() {
+    this.renewing ??= this.send("GET", KEY_ADDRESS, undefined, {}).then((answer) => {
+      this.renewing = null;
+      if (answer.outcome !== "done") return answer;
+      if (this.person !== null && answer.body.person !== this.person) {
+        return { ...answer, outcome: "signed-out", message: OTHER_PERSON };
+      }
+      this.key = answer.body.key;
+      return answer;
+    });
+    return this.renewing;
+  }
+
+  /**
+   * @param {string} method @param {string} address @param {string | undefined} text @param {Options} options
+   * @returns {Promise<Answer>}
+   */
+  async send(method, address, text, { limit_ms = USUAL_LIMIT_MS, signal, keepalive = false }) {
+    const stop = new AbortController();
+    const over = setTimeout(() => stop.abort(), limit_ms);
+    const abort = () => stop.abort();
+    signal?.addEventListener("abort", abort);
+    if (signal?.aborted) abort();
+    /** @type {Record<string, string>} */
+    const headers = { accept: "application/json", "x-form-key": this.key };
+    if (text !== undefined) headers["content-type"] = "application/json";
+    try {
+      const response = await this.fetch(address, {
+        method, headers, body: text, keepalive, signal: stop.signal, redirect: "manual", credentials: "same-origin", cache: "no-store",
+      });
+      return await read(response);
+    } catch {
+      return { outcome: "away", status: 0, body: {}, message: "the server is not reached", wait_ms: 0 };
+    } finally {
+      clearTimeout(over);
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+}
+
+/** @param {Response} response @returns {Promise<Answer>} */
+async function read(response) {
+  // A proxy may answer in the server's place, and not in JSON; a connection lost on the way is an answer that never came.
+  const text = await response.text();
+  const body = objectIn(text);
+  const outcome = outcomeOf(response, body !== null);
+  const told = String(body?.message ?? "");
+  const message = outcome === "done" ? "" : told || `the server answers ${response.status || "with another page"}`;
+  return { outcome, status: response.status, body: body ?? {}, message, wait_ms: waitOf(response) };
+}
+
+/** @param {string} text @returns {any} */
+function objectIn(text) {
+  try {
+    const found = JSON.parse(text);
+    return found !== null && typeof found === "object" ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+/** @param {Response} response @param {boolean} isJson @returns {Outcome} */
+function outcomeOf({ status, type }, isJson) {
+  if (type === "opaqueredirect" || status === 401) return "signed-out";
+  if (status === 204 || status === 202) return "done";
+  // A 200 that is no JSON is of something between us and the server, such as a network that asks people to sign in.
+  if (status >= 200 && status < 300) return isJson ? "done" : "away";
+  if (status === 409) return "conflict";
+  return status >= 500 || [408, 425, 429].includes(status) ? "busy" : "refused";
+}
+
+/** @param {Response} response */
+function waitOf(response) {
+  const seconds = Number(response.headers.get("retry-after") ?? 0);
+  return Number.isFinite(seconds) && seconds > 0 ? 1000 * seconds : 0;
+}
+
+/** A name that nobody else has, where pages come without TLS too. @returns {string} */
+export function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}

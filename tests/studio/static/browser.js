@@ -1,0 +1,58 @@
+// A person's tab as the editor has it, without a page: a scene that is a number of edits, and its saving.
+
+import { openPicture } from "../../../src/segarena/studio/static/opening.js";
+import { Saving } from "../../../src/segarena/studio/static/saving.js";
+import { newId, Talk } from "../../../src/segarena/studio/static/talk.js";
+
+/** Tabs of one browser: alive until they are closed or killed. */
+export class FakeTabs {
+  constructor() {
+    this.living = new Set();
+  }
+
+  async lives(tab) {
+    return this.living.has(tab);
+  }
+}
+
+export class Tab {
+  /** Open the picture in a tab; `tab.shown` is the scene. */
+  static async open({ server, drafts, tabs, time, task = "t", person = 7, key = server.key }) {
+    const tab = new Tab();
+    tab.name = newId();
+    tab.tabs = tabs;
+    tab.talk = new Talk({ key, person, fetch: server.fetch });
+    const opened = await openPicture({ talk: tab.talk, drafts, tabs, person, task });
+    tab.opened = opened;
+    if (!opened.start) return tab;
+    tabs.living.add(tab.name);
+    tab.shown = structuredClone(opened.content.scene);
+    tab.history = structuredClone(opened.content.history ?? []);
+    tab.states = [];
+    tab.saving = new Saving({
+      talk: tab.talk, drafts, person, task, tab: tab.name, start: opened.start, clock: time.clock, later: time.later,
+      content: () => ({ scene: structuredClone(tab.shown), history: structuredClone(tab.history) }),
+      onState: (state) => tab.states.push(state),
+    });
+    return tab;
+  }
+
+  /** Change the scene. */
+  edit(value, isFinished = false) {
+    this.history.push(this.shown);
+    this.shown = { n: value };
+    const entry = { at_ms: 0, kind: "edit", region: "r1" };
+    if (isFinished) this.saving.finished(entry);
+    else this.saving.edited(entry);
+  }
+
+  get state() {
+    return this.states.at(-1) ?? this.saving.state;
+  }
+
+  /** The browser, or the tab, is gone from one moment to the next. */
+  kill() {
+    this.saving.end();
+    this.tabs.living.delete(this.name);
+  }
+}

@@ -41,9 +41,10 @@ export class Tab {
   edit(value, isFinished = false) {
     this.history.push(this.shown);
     this.shown = { n: value };
-    const entry = { at_ms: 0, kind: "edit", region: "r1" };
-    if (isFinished) this.saving.finished(entry);
-    else this.saving.edited(entry);
+    const done = { kind: "edit", region: "r1" };
+    this.saving.spent("r1", 10, 5);
+    if (isFinished) this.saving.finished(done);
+    else this.saving.edited(done);
   }
 
   get state() {

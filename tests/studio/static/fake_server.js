@@ -42,9 +42,18 @@ export class FakeServer {
     const told = JSON.parse(body);
     const known = this.revisions.find((each) => each.id === told.id);
     if (known) return json(200, { revision: known.revision });
+    const keys = Object.keys(told).sort().join();
+    if (keys !== "active_ms,base,history,id,log,scene,time_ms") return json(422, { error: "invalid", message: keys });
     if (told.base !== revision) return json(409, { revision, scene, id, saved_at: 1000 });
     this.revisions.push({ ...told, revision: revision + 1 });
     return json(200, { revision: revision + 1 });
+  }
+
+  /** All that was told once: how many entries of the log, and milliseconds. */
+  get added() {
+    const told = this.revisions.filter((each) => each.id);
+    const sum = (name) => told.reduce((all, each) => all + (each[name].r1 ?? 0), 0);
+    return { log: told.reduce((all, each) => all + each.log.length, 0), time_ms: sum("time_ms"), active_ms: sum("active_ms") };
   }
 
   signInAgain(person = 7) {

@@ -60,6 +60,7 @@ test("a save whose answer is lost counts once, and the edits of meanwhile follow
   tab.edit(2);
   await all.time.pass(60_000);
   assert.deepEqual(all.server.revisions.map((each) => each.scene.n), [0, 1, 2]);
+  assert.deepEqual(all.server.added, { log: 2, time_ms: 20, active_ms: 10 });
   assert.equal(tab.state.kind, "saved");
 });
 
@@ -170,6 +171,7 @@ test("a tab that is killed before the answer knows its own revision, and goes on
     assert.equal(again.state.kind, "saved");
     assert.deepEqual(all.server.latest.scene, { n: 2 });
     assert.equal(all.drafts.kept.size, 0);
+    assert.deepEqual(all.server.added, { log: 2, time_ms: 20, active_ms: 10 });
   }
 });
 

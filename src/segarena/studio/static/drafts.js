@@ -10,7 +10,9 @@
  * @property {string} tab  which tab writes it
  * @property {number} base  the revision of the server that it goes on from
  * @property {string} pending  the id of a save whose answer did not come; "" where there is none
- * @property {any} content  scene, history and what else is saved
+ * @property {import("./saving.js").Content} content
+ * @property {import("./saving.js").News} news  what no save has told yet
+ * @property {import("./saving.js").News} sent  what the save told whose answer did not come
  * @property {number} at_ms  when, of this machine's clock
  */
 

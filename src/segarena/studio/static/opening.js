@@ -1,6 +1,6 @@
 // Opening a picture to work on: what the server has, and what this browser kept that the server does not have.
 
-import { isSame } from "./saving.js";
+import { isSame, noNews, together } from "./saving.js";
 
 /**
  * @typedef {import("./saving.js").Start} Start
@@ -8,7 +8,7 @@ import { isSame } from "./saving.js";
  * @typedef {import("./talk.js").Talk} Talk
  *
  * @typedef {object} Opened
- * @property {any} content  what to show and go on from: scene, history, time_ms, active_ms
+ * @property {any} content  what to show and go on from: scene and history
  * @property {any} told  the server's whole answer: revision, state, comments ...; null where it was not reached
  * @property {Start} start  for Saving
  * @property {boolean} isElsewhere  another tab of this browser has work on the picture that is not saved yet
@@ -41,12 +41,19 @@ export async function openPicture({ talk, drafts, tabs, person, task }) {
     if (told && isSame(draft.content.scene, told.scene)) await drafts.remove(person, task, draft.tab).catch(() => {});
     else return { content: draft.content, told, isElsewhere, start: startOf(draft, told) };
   }
-  return { content: told, told, isElsewhere, start: { base: told.revision, pending: "", isUnsaved: false, log: [], theirs: null, adopted: "" } };
+  return { content: told, told, isElsewhere, start: { base: told.revision, pending: "", isUnsaved: false, news: noNews(), theirs: null, adopted: "" } };
 }
 
 /** Go on from what a tab left behind. @param {Draft} draft @param {any} told @returns {Start} */
-function startOf({ base, pending, content, tab }, told) {
-  const isOwn = !told || told.revision === base || (pending !== "" && told.id === pending);
-  const log = content.log ?? [];
-  return { base: isOwn && told ? told.revision : base, pending, isUnsaved: true, log, theirs: isOwn ? null : told, adopted: tab };
+function startOf({ base, pending, news, sent, tab }, told) {
+  const isSaved = Boolean(told) && pending !== "" && told.id === pending;
+  const isOwn = !told || told.revision === base || isSaved;
+  return {
+    base: isSaved ? told.revision : base,
+    pending,
+    isUnsaved: true,
+    news: isSaved ? news : together(sent, news),
+    theirs: isOwn ? null : told,
+    adopted: tab,
+  };
 }

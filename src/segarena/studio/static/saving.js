@@ -11,16 +11,19 @@ import { newId, OTHER_PERSON } from "./talk.js";
  * @typedef {import("./talk.js").Answer} Answer
  * @typedef {import("./drafts.js").Draft} Draft
  *
- * @typedef {object} Content  what is saved of a picture; all but the scene is opaque here
+ * @typedef {object} Content  what is saved of a picture; opaque here
  * @property {any} scene
  * @property {any} [history]  the stack of undo
- * @property {Record<string, number>} [time_ms]
- * @property {Record<string, number>} [active_ms]
  *
  * @typedef {object} Entry  of the log of what was done
  * @property {number} at_ms
  * @property {string} kind
- * @property {string} region
+ * @property {string | null} region
+ *
+ * @typedef {object} News  what is told once and added up by the server: what was done, and the time that it took, by region
+ * @property {Entry[]} log
+ * @property {Record<string, number>} time_ms
+ * @property {Record<string, number>} active_ms
  *
  * @typedef {object} Theirs  what the server has, and did not come from here
  * @property {number} revision
@@ -44,14 +47,14 @@ import { newId, OTHER_PERSON } from "./talk.js";
  * @property {number} base
  * @property {string} pending  the id of a save whose answer did not come before the page ended; "" where there is none
  * @property {boolean} isUnsaved  what is shown is not what the server has
- * @property {Entry[]} log
+ * @property {News} news  that no save has told yet
  * @property {Theirs | null} theirs
  * @property {string} adopted  the tab that left the draft behind; "" where there is none
  *
  * @typedef {object} Save  one that was sent
  * @property {string} id
  * @property {number} version
- * @property {number} entries  how many of the log went with it
+ * @property {News} news
  * @property {any} body
  */
 
@@ -92,7 +95,7 @@ export class Saving {
     this.base = start.base;
     this.theirs = start.theirs;
     this.adopted = start.adopted;
-    this.log = [...start.log];
+    this.news = start.news;
     /** Each edit makes a version; `savedVersion` is the last one that the server has. */
     this.version = start.isUnsaved ? 1 : 0;
     this.savedVersion = 0;
@@ -118,19 +121,25 @@ export class Saving {
     else this.tell("saved", "Saved");
   }
 
-  /** Something was changed. @param {Entry} [entry]  for the log */
-  edited(entry) {
+  /** Something was changed. @param {{kind: string, region: string | null}} [done]  for the log */
+  edited(done) {
     this.version += 1;
-    if (entry && this.log.length < MOST_ENTRIES) this.log.push(entry);
+    if (done && this.news.log.length < MOST_ENTRIES) this.news.log.push({ at_ms: this.clock(), kind: done.kind, region: done.region });
     if (this.state.kind === "saved" || this.state.kind === "refused") this.tell("unsaved", SAVING);
     void this.keep();
     if (!this.theirs && !this.cancelTimer) this.sendIn(SAVE_WITHIN_MS);
   }
 
-  /** An object was finished: save now. @param {Entry} [entry] */
-  finished(entry) {
-    this.edited(entry);
+  /** An object was finished: save now. @param {{kind: string, region: string | null}} [done] */
+  finished(done) {
+    this.edited(done);
     void this.send();
+  }
+
+  /** Time was spent on a region; it goes with the next save. @param {string} region @param {number} time_ms @param {number} active_ms */
+  spent(region, time_ms, active_ms) {
+    add(this.news.time_ms, { [region]: time_ms });
+    add(this.news.active_ms, { [region]: active_ms });
   }
 
   /** Try now: the connection is back, somebody came back to the page or leaves it. */
@@ -194,9 +203,9 @@ export class Saving {
     const { person, task, tab, base, version } = this;
     try {
       if (!this.isSaved) {
-        const content = { ...this.content(), log: [...this.log] };
         const pending = this.unanswered?.id ?? [...this.own].at(-1) ?? "";
-        await this.drafts.put({ person, task, tab, base, pending, content, at_ms: this.clock() });
+        const { news } = this;
+        await this.drafts.put({ person, task, tab, base, pending, content: this.content(), news, sent: this.unanswered?.news ?? noNews(), at_ms: this.clock() });
       }
       if (this.adopted) await this.drafts.remove(person, task, this.adopted);
       this.adopted = "";
@@ -239,9 +248,10 @@ export class Saving {
 
   /** @returns {Save} */
   nextSave() {
-    const id = newId();
+    const [id, { news }, { scene, history = null }] = [newId(), this, this.content()];
     this.own = new Set([...this.own, id].slice(-MOST_OWN));
-    return { id, version: this.version, entries: this.log.length, body: { base: this.base, id, ...this.content(), log: [...this.log] } };
+    this.news = noNews();
+    return { id, version: this.version, news, body: { base: this.base, id, scene, history, ...news } };
   }
 
   /** @param {Save} save @param {Answer} answer */
@@ -256,7 +266,7 @@ export class Saving {
           save.body.history = null; // rather lose the steps of undo than not save
           return this.sendIn(0);
         }
-        this.unanswered = null;
+        this.untold(save);
         return this.tell("refused", `The server does not take this: ${answer.message}.`);
       case "signed-out":
         this.tell("signed-out", `${answer.message === OTHER_PERSON ? "Somebody else is signed in here" : "You are signed out"}. Sign in again in another tab, and this goes on.`);
@@ -275,7 +285,7 @@ export class Saving {
   /** Something else came first. @param {Save} save @param {Theirs} theirs */
   met(save, theirs) {
     if (theirs.id === save.id || isSame(theirs.scene, save.body.scene)) return this.acknowledged(save, theirs.revision);
-    this.unanswered = null;
+    this.untold(save);
     if (theirs.id && this.own.has(theirs.id)) {
       this.base = theirs.revision; // an earlier save of ours, whose answer never came
       return this.sendIn(0);
@@ -285,11 +295,16 @@ export class Saving {
     this.tell("conflict", conflictText(theirs));
   }
 
+  /** A save came to nothing: what it told is for the next one. @param {Save} save */
+  untold(save) {
+    this.unanswered = null;
+    this.news = together(save.news, this.news);
+  }
+
   /** @param {Save} save @param {number} revision */
   acknowledged(save, revision) {
     this.base = revision;
     this.savedVersion = save.version;
-    this.log.splice(0, save.entries);
     this.unanswered = null;
     this.isUrgent ||= this.tries > 0; // it was sent again: what came meanwhile has waited long enough
     this.tries = 0;
@@ -358,6 +373,23 @@ function conflictText(theirs) {
 function timeOf(at) {
   const date = new Date(typeof at === "number" ? 1000 * at : at);
   return Number.isNaN(date.getTime()) ? "another time" : date.toLocaleTimeString();
+}
+
+/** @returns {News} */
+export function noNews() {
+  return { log: [], time_ms: {}, active_ms: {} };
+}
+
+/** @param {News} first @param {News} second @returns {News} */
+export function together(first, second) {
+  const { log, time_ms, active_ms } = structuredClone(first);
+  return { log: [...log, ...second.log], time_ms: add(time_ms, second.time_ms), active_ms: add(active_ms, second.active_ms) };
+}
+
+/** @param {Record<string, number>} sums @param {Record<string, number>} more */
+function add(sums, more) {
+  for (const [name, value] of Object.entries(more)) sums[name] = (sums[name] ?? 0) + value;
+  return sums;
 }
 
 /** @param {any} body */

@@ -21,7 +21,7 @@ export class Tab {
     const tab = new Tab();
     tab.name = newId();
     tab.tabs = tabs;
-    tab.talk = new Talk({ key, person, fetch: server.fetch });
+    tab.talk = new Talk({ key, person, fetch: tab.asLongAsItLives(server.fetch) });
     const opened = await openPicture({ talk: tab.talk, drafts, tabs, person, task });
     tab.opened = opened;
     if (!opened.start) return tab;
@@ -30,7 +30,8 @@ export class Tab {
     tab.history = structuredClone(opened.content.history ?? []);
     tab.states = [];
     tab.saving = new Saving({
-      talk: tab.talk, drafts, person, task, tab: tab.name, start: opened.start, clock: time.clock, later: time.later,
+      talk: tab.talk, drafts: { put: tab.asLongAsItLives((...of) => drafts.put(...of)), remove: tab.asLongAsItLives((...of) => drafts.remove(...of)) },
+      person, task, tab: tab.name, start: opened.start, clock: time.clock, later: time.later,
       content: () => ({ scene: structuredClone(tab.shown), history: structuredClone(tab.history) }),
       onState: (state) => tab.states.push(state),
     });
@@ -53,7 +54,17 @@ export class Tab {
 
   /** The browser, or the tab, is gone from one moment to the next. */
   kill() {
-    this.saving.end();
+    this.isDead = true;
     this.tabs.living.delete(this.name);
+  }
+
+  /** What the tab does has its effect only while it lives, and comes back to nobody after it. */
+  asLongAsItLives(act) {
+    const never = new Promise(() => {});
+    return async (...given) => {
+      if (this.isDead) return never;
+      const done = await act(...given).then((result) => () => result, (error) => () => Promise.reject(error));
+      return this.isDead ? never : done();
+    };
   }
 }

@@ -70,10 +70,11 @@ export class FakeDrafts {
     this.isBroken = false;
   }
 
-  async put(draft) {
+  async put(draft, adopted) {
     await Promise.resolve();
     if (this.isBroken) throw new Error("quota");
     this.kept.set([draft.person, draft.task, draft.tab].join("/"), structuredClone(draft));
+    if (adopted) this.kept.delete([draft.person, draft.task, adopted].join("/"));
   }
 
   async remove(...key) {

@@ -9,7 +9,7 @@
  * @property {string} task
  * @property {string} tab  which tab writes it
  * @property {number} base  the revision of the server that it goes on from
- * @property {string} pending  the id of a save whose answer did not come; "" where there is none
+ * @property {string[]} own  the ids of the last saves of it, answered or not
  * @property {import("./saving.js").Content} content
  * @property {import("./saving.js").News} news  what no save has told yet
  * @property {import("./saving.js").News} sent  what the save told whose answer did not come
@@ -30,9 +30,16 @@ export class Drafts {
     this.opened = null;
   }
 
-  /** Keep a draft, in place of the one that the tab kept of this picture. @param {Draft} draft */
-  async put(draft) {
-    await this.change((store) => store.put(draft));
+  /**
+   * Keep a draft, in place of the one that the tab kept of this picture, and of the one of another tab that it goes on from.
+   * @param {Draft} draft
+   * @param {string} [adopted]
+   */
+  async put(draft, adopted) {
+    await this.change((store) => {
+      store.put(draft);
+      if (adopted) store.delete([draft.person, draft.task, adopted]);
+    });
   }
 
   /** Let go of what a tab kept of a picture. @param {number} person @param {string} task @param {string} tab */

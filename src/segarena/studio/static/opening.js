@@ -41,16 +41,16 @@ export async function openPicture({ talk, drafts, tabs, person, task }) {
     if (told && isSame(draft.content.scene, told.scene)) await drafts.remove(person, task, draft.tab).catch(() => {});
     else return { content: draft.content, told, isElsewhere, start: startOf(draft, told) };
   }
-  return { content: told, told, isElsewhere, start: { base: told.revision, pending: "", isUnsaved: false, news: noNews(), theirs: null, adopted: "" } };
+  return { content: told, told, isElsewhere, start: { base: told.revision, own: [], isUnsaved: false, news: noNews(), theirs: null, adopted: "" } };
 }
 
 /** Go on from what a tab left behind. @param {Draft} draft @param {any} told @returns {Start} */
-function startOf({ base, pending, news, sent, tab }, told) {
-  const isSaved = Boolean(told) && pending !== "" && told.id === pending;
+function startOf({ base, own, news, sent, tab }, told) {
+  const isSaved = Boolean(told?.id) && own.includes(told.id);
   const isOwn = !told || told.revision === base || isSaved;
   return {
     base: isSaved ? told.revision : base,
-    pending,
+    own,
     isUnsaved: true,
     news: isSaved ? news : together(sent, news),
     theirs: isOwn ? null : told,

@@ -40,12 +40,12 @@ import { newId, OTHER_PERSON } from "./talk.js";
  * @property {Theirs | null} theirs  of a conflict
  *
  * @typedef {object} Keeper  what Saving needs of Drafts
- * @property {(draft: Draft) => Promise<void>} put
+ * @property {(draft: Draft, adopted?: string) => Promise<void>} put
  * @property {(person: number, task: string, tab: string) => Promise<void>} remove
  *
  * @typedef {object} Start  where the work goes on from; see `opening.js`
  * @property {number} base
- * @property {string} pending  the id of a save whose answer did not come before the page ended; "" where there is none
+ * @property {string[]} own  ids of saves that were sent before the page ended, some without an answer
  * @property {boolean} isUnsaved  what is shown is not what the server has
  * @property {News} news  that no save has told yet
  * @property {Theirs | null} theirs
@@ -104,7 +104,7 @@ export class Saving {
     /** The save that was sent and not answered, to be sent again as it is. @type {Save | null} */
     this.unanswered = null;
     /** Ids of saves of this draft, of before a reload too: a revision of that id is no one else's. */
-    this.own = new Set(start.pending ? [start.pending] : []);
+    this.own = start.own;
     /** @type {Promise<void> | null} */
     this.keeping = null;
     this.isSending = false;
@@ -200,22 +200,24 @@ export class Saving {
 
   /** Keep the draft as it is; once it is saved, let go of it. */
   async put() {
-    const { person, task, tab, base, version } = this;
+    const { version } = this;
     try {
-      if (!this.isSaved) {
-        const pending = this.unanswered?.id ?? [...this.own].at(-1) ?? "";
-        const { news } = this;
-        await this.drafts.put({ person, task, tab, base, pending, content: this.content(), news, sent: this.unanswered?.news ?? noNews(), at_ms: this.clock() });
-      }
-      if (this.adopted) await this.drafts.remove(person, task, this.adopted);
+      if (!this.isSaved) await this.drafts.put(this.draft(), this.adopted);
+      else if (this.adopted) await this.drafts.remove(this.person, this.task, this.adopted);
       this.adopted = "";
-      if (this.isSaved) await this.drafts.remove(person, task, tab);
+      if (this.isSaved) await this.drafts.remove(this.person, this.task, this.tab);
       this.canKeep = true;
       this.keptVersion = Math.max(this.keptVersion, version);
     } catch {
       this.canKeep = false;
     }
     this.tell(this.state.kind, this.state.text);
+  }
+
+  /** @returns {Draft} */
+  draft() {
+    const { person, task, tab, base, own, news } = this;
+    return { person, task, tab, base, own, content: this.content(), news, sent: this.unanswered?.news ?? noNews(), at_ms: this.clock() };
   }
 
   /** Send the draft, unless that is under way; then what was edited meanwhile follows. */
@@ -249,7 +251,7 @@ export class Saving {
   /** @returns {Save} */
   nextSave() {
     const [id, { news }, { scene, history = null }] = [newId(), this, this.content()];
-    this.own = new Set([...this.own, id].slice(-MOST_OWN));
+    this.own = [...this.own, id].slice(-MOST_OWN);
     this.news = noNews();
     return { id, version: this.version, news, body: { base: this.base, id, scene, history, ...news } };
   }
@@ -286,7 +288,7 @@ export class Saving {
   met(save, theirs) {
     if (theirs.id === save.id || isSame(theirs.scene, save.body.scene)) return this.acknowledged(save, theirs.revision);
     this.untold(save);
-    if (theirs.id && this.own.has(theirs.id)) {
+    if (theirs.id && this.own.includes(theirs.id)) {
       this.base = theirs.revision; // an earlier save of ours, whose answer never came
       return this.sendIn(0);
     }

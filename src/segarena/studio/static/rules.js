@@ -1,0 +1,30 @@
+// When an outline is sound: what refuses a vertex, what refuses to close, and what the checks before finishing find.
+
+import { firstCrossing, lineMeets } from "./crossings.js";
+import { isSame } from "./geometry.js";
+import { fill } from "./spans.js";
+
+/** @typedef {import("./view.js").Point} Point */
+/** @typedef {import("./view.js").Size} Size */
+/** @typedef {import("./scene.js").Scene} Scene */
+
+export { firstCrossing, isSimple } from "./crossings.js";
+
+export const LEAST_VERTICES = 4;
+/** In pixels of the picture, whatever the screen shows. */
+export const LEAST_AREA_PX = 600;
+
+/** Why no vertex may be drawn here: "repeated", "crosses", or null. @param {Scene} scene @param {Point} at */
+export function refusalOfVertex(scene, at) {
+  const line = scene.openPolygon();
+  if (line.some((before) => isSame(before, at))) return "repeated";
+  return line.length && lineMeets(line, at) ? "crosses" : null;
+}
+
+/** Why what is drawn cannot be closed: "few", "crosses", "small", or null. @param {Scene} scene @param {Size} size of the picture */
+export function refusalOfClosing(scene, size) {
+  const polygon = scene.openPolygon();
+  if (polygon.length < LEAST_VERTICES) return "few";
+  if (firstCrossing(polygon)) return "crosses";
+  return fill(polygon, size).area < LEAST_AREA_PX ? "small" : null;
+}

@@ -27,7 +27,7 @@ const SAME_PX = 0.001;
  * @param {Iterable<number>} points
  * @param {number} dx
  * @param {number} dy
- * @param {Only & {size?: Size | null}} [options] size: what is in a picture of this size stays in it
+ * @param {Only & {size?: Size | null}} options size: what is in a picture of this size stays in it
  */
 export function movePoints(steps, points, dx, dy, { only = null, size = null } = {}) {
   const { scene } = steps;
@@ -49,7 +49,7 @@ export function movePoints(steps, points, dx, dy, { only = null, size = null } =
  * @param {Steps} steps
  * @param {number} point
  * @param {Target} target
- * @param {Only} [options]
+ * @param {Only} options
  */
 export function movePointTo(steps, point, target, { only = null } = {}) {
   const { scene } = steps;
@@ -69,7 +69,7 @@ export function movePointTo(steps, point, target, { only = null } = {}) {
  * @param {string} id
  * @param {number} edge place of the side's first point in the region's ring
  * @param {Point} at
- * @param {Only} [options]
+ * @param {Only} options
  */
 export function insertVertex(steps, id, edge, at, { only = null } = {}) {
   const { scene } = steps;
@@ -88,7 +88,7 @@ export function insertVertex(steps, id, edge, at, { only = null } = {}) {
  * Delete vertices, of all regions that have them. Those that cannot go stay; it is refused when none can.
  * @param {Steps} steps
  * @param {Iterable<number>} points
- * @param {Only} [options]
+ * @param {Only} options
  */
 export function deletePoints(steps, points, { only = null } = {}) {
   const { scene } = steps;
@@ -99,7 +99,12 @@ export function deletePoints(steps, points, { only = null } = {}) {
   return refusals.includes(null) ? null : refusals[0];
 }
 
-/** Give a region vertices of its own where it shared them. @param {Steps} steps @param {string} id @param {Iterable<number>} points */
+/**
+ * Give a region vertices of its own where it shared them.
+ * @param {Steps} steps
+ * @param {string} id
+ * @param {Iterable<number>} points
+ */
 export function splitPoints(steps, id, points) {
   const { scene } = steps;
   if (scene.region(id).is_locked) return "locked";
@@ -109,7 +114,12 @@ export function splitPoints(steps, id, points) {
   return null;
 }
 
-/** Make one vertex of two, at the place of the second. @param {Steps} steps @param {number} point @param {number} into */
+/**
+ * Make one vertex of two, at the place of the second.
+ * @param {Steps} steps
+ * @param {number} point
+ * @param {number} into
+ */
 export function weld(steps, point, into) {
   const { scene } = steps;
   const owners = scene.owners(point);
@@ -178,7 +188,11 @@ function insertBetween(steps, a, b, point, regions = null) {
   if (!regions && edge >= 0 && edge < scene.open.length - 1) steps.splice("", edge + 1, 0, [point]);
 }
 
-/** @param {Steps} steps @param {number[]} points @param {string | null} only */
+/**
+ * @param {Steps} steps
+ * @param {number[]} points
+ * @param {string | null} only
+ */
 function deleteTogether(steps, points, only) {
   const { scene } = steps;
   const gone = new Set(points);
@@ -213,13 +227,23 @@ function detach(steps, id, points) {
   });
 }
 
-/** Do something, and say whether outlines meet themselves then that did not. @param {Scene} scene @param {Region[]} regions @param {() => string | null} act */
+/**
+ * Do something, and say whether outlines meet themselves then that did not.
+ * @param {Scene} scene
+ * @param {Region[]} regions
+ * @param {() => string | null} act
+ */
 function unlessCrossing(scene, regions, act) {
   const simple = regions.filter(({ id }) => isSimple(scene.polygon(id)));
   return act() ?? (simple.every(({ id }) => isSimple(scene.polygon(id))) ? null : "crosses");
 }
 
-/** The points that may be changed. @param {Scene} scene @param {Iterable<number>} points @param {string | null} only */
+/**
+ * The points that may be changed.
+ * @param {Scene} scene
+ * @param {Iterable<number>} points
+ * @param {string | null} only
+ */
 function unlocked(scene, points, only) {
   const distinct = [...new Set(points)];
   if (only === null) return distinct.filter((point) => !scene.owners(point).some((region) => region.is_locked));
@@ -227,7 +251,12 @@ function unlocked(scene, points, only) {
   return is_locked ? [] : distinct.filter((point) => ring.includes(point));
 }
 
-/** The regions that a change of points is about. @param {Scene} scene @param {number[]} points @param {string | null} only */
+/**
+ * The regions that a change of points is about.
+ * @param {Scene} scene
+ * @param {number[]} points
+ * @param {string | null} only
+ */
 function ownersOf(scene, points, only) {
   return only === null ? [...new Set(points.flatMap((point) => scene.owners(point)))] : [scene.region(only)];
 }
@@ -247,7 +276,10 @@ function withinFrame(scene, points, move, size) {
   });
 }
 
-/** @param {Point} one @param {Point} other */
+/**
+ * @param {Point} one
+ * @param {Point} other
+ */
 function isNear(one, other) {
   return isSame(one, other) || Math.abs(one[0] - other[0]) + Math.abs(one[1] - other[1]) < SAME_PX;
 }

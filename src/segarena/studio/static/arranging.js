@@ -41,14 +41,22 @@ export function replaceOutline(steps, id, polygon) {
   return null;
 }
 
-/** @param {Steps} steps @param {string} id */
+/**
+ * @param {Steps} steps
+ * @param {string} id
+ */
 export function deleteRegion(steps, id) {
   if (steps.scene.region(id).is_locked) return "locked";
   steps.removeRegion(id);
   return null;
 }
 
-/** Move a region to a place in the order, 0 for the front. @param {Steps} steps @param {string} id @param {number} place */
+/**
+ * Move a region to a place in the order, 0 for the front.
+ * @param {Steps} steps
+ * @param {string} id
+ * @param {number} place
+ */
 export function moveRegion(steps, id, place) {
   const last = steps.scene.regions.length - 1;
   const kept = Math.min(Math.max(place, 0), last);
@@ -57,13 +65,25 @@ export function moveRegion(steps, id, place) {
   return null;
 }
 
-/** @param {Steps} steps @param {string} id */
+/**
+ * @param {Steps} steps
+ * @param {string} id
+ */
 export const bringForward = (steps, id) => moveRegion(steps, id, steps.scene.place(id) - 1);
-/** @param {Steps} steps @param {string} id */
+/**
+ * @param {Steps} steps
+ * @param {string} id
+ */
 export const sendBackward = (steps, id) => moveRegion(steps, id, steps.scene.place(id) + 1);
-/** @param {Steps} steps @param {string} id */
+/**
+ * @param {Steps} steps
+ * @param {string} id
+ */
 export const bringToFront = (steps, id) => moveRegion(steps, id, 0);
-/** @param {Steps} steps @param {string} id */
+/**
+ * @param {Steps} steps
+ * @param {string} id
+ */
 export const sendToBack = (steps, id) => moveRegion(steps, id, steps.scene.regions.length - 1);
 
 /**
@@ -89,7 +109,13 @@ export function putBefore(steps, front, behind, overlaps) {
   return null;
 }
 
-/** Set the name or a flag. A locked region can only be unlocked, shown and hidden. @param {Steps} steps @param {string} id @param {keyof Fields} field @param {string | boolean} value */
+/**
+ * Set the name or a flag. A locked region can only be unlocked, shown and hidden.
+ * @param {Steps} steps
+ * @param {string} id
+ * @param {keyof Fields} field
+ * @param {string | boolean} value
+ */
 export function setField(steps, id, field, value) {
   if (steps.scene.region(id).is_locked && field !== "is_locked" && field !== "is_hidden") return "locked";
   if (steps.scene.region(id)[field] === value) return "nothing";
@@ -97,7 +123,12 @@ export function setField(steps, id, field, value) {
   return null;
 }
 
-/** Those of a list that hide one of it or the last, front first. @param {string} last @param {string[]} between @param {Overlaps} overlaps */
+/**
+ * Those of a list that hide one of it or the last, front first.
+ * @param {string} last
+ * @param {string[]} between
+ * @param {Overlaps} overlaps
+ */
 function hiders(last, between, overlaps) {
   /** @type {string[]} */
   const found = [];
@@ -107,7 +138,12 @@ function hiders(last, between, overlaps) {
   return found;
 }
 
-/** Those of a list that are hidden by one of it or the first, front first. @param {string} first @param {string[]} between @param {Overlaps} overlaps */
+/**
+ * Those of a list that are hidden by one of it or the first, front first.
+ * @param {string} first
+ * @param {string[]} between
+ * @param {Overlaps} overlaps
+ */
 function hidden(first, between, overlaps) {
   /** @type {string[]} */
   const found = [];
@@ -130,7 +166,10 @@ function putBetween(steps, { front, behind, between, overlaps }) {
   steps.moveRegion(behind, start + best + 1);
 }
 
-/** @param {Polygon} polygon @returns {Polygon} */
+/**
+ * @param {Polygon} polygon
+ * @returns {Polygon}
+ */
 function withoutRepeats(polygon) {
   const outline = polygon.map(([x, y]) => /** @type {Point} */ ([rounded(x), rounded(y)]));
   return outline.filter((at, index) => !isSame(at, outline[(index + 1) % outline.length]));

@@ -16,7 +16,12 @@ import { LEAST_AREA_PX, LEAST_VERTICES } from "./rules.js";
 const SPIKE_COSINE = Math.cos((8 * Math.PI) / 180);
 const LEAST_VISIBLE = 0.02;
 
-/** Everything that is wrong, regions front first, then pairs. @param {Scene} scene @param {Depth} depth @returns {Fault[]} */
+/**
+ * Everything that is wrong, regions front first, then pairs.
+ * @param {Scene} scene
+ * @param {Depth} depth
+ * @returns {Fault[]}
+ */
 export function check(scene, depth) {
   const duplicates = depth.duplicates().map(([front, behind, iou]) => {
     const message = `expected one region, got two of IoU ${iou.toFixed(2)}; delete one`;
@@ -25,7 +30,12 @@ export function check(scene, depth) {
   return [...scene.regions.flatMap((region) => checkRegion(scene, region, depth)), ...duplicates];
 }
 
-/** @param {Scene} scene @param {Region} region @param {Depth} depth @returns {Fault[]} */
+/**
+ * @param {Scene} scene
+ * @param {Region} region
+ * @param {Depth} depth
+ * @returns {Fault[]}
+ */
 function checkRegion(scene, region, depth) {
   const polygon = scene.polygon(region.id);
   const found = checkOutline(region.id, polygon);
@@ -40,7 +50,11 @@ function checkRegion(scene, region, depth) {
   return area ? [...found, ...checkVisible(scene, region, depth)] : found;
 }
 
-/** @param {string} id @param {Polygon} polygon @returns {Fault[]} */
+/**
+ * @param {string} id
+ * @param {Polygon} polygon
+ * @returns {Fault[]}
+ */
 function checkOutline(id, polygon) {
   const distinct = polygon.filter((at, index) => !isSame(at, polygon[(index + 1) % polygon.length]));
   const found = [];
@@ -70,7 +84,10 @@ function checkOutline(id, polygon) {
   return found;
 }
 
-/** @param {Polygon} polygon @param {number} index */
+/**
+ * @param {Polygon} polygon
+ * @param {number} index
+ */
 function isSpike(polygon, index) {
   const [x, y] = polygon[index];
   const before = polygon[(index + polygon.length - 1) % polygon.length];
@@ -79,7 +96,12 @@ function isSpike(polygon, index) {
   return backX * onX + backY * onY > SPIKE_COSINE * Math.hypot(backX, backY) * Math.hypot(onX, onY);
 }
 
-/** @param {Scene} scene @param {Region} region @param {Depth} depth @returns {Fault[]} */
+/**
+ * @param {Scene} scene
+ * @param {Region} region
+ * @param {Depth} depth
+ * @returns {Fault[]}
+ */
 function checkVisible(scene, { id }, depth) {
   const polygon = scene.polygon(id);
   const holder = depth.inFrontOf(id).find((front) => holds(scene, front, id));
@@ -93,7 +115,12 @@ function checkVisible(scene, { id }, depth) {
   return [fault("hidden", [id], labelPlace(polygon), message, seen ? "warning" : "error")];
 }
 
-/** Whether a region holds all vertices of another. @param {Scene} scene @param {string} outer @param {string} inner */
+/**
+ * Whether a region holds all vertices of another.
+ * @param {Scene} scene
+ * @param {string} outer
+ * @param {string} inner
+ */
 function holds(scene, outer, inner) {
   const [box, polygon] = [scene.box(outer), scene.polygon(outer)];
   return scene.polygon(inner).every((at) => boxHolds(box, at) && contains(polygon, at));

@@ -32,7 +32,11 @@ function numberOf(id) {
   return [...id].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9973, 7);
 }
 
-/** The colour moved away from the page's until it has enough contrast with it. @param {Rgb} colour @param {boolean} isDark */
+/**
+ * The colour moved away from the page's until it has enough contrast with it.
+ * @param {Rgb} colour
+ * @param {boolean} isDark
+ */
 function standingOut(colour, isDark) {
   const { page, towards } = THEMES[isDark ? "dark" : "light"];
   let share = 0;
@@ -40,12 +44,19 @@ function standingOut(colour, isDark) {
   return mixed(colour, towards, share);
 }
 
-/** @param {Rgb} fill @returns {Rgb} */
+/**
+ * @param {Rgb} fill
+ * @returns {Rgb}
+ */
 function textOn(fill) {
   return contrast(fill, [0, 0, 0]) >= contrast(fill, [255, 255, 255]) ? [0, 0, 0] : [255, 255, 255];
 }
 
-/** Contrast as WCAG 2 defines it, 1 to 21. @param {Rgb} one @param {Rgb} other */
+/**
+ * Contrast as WCAG 2 defines it, 1 to 21.
+ * @param {Rgb} one
+ * @param {Rgb} other
+ */
 export function contrast(one, other) {
   const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
@@ -60,7 +71,12 @@ function luminance(colour) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** @param {Rgb} one @param {Rgb} other @param {number} share of the other @returns {Rgb} */
+/**
+ * @param {Rgb} one
+ * @param {Rgb} other
+ * @param {number} share of the other
+ * @returns {Rgb}
+ */
 function mixed(one, other, share) {
   const [red, green, blue] = one.map((value, band) => Math.round(value + (other[band] - value) * Math.min(share, 1)));
   return [red, green, blue];

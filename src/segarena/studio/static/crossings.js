@@ -8,7 +8,10 @@ import { runsBack, segmentsMeet } from "./geometry.js";
 /** @type {WeakMap<Polygon, boolean>} outlines are never changed in place, so what is known of one stays true */
 const known = new WeakMap();
 
-/** Whether a polygon meets itself nowhere. @param {Polygon} polygon */
+/**
+ * Whether a polygon meets itself nowhere.
+ * @param {Polygon} polygon
+ */
 export function isSimple(polygon) {
   let simple = known.get(polygon);
   if (simple === undefined) {
@@ -53,13 +56,20 @@ export function lineMeets(line, to) {
   return line.length > 1 && runsBack(line[line.length - 2], from, to);
 }
 
-/** @param {Polygon} polygon @returns {number[]} */
+/**
+ * @param {Polygon} polygon
+ * @returns {number[]}
+ */
 function sidesFromTheLeft(polygon) {
   const lefts = polygon.map((point, index) => Math.min(point[0], polygon[(index + 1) % polygon.length][0]));
   return [...lefts.keys()].sort((a, b) => lefts[a] - lefts[b]);
 }
 
-/** @param {Polygon} polygon @param {number} first @param {number} second */
+/**
+ * @param {Polygon} polygon
+ * @param {number} first
+ * @param {number} second
+ */
 function sidesMeet(polygon, first, second) {
   const count = polygon.length;
   const [a, b] = [polygon[first], polygon[(first + 1) % count]];
@@ -70,7 +80,12 @@ function sidesMeet(polygon, first, second) {
   return segmentsMeet(a, b, c, d);
 }
 
-/** @param {Polygon} polygon @param {number} first @param {number} second @returns {Point} */
+/**
+ * @param {Polygon} polygon
+ * @param {number} first
+ * @param {number} second
+ * @returns {Point}
+ */
 function meetingPlace(polygon, first, second) {
   const count = polygon.length;
   const [a, b] = [polygon[first], polygon[(first + 1) % count]];

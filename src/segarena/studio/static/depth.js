@@ -16,7 +16,10 @@ export class Depth {
   #entries = new Map();
   #revision = -1;
 
-  /** @param {Scene} scene @param {Size} size of the picture */
+  /**
+   * @param {Scene} scene
+   * @param {Size} size of the picture
+   */
   constructor(scene, size) {
     this.scene = scene;
     this.size = size;
@@ -32,12 +35,18 @@ export class Depth {
     }
   }
 
-  /** Pixels of the full extent. @param {string} id */
+  /**
+   * Pixels of the full extent.
+   * @param {string} id
+   */
   areaPx(id) {
     return this.#entry(id).spans.area;
   }
 
-  /** Pixels that are seen: those of no region in front. @param {string} id */
+  /**
+   * Pixels that are seen: those of no region in front.
+   * @param {string} id
+   */
   visiblePx(id) {
     const entry = this.#entry(id);
     const front = this.inFrontOf(id);
@@ -48,24 +57,37 @@ export class Depth {
     return entry.seen.pixels;
   }
 
-  /** The hidden share, 0 to 1; 0 for a region without pixels. @param {string} id */
+  /**
+   * The hidden share, 0 to 1; 0 for a region without pixels.
+   * @param {string} id
+   */
   occlusion(id) {
     const whole = this.areaPx(id);
     return whole ? (whole - this.visiblePx(id)) / whole : 0;
   }
 
-  /** Pixels that the full extents of two regions share. @param {string} a @param {string} b */
+  /**
+   * Pixels that the full extents of two regions share.
+   * @param {string} a
+   * @param {string} b
+   */
   overlapPx(a, b) {
     return a === b ? this.areaPx(a) : this.#entry(a).overlaps.get(b) ?? 0;
   }
 
-  /** The regions that share a pixel with one, front first. @param {string} id */
+  /**
+   * The regions that share a pixel with one, front first.
+   * @param {string} id
+   */
   overlapping(id) {
     const { overlaps } = this.#entry(id);
     return this.scene.regions.filter((region) => overlaps.has(region.id)).map((region) => region.id);
   }
 
-  /** The regions that hide some of one, front first. @param {string} id */
+  /**
+   * The regions that hide some of one, front first.
+   * @param {string} id
+   */
   inFrontOf(id) {
     const { overlaps } = this.#entry(id);
     const front = [];
@@ -76,25 +98,37 @@ export class Depth {
     return front;
   }
 
-  /** All pairs that share a pixel, in front and behind. @returns {[string, string][]} */
+  /**
+   * All pairs that share a pixel, in front and behind.
+   * @returns {[string, string][]}
+   */
   pairs() {
     return this.scene.regions.flatMap(({ id }) => {
       return this.inFrontOf(id).map((front) => /** @type {[string, string]} */ ([front, id]));
     });
   }
 
-  /** The visible part as row, first column, end, one after the other. @param {string} id */
+  /**
+   * The visible part as row, first column, end, one after the other.
+   * @param {string} id
+   */
   visibleSpans(id) {
     return uncovered(this.#entry(id).spans, this.#spansOf(this.inFrontOf(id)));
   }
 
-  /** The hidden part likewise. @param {string} id */
+  /**
+   * The hidden part likewise.
+   * @param {string} id
+   */
   hiddenSpans(id) {
     const { spans } = this.#entry(id);
     return uncovered(spans, [asSpans(this.visibleSpans(id), spans)]);
   }
 
-  /** Pairs that are one region drawn twice, by their IoU, front first. @returns {[string, string, number][]} */
+  /**
+   * Pairs that are one region drawn twice, by their IoU, front first.
+   * @returns {[string, string, number][]}
+   */
   duplicates() {
     /** @type {[string, string, number][]} */
     const found = [];
@@ -141,7 +175,12 @@ export class Depth {
   }
 }
 
-/** Rows of spans as `uncovered` gives them, within the rows of others. @param {Int32Array} found @param {Spans} rows @returns {Spans} */
+/**
+ * Rows of spans as `uncovered` gives them, within the rows of others.
+ * @param {Int32Array} found
+ * @param {Spans} rows
+ * @returns {Spans}
+ */
 function asSpans(found, rows) {
   const starts = new Int32Array(rows.starts.length);
   const ends = new Int32Array((found.length / 3) * 2);

@@ -20,7 +20,11 @@ import { sharedRegion, ways } from "./tracing.js";
 
 const ON_LINE_PX2 = 0.0001;
 
-/** Add a vertex where the pointer is; the first one begins the outline. @param {Steps} steps @param {Point} at */
+/**
+ * Add a vertex where the pointer is; the first one begins the outline.
+ * @param {Steps} steps
+ * @param {Point} at
+ */
 export function addVertex(steps, at) {
   const refusal = refusalOfVertex(steps.scene, at);
   if (refusal) return refusal;
@@ -53,7 +57,7 @@ export function addSnapped(steps, target) {
  * @param {string} id
  * @param {number} from
  * @param {number} to
- * @param {{isLonger?: boolean}} [options]
+ * @param {{isLonger?: boolean}} options
  */
 export function addTrace(steps, id, from, to, { isLonger = false } = {}) {
   const { scene } = steps;
@@ -84,7 +88,10 @@ export function turnArc(steps) {
   return extend(steps, [...found.slice(now + 1), ...found.slice(0, now)]);
 }
 
-/** Take the last vertex away. @param {Steps} steps */
+/**
+ * Take the last vertex away.
+ * @param {Steps} steps
+ */
 export function removeLastVertex(steps) {
   const { open } = steps.scene;
   if (!open.length) return "nothing";
@@ -92,7 +99,11 @@ export function removeLastVertex(steps) {
   return null;
 }
 
-/** Close the outline: it becomes the frontmost region. @param {Steps} steps @param {{size: Size}} options of the picture */
+/**
+ * Close the outline: it becomes the frontmost region.
+ * @param {Steps} steps
+ * @param {{size: Size}} options of the picture
+ */
 export function closeOpen(steps, { size }) {
   const refusal = refusalOfClosing(steps.scene, size);
   if (refusal) return refusal;
@@ -102,7 +113,10 @@ export function closeOpen(steps, { size }) {
   return null;
 }
 
-/** Throw away what is being drawn. @param {Steps} steps */
+/**
+ * Throw away what is being drawn.
+ * @param {Steps} steps
+ */
 export function discardOpen(steps) {
   const { open } = steps.scene;
   if (!open.length) return "nothing";
@@ -110,19 +124,31 @@ export function discardOpen(steps) {
   return null;
 }
 
-/** Whether what is being drawn could be closed at a point of it. @param {Scene} scene @param {number | null} point */
+/**
+ * Whether what is being drawn could be closed at a point of it.
+ * @param {Scene} scene
+ * @param {number | null} point
+ */
 export function endsAt(scene, point) {
   return point !== null && point === scene.open[0] && scene.open.length >= LEAST_VERTICES;
 }
 
-/** The point that a target stands for, made or shared. @param {Steps} steps @param {Target} target */
+/**
+ * The point that a target stands for, made or shared.
+ * @param {Steps} steps
+ * @param {Target} target
+ */
 function pointOf(steps, target) {
   if (target.point !== null) return target.point;
   if (target.region !== null) return shareOnEdge(steps, target.region, target.at);
   return coinciding(steps.scene, target.at) ?? steps.addPoint(target.at);
 }
 
-/** A vertex of any region at this very place. @param {Scene} scene @param {Point} at */
+/**
+ * A vertex of any region at this very place.
+ * @param {Scene} scene
+ * @param {Point} at
+ */
 function coinciding(scene, at) {
   for (const { ring } of scene.regions) {
     const found = ring.find((point) => isSame(scene.points[point], at));
@@ -131,7 +157,11 @@ function coinciding(scene, at) {
   return null;
 }
 
-/** Draw the first of several ways that does not cross what is drawn. @param {Steps} steps @param {Ring[]} found */
+/**
+ * Draw the first of several ways that does not cross what is drawn.
+ * @param {Steps} steps
+ * @param {Ring[]} found
+ */
 function extend(steps, found) {
   const refusals = found.map((way) => refusalOfWay(steps.scene, way));
   const place = refusals.indexOf(null);
@@ -140,7 +170,10 @@ function extend(steps, found) {
   return null;
 }
 
-/** @param {Scene} scene @param {Ring} way */
+/**
+ * @param {Scene} scene
+ * @param {Ring} way
+ */
 function refusalOfWay(scene, way) {
   const line = [...scene.openPolygon()];
   const taken = new Set(scene.open);
@@ -153,12 +186,19 @@ function refusalOfWay(scene, way) {
   return null;
 }
 
-/** @param {Steps} steps @param {Ring} points */
+/**
+ * @param {Steps} steps
+ * @param {Ring} points
+ */
 function append(steps, points) {
   steps.splice("", steps.scene.open.length, 0, points);
 }
 
-/** Whether a point lies on what is being drawn, its closing side included. @param {Scene} scene @param {Point} at */
+/**
+ * Whether a point lies on what is being drawn, its closing side included.
+ * @param {Scene} scene
+ * @param {Point} at
+ */
 function isOnOpen(scene, at) {
   return squaredFromOutline(scene.openPolygon(), at) < ON_LINE_PX2;
 }

@@ -10,12 +10,18 @@ const SPLITTER = 2 ** 27 + 1;
 // Shewchuk's bound on the rounding of a 2 x 2 determinant of differences, with room to spare.
 const ROUNDING = 4 * Number.EPSILON;
 
-/** @param {Point} a @param {Point} b */
+/**
+ * @param {Point} a
+ * @param {Point} b
+ */
 export function distance(a, b) {
   return Math.hypot(b[0] - a[0], b[1] - a[1]);
 }
 
-/** A length rounded to a thousandth of a pixel: enough at any zoom, and short in files. @param {number} length */
+/**
+ * A length rounded to a thousandth of a pixel: enough at any zoom, and short in files.
+ * @param {number} length
+ */
 export function rounded(length) {
   return Math.round(length * 1000) / 1000 + 0; // + 0 makes minus zero zero
 }
@@ -51,7 +57,11 @@ function exactTurn([ax, ay], [bx, by], [cx, cy]) {
   return Math.sign(sum.at(-1) ?? 0) + 0;
 }
 
-/** The product as two numbers that add up to it exactly. @param {number} a @param {number} b */
+/**
+ * The product as two numbers that add up to it exactly.
+ * @param {number} a
+ * @param {number} b
+ */
 function exactProduct(a, b) {
   const product = a * b;
   const [aHigh, bHigh] = [high(a), high(b)];
@@ -60,13 +70,20 @@ function exactProduct(a, b) {
   return [error, product];
 }
 
-/** The upper half of a number's digits. @param {number} a */
+/**
+ * The upper half of a number's digits.
+ * @param {number} a
+ */
 function high(a) {
   const large = SPLITTER * a;
   return large - (large - a);
 }
 
-/** An exact sum with one number more. @param {number[]} parts @param {number} number */
+/**
+ * An exact sum with one number more.
+ * @param {number[]} parts
+ * @param {number} number
+ */
 function grown(parts, number) {
   const result = [];
   let carried = number;
@@ -93,7 +110,12 @@ export function segmentsMeet(a, b, c, d) {
   return turn(a, b, c) * turn(a, b, d) <= 0 && turn(c, d, a) * turn(c, d, b) <= 0;
 }
 
-/** @param {number} a @param {number} b @param {number} c @param {number} d */
+/**
+ * @param {number} a
+ * @param {number} b
+ * @param {number} c
+ * @param {number} d
+ */
 function rangesMeet(a, b, c, d) {
   return Math.min(a, b) <= Math.max(c, d) && Math.min(c, d) <= Math.max(a, b);
 }
@@ -110,12 +132,21 @@ export function runsBack(a, b, c) {
   return along < 0 && turn(a, b, c) === 0;
 }
 
-/** @param {Point} a @param {Point} b */
+/**
+ * @param {Point} a
+ * @param {Point} b
+ */
 export function isSame(a, b) {
   return a[0] === b[0] && a[1] === b[1];
 }
 
-/** The point of a segment that is nearest to `at`. @param {Point} at @param {Point} a @param {Point} b @returns {Projection} */
+/**
+ * The point of a segment that is nearest to `at`.
+ * @param {Point} at
+ * @param {Point} a
+ * @param {Point} b
+ * @returns {Projection}
+ */
 export function project(at, a, b) {
   const [across, down] = [b[0] - a[0], b[1] - a[1]];
   const squaredLength = across * across + down * down;
@@ -141,7 +172,11 @@ export function squaredFromSegment(at, a, b) {
   return (at[0] - a[0] - share * across) ** 2 + (at[1] - a[1] - share * down) ** 2;
 }
 
-/** The squared distance from a point to the outline of a polygon. @param {Polygon} polygon @param {Point} at */
+/**
+ * The squared distance from a point to the outline of a polygon.
+ * @param {Polygon} polygon
+ * @param {Point} at
+ */
 export function squaredFromOutline(polygon, at) {
   let nearest = Infinity;
   for (let index = 0, before = polygon.length - 1; index < polygon.length; before = index++) {
@@ -150,7 +185,10 @@ export function squaredFromOutline(polygon, at) {
   return nearest;
 }
 
-/** The area with a sign: positive when the outline runs clockwise on the screen. @param {Polygon} polygon */
+/**
+ * The area with a sign: positive when the outline runs clockwise on the screen.
+ * @param {Polygon} polygon
+ */
 export function signedArea(polygon) {
   if (polygon.length < 3) return 0;
   const [left, top] = polygon[0]; // relative to the first vertex, so that digits are not lost far from the origin
@@ -163,22 +201,35 @@ export function signedArea(polygon) {
   return twice / 2;
 }
 
-/** In square pixels; 0 below three vertices. @param {Polygon} polygon */
+/**
+ * In square pixels; 0 below three vertices.
+ * @param {Polygon} polygon
+ */
 export function area(polygon) {
   return Math.abs(signedArea(polygon));
 }
 
-/** The length of the closed outline. @param {Polygon} polygon */
+/**
+ * The length of the closed outline.
+ * @param {Polygon} polygon
+ */
 export function perimeter(polygon) {
   return polygon.reduce((sum, point, index) => sum + distance(point, polygon[(index + 1) % polygon.length]), 0);
 }
 
-/** The length of an open line through points. @param {Point[]} line */
+/**
+ * The length of an open line through points.
+ * @param {Point[]} line
+ */
 export function lengthOf(line) {
   return line.slice(1).reduce((sum, point, index) => sum + distance(line[index], point), 0);
 }
 
-/** The smallest box around points; upside down when there are none. @param {Iterable<Point>} points @returns {Box} */
+/**
+ * The smallest box around points; upside down when there are none.
+ * @param {Iterable<Point>} points
+ * @returns {Box}
+ */
 export function boxOf(points) {
   /** @type {Box} */
   const box = [Infinity, Infinity, -Infinity, -Infinity];
@@ -191,19 +242,30 @@ export function boxOf(points) {
   return box;
 }
 
-/** Whether two boxes share a point, after one has grown by a margin. @param {Box} one @param {Box} other */
+/**
+ * Whether two boxes share a point, after one has grown by a margin.
+ * @param {Box} one
+ * @param {Box} other
+ */
 export function boxesMeet(one, other, margin = 0) {
   return (
     one[0] - margin <= other[2] && other[0] <= one[2] + margin && one[1] - margin <= other[3] && other[1] <= one[3] + margin
   );
 }
 
-/** @param {Box} box @param {Point} at */
+/**
+ * @param {Box} box
+ * @param {Point} at
+ */
 export function boxHolds(box, at, margin = 0) {
   return at[0] >= box[0] - margin && at[0] <= box[2] + margin && at[1] >= box[1] - margin && at[1] <= box[3] + margin;
 }
 
-/** Whether a point lies in a polygon or on its outline, by the even-odd rule. @param {Polygon} polygon @param {Point} at */
+/**
+ * Whether a point lies in a polygon or on its outline, by the even-odd rule.
+ * @param {Polygon} polygon
+ * @param {Point} at
+ */
 export function contains(polygon, at) {
   let isInside = false;
   for (let index = 0, before = polygon.length - 1; index < polygon.length; before = index++) {
@@ -229,7 +291,10 @@ export function convexHull(points) {
   return [...halfHull(corners), ...halfHull(corners.reverse())];
 }
 
-/** @param {Point[]} ordered @returns {Polygon} */
+/**
+ * @param {Point[]} ordered
+ * @returns {Polygon}
+ */
 function halfHull(ordered) {
   /** @type {Polygon} */
   const chain = [];

@@ -56,7 +56,11 @@ export class History {
     return { done: this.#done.length > done, refusal };
   }
 
-  /** Begin something that is done again and again until it is left, such as a drag. @param {string} kind @param {string | null} region */
+  /**
+   * Begin something that is done again and again until it is left, such as a drag.
+   * @param {string} kind
+   * @param {string | null} region
+   */
   start(kind, region) {
     this.#live?.cancel();
     this.#live = new Live(this.scene, region, this.#done.at(-1)?.changes ?? [], (steps) => {
@@ -95,7 +99,11 @@ export class History {
     return { version: VERSION, stamp: stampOf(this.scene), done, undone };
   }
 
-  /** What `toJSON` gave, for the same scene; empty for another one. @param {Scene} scene @param {any} json */
+  /**
+   * What `toJSON` gave, for the same scene; empty for another one.
+   * @param {Scene} scene
+   * @param {any} json
+   */
   static read(scene, json) {
     const history = new History(scene);
     if (json?.version === VERSION && json.stamp === stampOf(scene)) {
@@ -112,7 +120,10 @@ export class History {
     this.#tell(edit, "do");
   }
 
-  /** @param {Edit} edit @param {Told["way"]} way */
+  /**
+   * @param {Edit} edit
+   * @param {Told["way"]} way
+   */
   #tell({ kind, region }, way) {
     this.onEdit({ kind, region, way });
     return { kind, region };
@@ -140,7 +151,10 @@ export class Live {
     this.#end = end;
   }
 
-  /** Do this instead of what was done before; it stays to be seen even when it is refused. @param {Act} act */
+  /**
+   * Do this instead of what was done before; it stays to be seen even when it is refused.
+   * @param {Act} act
+   */
   set(act) {
     const { scene, before } = this.#steps;
     this.#steps.takeBack();
@@ -170,7 +184,11 @@ export class Live {
   }
 }
 
-/** The last of a list as long as they fit. @param {Edit[]} edits @param {(edit: Edit) => boolean} fits */
+/**
+ * The last of a list as long as they fit.
+ * @param {Edit[]} edits
+ * @param {(edit: Edit) => boolean} fits
+ */
 function newest(edits, fits) {
   let first = edits.length;
   while (first > 0 && fits(edits[first - 1])) first -= 1;
@@ -180,14 +198,20 @@ function newest(edits, fits) {
 /** @type {WeakMap<Edit, number>} */
 const sizes = new WeakMap();
 
-/** Bytes of an edit in a file. @param {Edit} edit */
+/**
+ * Bytes of an edit in a file.
+ * @param {Edit} edit
+ */
 function sizeOf(edit) {
   const size = sizes.get(edit) ?? new TextEncoder().encode(JSON.stringify(edit)).length + 1;
   sizes.set(edit, size);
   return size;
 }
 
-/** A number by which a scene is known again (FNV-1a over its document). @param {Scene} scene */
+/**
+ * A number by which a scene is known again (FNV-1a over its document).
+ * @param {Scene} scene
+ */
 function stampOf(scene) {
   let stamp = 0x811c9dc5;
   const text = JSON.stringify(scene.toDocument());

@@ -19,7 +19,11 @@ export function labelPlace(polygon, least = LEAST_PX) {
   return roomAt(polygon, middle) >= least ? middle : farthestInside(polygon, middle);
 }
 
-/** The centroid of the area; of the corners where there is none. @param {Polygon} polygon @returns {Point} */
+/**
+ * The centroid of the area; of the corners where there is none.
+ * @param {Polygon} polygon
+ * @returns {Point}
+ */
 export function centroid(polygon) {
   const twice = 2 * signedArea(polygon);
   const [left, top] = polygon[0] ?? [0, 0];
@@ -34,7 +38,11 @@ export function centroid(polygon) {
   return [left + across / sum, top + down / sum];
 }
 
-/** How far a place is from the outline; negative outside. @param {Polygon} polygon @param {Point} at */
+/**
+ * How far a place is from the outline; negative outside.
+ * @param {Polygon} polygon
+ * @param {Point} at
+ */
 function roomAt(polygon, at) {
   const room = Math.sqrt(squaredFromOutline(polygon, at));
   return contains(polygon, at) ? room : -room;
@@ -63,7 +71,12 @@ function farthestInside(polygon, middle) {
   return best.at;
 }
 
-/** @param {Polygon} polygon @param {Point} at @param {number} half @returns {Cell} */
+/**
+ * @param {Polygon} polygon
+ * @param {Point} at
+ * @param {number} half
+ * @returns {Cell}
+ */
 function cellAt(polygon, at, half) {
   const room = roomAt(polygon, at);
   return { at, half, room, most: room + half * Math.SQRT2 };

@@ -7,13 +7,21 @@ import { boxHolds, contains, project } from "./geometry.js";
 /** @typedef {import("./geometry.js").Polygon} Polygon */
 /** @typedef {import("./scene.js").Scene} Scene */
 
-/** The regions that hold a point, front first; hidden ones are not there. @param {Scene} scene @param {Point} at */
+/**
+ * The regions that hold a point, front first; hidden ones are not there.
+ * @param {Scene} scene
+ * @param {Point} at
+ */
 export function regionsAt(scene, at) {
   const isAt = (/** @type {string} */ id) => boxHolds(scene.box(id), at) && contains(scene.polygon(id), at);
   return scene.regions.filter((region) => !region.is_hidden && isAt(region.id)).map((region) => region.id);
 }
 
-/** The one after another, and after the last the first; null of none. @param {string[]} ids @param {string | null} current */
+/**
+ * The one after another, and after the last the first; null of none.
+ * @param {string[]} ids
+ * @param {string | null} current
+ */
 export function nextRegion(ids, current) {
   return ids.length ? ids[(current === null ? 0 : ids.indexOf(current) + 1) % ids.length] : null;
 }
@@ -62,22 +70,42 @@ export function edgeAt(scene, at, radius, ids) {
   return found;
 }
 
-/** The vertices of some regions in a box, each once. @param {Scene} scene @param {Box} box @param {Iterable<string>} ids */
+/**
+ * The vertices of some regions in a box, each once.
+ * @param {Scene} scene
+ * @param {Box} box
+ * @param {Iterable<string>} ids
+ */
 export function pointsInBox(scene, box, ids) {
   return pointsWhere(scene, ids, (at) => boxHolds(box, at));
 }
 
-/** Those within a radius, for a brush. @param {Scene} scene @param {Point} at @param {number} radius @param {Iterable<string>} ids */
+/**
+ * Those within a radius, for a brush.
+ * @param {Scene} scene
+ * @param {Point} at
+ * @param {number} radius
+ * @param {Iterable<string>} ids
+ */
 export function pointsNear(scene, at, radius, ids) {
   return pointsWhere(scene, ids, ([x, y]) => (x - at[0]) ** 2 + (y - at[1]) ** 2 <= radius * radius);
 }
 
-/** Those in a polygon drawn around them. @param {Scene} scene @param {Polygon} lasso @param {Iterable<string>} ids */
+/**
+ * Those in a polygon drawn around them.
+ * @param {Scene} scene
+ * @param {Polygon} lasso
+ * @param {Iterable<string>} ids
+ */
 export function pointsInLasso(scene, lasso, ids) {
   return pointsWhere(scene, ids, (at) => contains(lasso, at));
 }
 
-/** @param {Scene} scene @param {Iterable<string>} ids @param {(at: Point) => boolean} isMeant */
+/**
+ * @param {Scene} scene
+ * @param {Iterable<string>} ids
+ * @param {(at: Point) => boolean} isMeant
+ */
 function pointsWhere(scene, ids, isMeant) {
   const points = new Set([...ids].flatMap((id) => scene.region(id).ring));
   return [...points].filter((point) => isMeant(scene.points[point]));

@@ -14,14 +14,22 @@ export const LEAST_VERTICES = 4;
 /** In pixels of the picture, whatever the screen shows. */
 export const LEAST_AREA_PX = 600;
 
-/** Why no vertex may be drawn here: "repeated", "crosses", or null. @param {Scene} scene @param {Point} at */
+/**
+ * Why no vertex may be drawn here: "repeated", "crosses", or null.
+ * @param {Scene} scene
+ * @param {Point} at
+ */
 export function refusalOfVertex(scene, at) {
   const line = scene.openPolygon();
   if (line.some((before) => isSame(before, at))) return "repeated";
   return line.length && lineMeets(line, at) ? "crosses" : null;
 }
 
-/** Why what is drawn cannot be closed: "few", "crosses", "small", or null. @param {Scene} scene @param {Size} size of the picture */
+/**
+ * Why what is drawn cannot be closed: "few", "crosses", "small", or null.
+ * @param {Scene} scene
+ * @param {Size} size of the picture
+ */
 export function refusalOfClosing(scene, size) {
   const polygon = scene.openPolygon();
   if (polygon.length < LEAST_VERTICES) return "few";

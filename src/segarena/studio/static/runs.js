@@ -29,7 +29,10 @@ export function decode(counts, [height, width]) {
   return mask;
 }
 
-/** The run lengths of a mask, zeros first. @param {Uint8Array} mask */
+/**
+ * The run lengths of a mask, zeros first.
+ * @param {Uint8Array} mask
+ */
 export function encode(mask) {
   const counts = [];
   let [value, start] = [0, 0];
@@ -48,7 +51,7 @@ export function encode(mask) {
  * corner only are separate.
  * @param {Uint8Array} mask
  * @param {MaskSize} size
- * @param {{tolerance?: number, leastArea?: number}} [options] in pixels
+ * @param {{tolerance?: number, leastArea?: number}} options in pixels
  */
 export function maskToPolygons(mask, size, { tolerance = 1, leastArea = 0 } = {}) {
   return maskToRings(mask, size)
@@ -111,7 +114,10 @@ function turnAt(isSet, x, y, heading) {
   return isSet(left[0], left[1]) ? (heading + 3) % 4 : heading;
 }
 
-/** Cut a loop where it passes a corner twice. @param {Polygon} loop */
+/**
+ * Cut a loop where it passes a corner twice.
+ * @param {Polygon} loop
+ */
 function simpleLoops(loop) {
   /** @type {Polygon[]} */
   const loops = [];
@@ -159,7 +165,10 @@ export function simplify(ring, tolerance) {
   return ring;
 }
 
-/** @param {Polygon} ring @param {number} tolerance */
+/**
+ * @param {Polygon} ring
+ * @param {number} tolerance
+ */
 function thinned(ring, tolerance) {
   const far = farthest(ring, 0, ring.length, ring[0], ring[0]).index;
   const isKept = new Uint8Array(ring.length);

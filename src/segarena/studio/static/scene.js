@@ -66,8 +66,7 @@ export class Scene {
     scene.points = document.points.map((/** @type {Point} */ [x, y]) => [x, y]);
     scene.#owners = scene.points.map(() => []);
     for (const given of document.regions) {
-      const { id, ring, name, is_stuff, is_hidden, is_locked } = { ...PLAIN, ...given };
-      scene.#enter({ id, ring: [...ring], name, is_stuff, is_hidden, is_locked }, scene.regions.length);
+      scene.#enter(copyOf({ ...PLAIN, ...given }), scene.regions.length);
     }
     scene.#setRing(scene.#drawn, document.open ?? []);
     scene.nextId = document.next_id;
@@ -77,7 +76,7 @@ export class Scene {
 
   /** @returns {SceneDocument} */
   toDocument() {
-    const regions = this.regions.map((region) => ({ ...region, ring: [...region.ring] }));
+    const regions = this.regions.map(copyOf);
     const document = { version: /** @type {1} */ (1), points: [...this.points], regions, next_id: this.nextId };
     return this.open.length ? { ...document, open: [...this.open] } : document;
   }
@@ -87,7 +86,10 @@ export class Scene {
     return this.#drawn.ring;
   }
 
-  /** The region of this id; throws RangeError when there is none. @param {string} id */
+  /**
+   * The region of this id; throws RangeError when there is none.
+   * @param {string} id
+   */
   region(id) {
     const region = this.#byId.get(id);
     if (!region) throw new RangeError(`expected the id of a region, got ${id}`);
@@ -99,12 +101,18 @@ export class Scene {
     return id !== "" && this.#byId.has(id);
   }
 
-  /** The place in the order, 0 for the front. @param {string} id */
+  /**
+   * The place in the order, 0 for the front.
+   * @param {string} id
+   */
   place(id) {
     return this.regions.indexOf(this.region(id));
   }
 
-  /** The outline of a region; the same array until it changes. @param {string} id */
+  /**
+   * The outline of a region; the same array until it changes.
+   * @param {string} id
+   */
   polygon(id) {
     const outline = this.#outline(id);
     return (outline.polygon ??= this.region(id).ring.map((point) => this.points[point]));
@@ -114,28 +122,45 @@ export class Scene {
     return this.polygon("");
   }
 
-  /** The smallest box around a region. @param {string} id */
+  /**
+   * The smallest box around a region.
+   * @param {string} id
+   */
   box(id) {
     const outline = this.#outline(id);
     return (outline.box ??= boxOf(this.polygon(id)));
   }
 
-  /** A number that rises when the outline of a region changes, for whoever keeps something made from it. @param {string} id */
+  /**
+   * A number that rises when the outline of a region changes, for whoever keeps something made from it.
+   * @param {string} id
+   */
   revisionOf(id) {
     return this.#outline(id).revision;
   }
 
-  /** The regions that share a point. @param {number} point */
+  /**
+   * The regions that share a point.
+   * @param {number} point
+   */
   owners(point) {
     return this.#owners[point].filter((region) => region !== this.#drawn);
   }
 
-  /** Whether several regions, or a region and what is being drawn, share a point. @param {number} point */
+  /**
+   * Whether several regions, or a region and what is being drawn, share a point.
+   * @param {number} point
+   */
   isShared(point) {
     return this.#owners[point].length > 1;
   }
 
-  /** The regions that have a side from one point to another. @param {number} a @param {number} b @returns {EdgeOwner[]} */
+  /**
+   * The regions that have a side from one point to another.
+   * @param {number} a
+   * @param {number} b
+   * @returns {EdgeOwner[]}
+   */
   edgeOwners(a, b) {
     return this.owners(a).flatMap((region) => {
       const edge = edgeBetween(region.ring, a, b);
@@ -143,7 +168,10 @@ export class Scene {
     });
   }
 
-  /** The sides that several regions share, each once. @returns {[number, number][]} */
+  /**
+   * The sides that several regions share, each once.
+   * @returns {[number, number][]}
+   */
   sharedEdges() {
     /** @type {[number, number][]} */
     const shared = [];
@@ -164,23 +192,32 @@ export class Scene {
     return this.points.length;
   }
 
-  /** Keep a point for a ring that comes next. @param {number} point */
+  /**
+   * Keep a point for a ring that comes next.
+   * @param {number} point
+   */
   reserve(point) {
     this.#free.delete(point);
   }
 
-  /** Do one change. @param {Change} change */
+  /**
+   * Do one change.
+   * @param {Change} change
+   */
   apply(change) {
     this.revision += 1;
     if (change[0] === "point") this.#setPoint(change[1], change[3]);
     else if (change[0] === "ring") this.#splice(this.region(change[1]), change[2], change[3].length, change[4]);
-    else if (change[0] === "add") this.#enter({ ...change[2], ring: [...change[2].ring] }, change[1]);
+    else if (change[0] === "add") this.#enter(copyOf(change[2]), change[1]);
     else if (change[0] === "remove") this.#leave(change[1]);
     else if (change[0] === "move") this.regions.splice(change[2], 0, ...this.regions.splice(change[1], 1));
     else Object.assign(this.region(change[1]), { [change[2]]: change[4] });
   }
 
-  /** @param {number} point @param {Point | null} at */
+  /**
+   * @param {number} point
+   * @param {Point | null} at
+   */
   #setPoint(point, at) {
     if (at === null) {
       this.points.length = this.#owners.length = point; // only the last one was ever added
@@ -193,14 +230,22 @@ export class Scene {
     for (const owner of owners) this.#touch(owner);
   }
 
-  /** @param {Region} region @param {number} at @param {number} count @param {Ring} inserted */
+  /**
+   * @param {Region} region
+   * @param {number} at
+   * @param {number} count
+   * @param {Ring} inserted
+   */
   #splice(region, at, count, inserted) {
     const ring = [...region.ring];
     ring.splice(at, count, ...inserted);
     this.#setRing(region, ring);
   }
 
-  /** @param {Region} region @param {Ring} ring */
+  /**
+   * @param {Region} region
+   * @param {Ring} ring
+   */
   #setRing(region, ring) {
     for (const point of region.ring) {
       const owners = this.#owners[point];
@@ -215,7 +260,10 @@ export class Scene {
     this.#touch(region);
   }
 
-  /** @param {Region} region @param {number} place */
+  /**
+   * @param {Region} region
+   * @param {number} place
+   */
   #enter(region, place) {
     const { ring } = region;
     region.ring = [];
@@ -237,7 +285,10 @@ export class Scene {
     this.#outlines.set(region.id, { polygon: null, box: null, revision: this.revision });
   }
 
-  /** @param {string} id @returns {Outline} */
+  /**
+   * @param {string} id
+   * @returns {Outline}
+   */
   #outline(id) {
     const outline = this.#outlines.get(id);
     if (outline) return outline;
@@ -253,7 +304,11 @@ export class Steps {
   /** @type {Change[]} */
   changes = [];
 
-  /** @param {Scene} scene @param {string | null} about @param {Change[]} [before] what was done just before */
+  /**
+   * @param {Scene} scene
+   * @param {string | null} about
+   * @param {Change[]} [before] what was done just before
+   */
   constructor(scene, about = null, before = []) {
     this.scene = scene;
     this.about = about;
@@ -266,7 +321,10 @@ export class Steps {
     this.changes.push(change);
   }
 
-  /** Add a point, for a ring. @param {Point} at */
+  /**
+   * Add a point, for a ring.
+   * @param {Point} at
+   */
   addPoint(at) {
     const point = this.scene.freePoint();
     this.#do(["point", point, this.scene.points[point] ?? null, [rounded(at[0]), rounded(at[1])]]);
@@ -274,18 +332,32 @@ export class Steps {
     return point;
   }
 
-  /** @param {number} point @param {Point} at */
+  /**
+   * @param {number} point
+   * @param {Point} at
+   */
   movePoint(point, at) {
     this.#do(["point", point, this.scene.points[point], [rounded(at[0]), rounded(at[1])]]);
   }
 
-  /** Replace points of a ring by others; "" is what is being drawn. @param {string} id @param {number} at @param {number} count @param {Ring} inserted */
+  /**
+   * Replace points of a ring by others; "" is what is being drawn.
+   * @param {string} id
+   * @param {number} at
+   * @param {number} count
+   * @param {Ring} inserted
+   */
   splice(id, at, count, inserted) {
     const removed = this.scene.region(id).ring.slice(at, at + count);
     if (removed.length || inserted.length) this.#do(["ring", id, at, removed, inserted]);
   }
 
-  /** Add a region of points that are there. @param {Ring} ring @param {Partial<Fields>} fields @param {number} place */
+  /**
+   * Add a region of points that are there.
+   * @param {Ring} ring
+   * @param {Partial<Fields>} fields
+   * @param {number} place
+   */
   addRegion(ring, fields, place) {
     const id = `r${this.scene.nextId++}`;
     this.#do(["add", place, { id, ring: [...ring], ...PLAIN, ...fields }]);
@@ -295,17 +367,23 @@ export class Steps {
 
   /** @param {string} id */
   removeRegion(id) {
-    const region = this.scene.region(id);
-    this.#do(["remove", this.scene.place(id), { ...region, ring: [...region.ring] }]);
+    this.#do(["remove", this.scene.place(id), copyOf(this.scene.region(id))]);
   }
 
-  /** @param {string} id @param {number} place */
+  /**
+   * @param {string} id
+   * @param {number} place
+   */
   moveRegion(id, place) {
     const from = this.scene.place(id);
     if (from !== place) this.#do(["move", from, place]);
   }
 
-  /** @param {string} id @param {keyof Fields} field @param {string | boolean} value */
+  /**
+   * @param {string} id
+   * @param {keyof Fields} field
+   * @param {string | boolean} value
+   */
   set(id, field, value) {
     const before = this.scene.region(id)[field];
     if (before !== value) this.#do(["set", id, field, before, value]);
@@ -321,7 +399,11 @@ export class Steps {
   }
 }
 
-/** What takes a change back. @param {Change} change @returns {Change} */
+/**
+ * What takes a change back.
+ * @param {Change} change
+ * @returns {Change}
+ */
 export function inverse(change) {
   if (change[0] === "point") return ["point", change[1], change[3], change[2]];
   if (change[0] === "ring") return ["ring", change[1], change[2], change[4], change[3]];
@@ -331,13 +413,26 @@ export function inverse(change) {
   return ["set", change[1], change[2], change[4], change[3]];
 }
 
-/** The place in a ring of the side between two points, either way round; -1 when there is none. @param {Ring} ring @param {number} a @param {number} b */
+/**
+ * The place in a ring of the side between two points, either way round; -1 when there is none.
+ * @param {Ring} ring
+ * @param {number} a
+ * @param {number} b
+ */
 export function edgeBetween(ring, a, b) {
   const place = ring.indexOf(a);
   if (place < 0) return -1;
   if (ring[(place + 1) % ring.length] === b) return place;
   const before = (place + ring.length - 1) % ring.length;
   return ring[before] === b ? before : -1;
+}
+
+/**
+ * @param {Region} region
+ * @returns {Region} its keys in this order, whoever wrote it
+ */
+function copyOf({ id, ring, name, is_stuff, is_hidden, is_locked }) {
+  return { id, ring: [...ring], name, is_stuff, is_hidden, is_locked };
 }
 
 /** @param {any} document */

@@ -25,7 +25,12 @@ export function corners([width, height]) {
   return [[0, 0], [width, 0], [width, height], [0, height]];
 }
 
-/** A point moved into the picture. @param {Point} at @param {Size} size @returns {Point} */
+/**
+ * A point moved into the picture.
+ * @param {Point} at
+ * @param {Size} size
+ * @returns {Point}
+ */
 export function clamp([x, y], [width, height]) {
   return [Math.min(Math.max(x, 0), width), Math.min(Math.max(y, 0), height)];
 }
@@ -35,7 +40,7 @@ export function clamp([x, y], [width, height]) {
  * @param {Scene} scene
  * @param {Point} at
  * @param {Size} size
- * @param {Options} [options]
+ * @param {Options} options
  * @returns {Target}
  */
 export function nearestLine(scene, at, size, options = {}) {
@@ -47,7 +52,7 @@ export function nearestLine(scene, at, size, options = {}) {
  * @param {Scene} scene
  * @param {Point} at
  * @param {Size} size
- * @param {Options} [options]
+ * @param {Options} options
  * @returns {Target}
  */
 export function nearestVertex(scene, at, size, options = {}) {
@@ -60,7 +65,7 @@ export function nearestVertex(scene, at, size, options = {}) {
  * @param {Point} at
  * @param {Size} size
  * @param {number} radius in image pixels: that on the screen divided by the scale of the view
- * @param {Options} [options]
+ * @param {Options} options
  */
 export function snap(scene, at, size, radius, options = {}) {
   const within = { ...options, radius };
@@ -124,7 +129,10 @@ function lineWithin(scene, at, size, { radius, except }) {
   return found && { ...found, distance: Math.sqrt(nearest) };
 }
 
-/** @param {Point} at @returns {Target} */
+/**
+ * @param {Point} at
+ * @returns {Target}
+ */
 function nothing(at) {
   return { at, distance: 0, kind: "frame", region: null, edge: null, point: null };
 }

@@ -62,12 +62,19 @@ function sidesDownwards(polygon, height) {
   return sides;
 }
 
-/** @param {Point} point @returns {Point} */
+/**
+ * @param {Point} point
+ * @returns {Point}
+ */
 function within([x, y]) {
   return [Math.min(Math.max(x, -FARTHEST), FARTHEST), Math.min(Math.max(y, -FARTHEST), FARTHEST)];
 }
 
-/** Sort the columns of each row; says how many pixels the spans have. @param {Int32Array} starts @param {Int32Array} ends */
+/**
+ * Sort the columns of each row; says how many pixels the spans have.
+ * @param {Int32Array} starts
+ * @param {Int32Array} ends
+ */
 function sortRows(starts, ends) {
   let area = 0;
   for (let row = 0; row + 1 < starts.length; row++) {
@@ -79,7 +86,11 @@ function sortRows(starts, ends) {
   return area;
 }
 
-/** @param {Int32Array} numbers @param {number} from @param {number} to */
+/**
+ * @param {Int32Array} numbers
+ * @param {number} from
+ * @param {number} to
+ */
 function sortFew(numbers, from, to) {
   for (let at = from + 1; at < to; at++) {
     const number = numbers[at];
@@ -89,7 +100,11 @@ function sortFew(numbers, from, to) {
   }
 }
 
-/** How many pixels two have in common. @param {Spans} one @param {Spans} other */
+/**
+ * How many pixels two have in common.
+ * @param {Spans} one
+ * @param {Spans} other
+ */
 export function sharedPixels(one, other) {
   let shared = 0;
   const [first, last] = [Math.max(one.top, other.top), Math.min(bottomOf(one), bottomOf(other))];
@@ -105,7 +120,10 @@ export function sharedPixels(one, other) {
   return shared;
 }
 
-/** The row below the last. @param {Spans} spans */
+/**
+ * The row below the last.
+ * @param {Spans} spans
+ */
 export function bottomOf(spans) {
   return spans.top + spans.starts.length - 1;
 }
@@ -129,7 +147,7 @@ export function uncovered(spans, covers) {
  */
 export function uncoveredPixels(spans, covers) {
   let count = 0;
-  eachUncovered(spans, covers, (row, start, end) => (count += end - start));
+  eachUncovered(spans, covers, (_, start, end) => (count += end - start));
   return count;
 }
 
@@ -155,7 +173,11 @@ function eachUncovered(spans, covers, tell) {
   }
 }
 
-/** The spans of several in a row, joined where they touch. @param {number} row @param {Spans[]} covers */
+/**
+ * The spans of several in a row, joined where they touch.
+ * @param {number} row
+ * @param {Spans[]} covers
+ */
 function coveredIn(row, covers) {
   const found = [];
   for (const { top, starts, ends } of covers) {

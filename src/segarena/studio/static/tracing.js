@@ -50,14 +50,22 @@ export function sharedRegion(scene, from, to, preferred = null) {
   return (found ?? scene.regions.find((region) => owners.includes(region)))?.id ?? null;
 }
 
-/** @param {Ring} ring @param {number} from @param {number} to @returns {Ring} */
+/**
+ * @param {Ring} ring
+ * @param {number} from
+ * @param {number} to
+ * @returns {Ring}
+ */
 function along(ring, from, to) {
   const [start, end] = [ring.indexOf(from), ring.indexOf(to)];
   if (start < 0 || end < 0) throw new RangeError("expected two points of the ring, got others");
   return start <= end ? ring.slice(start, end + 1) : [...ring.slice(start), ...ring.slice(0, end + 1)];
 }
 
-/** @param {Scene} scene @param {Ring} arc */
+/**
+ * @param {Scene} scene
+ * @param {Ring} arc
+ */
 function lengthAlong(scene, arc) {
   return lengthOf(arc.map((point) => scene.points[point]));
 }

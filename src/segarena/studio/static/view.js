@@ -39,7 +39,10 @@ export class View {
     return isThere && Math.abs(this.zoom - 1) < 1e-6;
   }
 
-  /** The part of the plane that the screen shows, in image pixels. @returns {Box} */
+  /**
+   * The part of the plane that the screen shows, in image pixels.
+   * @returns {Box}
+   */
   get inView() {
     return [...this.toImage([0, 0]), ...this.toImage(this.screenSize)];
   }
@@ -80,13 +83,21 @@ export class View {
     this.#place(this.toImage(point), point, this.scale * factor);
   }
 
-  /** Move the picture over the screen; some of it stays in sight. @param {number} dx @param {number} dy */
+  /**
+   * Move the picture over the screen; some of it stays in sight.
+   * @param {number} dx
+   * @param {number} dy
+   */
   panBy(dx, dy) {
     this.offset = [this.offset[0] + dx, this.offset[1] + dy];
     this.#keepInSight();
   }
 
-  /** Fill the screen with a box of the image. @param {Box} box @param {number} margin in screen pixels */
+  /**
+   * Fill the screen with a box of the image.
+   * @param {Box} box
+   * @param {number} margin in screen pixels
+   */
   show([left, top, right, bottom], margin = 50) {
     const [width, height] = this.screenSize;
     const across = Math.max(1, width - 2 * margin) / Math.max(right - left, 1e-6);
@@ -94,12 +105,18 @@ export class View {
     this.#place([(left + right) / 2, (top + bottom) / 2], [width / 2, height / 2], Math.min(across, down));
   }
 
-  /** @param {Point} point of the image @returns {Point} */
+  /**
+   * @param {Point} point of the image
+   * @returns {Point}
+   */
   toScreen([x, y]) {
     return [x * this.scale + this.offset[0], y * this.scale + this.offset[1]];
   }
 
-  /** @param {Point} point of the screen @returns {Point} */
+  /**
+   * @param {Point} point of the screen
+   * @returns {Point}
+   */
   toImage([x, y]) {
     return [(x - this.offset[0]) / this.scale, (y - this.offset[1]) / this.scale];
   }
@@ -117,7 +134,10 @@ export class View {
     this.#keepInSight();
   }
 
-  /** @param {number} scale @returns {Point} */
+  /**
+   * @param {number} scale
+   * @returns {Point}
+   */
   #middleOffset(scale) {
     const [x, y] = [0, 1].map((axis) => (this.screenSize[axis] - this.imageSize[axis] * scale) / 2);
     return [x, y];

@@ -6,6 +6,7 @@ import subprocess
 import textwrap
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,10 @@ from segarena.dialogue import Dialogue
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.prompts import Click
 from segarena.samples import ImageSample
+from segarena.segmenters.workers import sandbox as confining
 from segarena.segmenters.workers.sandbox import Sandbox
 
-SANDBOX = Sandbox(memory_gb=0.5, disk_gb=0.05, processes=64, start_s=20)
+SANDBOX = Sandbox(memory_gb=0.5, disk_gb=0.05, processes=64, start_s=120)
 pytestmark = pytest.mark.skipif(bool(SANDBOX.fault()), reason=SANDBOX.fault() or "confined")
 
 DIALOGUE = Dialogue((((Click((1, 1))),),))
@@ -56,13 +58,13 @@ def start(folder):
         worker.conversation.end()
 
 
-def asked(worker, seconds=10.0):
+def asked(worker, seconds=60.0):
     with worker.conversation.within(seconds):
         encoded = worker.encode(ImageSample(id="1", image=np.zeros((8, 8, 3), np.uint8)))
         return worker.predict(encoded, [DIALOGUE])
 
 
-def said(worker, seconds=10.0):
+def said(worker, seconds=60.0):
     """Return what a worker says that cannot answer."""
     with pytest.raises(SegmenterError) as raised:
         asked(worker, seconds)
@@ -178,6 +180,27 @@ def test_a_program_that_starts_processes_without_end_is_ended(start):
     assert os.system("true") == 0
 
 
+def test_a_program_has_its_processes_whatever_another_one_starts(start):
+    greedy = start(
+        """
+        for _ in range(200):
+            if os.fork() == 0: time.sleep(60)
+        """,
+        replace(SANDBOX, memory_gb=16.0),
+    )
+    assert "temporarily unavailable" in said(greedy)
+    other = said(
+        start(
+            """
+            for _ in range(20):
+                if os.fork() == 0: time.sleep(60)
+            raise RuntimeError("has twenty")
+            """
+        )
+    )
+    assert other.endswith("has twenty")
+
+
 def test_memory_is_looked_after_in_all_its_processes(start):
     one = said(start("all = [np.ones(10**8) for _ in range(100)]"))
     assert "MemoryError" in one or "memory" in one or "Unable to allocate" in one or "lost" in one
@@ -216,6 +239,15 @@ def test_what_is_missing_is_said_with_what_to_install(monkeypatch):
     assert "apt-get install" in sandbox.fault()
     with pytest.raises(PluginInvalid, match="is not installed"):
         sandbox.words(Path("/x"), "worker.py")
+
+
+def test_a_trial_that_came_to_nothing_is_made_again_later_and_one_that_succeeded_is_not(monkeypatch):
+    answers = iter(["it took too long", "", "it never comes to this"])
+    monkeypatch.setattr(confining, "_trial", lambda sandbox: next(answers))
+    sandbox = Sandbox(memory_gb=0.125)
+    assert [sandbox.fault(), sandbox.fault()] == ["it took too long"] * 2
+    monkeypatch.setitem(confining._TRIED, sandbox, (0.0, "it took too long"))
+    assert [sandbox.fault(), sandbox.fault()] == ["", ""]
 
 
 def test_a_command_of_the_organiser_stands_in_its_place():

@@ -7,12 +7,15 @@ stand in its place.
 
 from __future__ import annotations
 
+import math
 import os
+import secrets
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,13 +27,16 @@ BWRAP = "bwrap"
 FOLDER = "{folder}"
 """In a command of the organiser's: where the program lies."""
 
-_NOBODY = "65534"
+_NOBODIES = range(61_184, 65_520)
+"""Numbers that systemd keeps for users who are there for the life of one program, and that own nothing."""
 _INSIDE = "/sent"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}  # noqa: S108 - its own
 _TO_BECOME_NOBODY = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
 _TRIAL_S = 60.0
+_AGAIN_S = 60.0
+"""So long a trial that came to nothing is not made again. Later it is: the machine may have been busy."""
 _PREFIXES = (
     "import sys; print(sys.prefix, sys.base_prefix, *(p for p in sys.path if p.endswith('-packages')), sep=chr(10))"
 )
@@ -82,7 +88,11 @@ class Sandbox:
 
     def fault(self) -> str:
         """Return in a line why no program can be confined here, "" when one can: a small one is."""
-        return _tried(self)
+        until, why = _TRIED.get(self, (0.0, ""))
+        if time.monotonic() >= until:
+            why = _trial(self)
+            _TRIED[self] = (time.monotonic() + _AGAIN_S if why else math.inf, why)
+        return why
 
     @property
     def _python(self) -> str:
@@ -123,10 +133,14 @@ def _shown(path: str) -> list[str]:
 
 
 def _as_nobody() -> list[str]:
-    """Return what gives up the rights of the administrator, for whom no limit of processes holds."""
+    """Return what gives up the rights of the administrator, for whom no limit of processes holds.
+
+    That limit counts all processes of a user: programs that were the same one would have it in common.
+    """
     if os.geteuid():
         return []
-    return [_installed("setpriv", "util-linux"), "--reuid", _NOBODY, "--regid", _NOBODY, "--clear-groups", "--"]
+    nobody = str(secrets.choice(_NOBODIES))
+    return [_installed("setpriv", "util-linux"), "--reuid", nobody, "--regid", nobody, "--clear-groups", "--"]
 
 
 def _installed(program: str, package: str) -> str:
@@ -147,8 +161,11 @@ def _prefixes(python: str) -> tuple[str, ...]:
     return tuple(sorted(path for path in found if path != "/" and not Path(path).is_relative_to("/usr")))
 
 
-@cache
-def _tried(sandbox: Sandbox) -> str:
+_TRIED: dict[Sandbox, tuple[float, str]] = {}
+"""What came of trials, and until when that holds."""
+
+
+def _trial(sandbox: Sandbox) -> str:
     """Start a small program; return why that does not work. It must see its folder, and no network."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)

@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from segarena.errors import StoreError
-from segarena.files.whole import clear_leftovers, is_leftover, whole_file, whole_path, write_whole
+from segarena.files.whole import clear_leftovers, is_leftover, whole_file, whole_path, write_secret, write_whole
 
 
 def names(folder):
@@ -90,3 +91,21 @@ def test_file_and_folder_are_flushed_in_this_order(tmp_path, monkeypatch):
     write_whole(tmp_path / "x", b"x")
     assert is_leftover(flushed[0])
     assert flushed[1:] == [tmp_path]
+
+
+def test_a_secret_is_its_owners_alone_and_the_first_one_counts(tmp_path):
+    write_secret(tmp_path / "secret", "first")
+    write_secret(tmp_path / "secret", "second")
+    assert (tmp_path / "secret").read_text() == "first"
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+    assert names(tmp_path) == ["secret"]
+
+
+def test_a_secret_that_cannot_be_written_to_its_end_is_not_there(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_secret(tmp_path / "secret", "first")
+    assert names(tmp_path) == []

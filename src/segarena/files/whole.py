@@ -59,7 +59,7 @@ def whole_path(path: Path, *, ending: str = "") -> Generator[Path]:
     Raises:
         StoreError: as `write_whole`.
     """
-    part = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(4)}.part{ending}")
+    part = _part_of(path, ending)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield part
@@ -74,6 +74,24 @@ def whole_path(path: Path, *, ending: str = "") -> Generator[Path]:
         raise cannot_write(path, error) from error
     finally:
         _remove(part)  # there only if something went wrong
+
+
+def write_secret(path: Path, data: str) -> None:
+    """Write `data` to `path` for its owner alone, unless something is there: of several at once the first one counts.
+
+    Raises:
+        OSError: as the operating system says.
+    """
+    part = _part_of(path)
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - by its handle
+            file.write(data)
+        _flush(part)
+        with suppress(FileExistsError):
+            os.link(part, path)
+        _flush(path.parent)
+    finally:
+        _remove(part)
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -95,6 +113,10 @@ def cannot_write(path: Path, error: OSError) -> StoreError:
     return (StoreAway if is_full else StoreError)(
         f"{path} cannot be written: {why}. Make room or allow writing, and run it again: what is finished is kept"
     )
+
+
+def _part_of(path: Path, ending: str = "") -> Path:
+    return path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(4)}.part{ending}")
 
 
 def _flush(path: Path) -> None:

@@ -6,23 +6,20 @@ server.toml       the settings, if you write some
 secret            signs cookies and forms; made at first start, readable by its owner alone
 samples/          what participants fetch, by hash
 sent/             what they sent to be judged, by hash
-photographs/      what is annotated, by hash
 runs/             a run folder for each run, as `segarena run` writes them: reports take them
 pictures/         what was drawn for pages, by hash; may be deleted
 """
 
 from __future__ import annotations
 
-import os
 import secrets
-from contextlib import suppress
 from pathlib import Path
 
 from segarena.errors import StoreError
-from segarena.files.whole import cannot_write
+from segarena.files.whole import cannot_write, is_leftover, write_secret
+from segarena.server.configuring import OWN
 from segarena.server.remote import Remote
 from segarena.server.run_folders import RunFolders
-from segarena.server.settings import OWN
 from segarena.server.storage import Storage
 
 DATABASE = "segarena.sqlite"
@@ -47,7 +44,6 @@ class DataFolder:
         self.run_folders = RunFolders(self.runs, remote)
         self.samples = Storage(self.path / "samples", remote)
         self.sent = Storage(self.path / "sent", remote)
-        self.photographs = Storage(self.path / "photographs", remote)
         self.remote = remote
         self.pictures = self.path / "pictures"
         self._secret = self.path / "secret"
@@ -65,14 +61,10 @@ class DataFolder:
         """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self.exists and any(path.name != OWN for path in self.path.iterdir()):
+            if not self.exists and any(path.name != OWN and not is_leftover(path) for path in self.path.iterdir()):
                 raise StoreError(f"{self.path} holds other files; name a new or empty folder, or one that was served")
-            with suppress(FileExistsError):
-                handle = os.open(self._secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(handle, "w") as file:
-                    file.write(secrets.token_hex(32))
-                    file.flush()
-                    os.fsync(handle)
+            if not self.exists:
+                write_secret(self._secret, secrets.token_hex(32))
         except OSError as error:
             raise cannot_write(self.path, error) from error
 

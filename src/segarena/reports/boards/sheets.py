@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeAlias
 
 from segarena.reports.boards.board import Board, Choice
 from segarena.reports.boards.panels import Key, Place
@@ -17,6 +18,9 @@ from segarena.reports.tables import TargetKey
 from segarena.reports.wording import bounds_text, value_text
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval
+
+_Judged: TypeAlias = tuple[float, tuple[Cell, ...]]
+"""Of a target: what it is ordered by, the least first, and cells."""
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for a formula at the beginning of a cell."""
@@ -78,29 +82,22 @@ def targets_sheet(
     """
     statistic = statistic_of(board, key)
     sign = 1 if statistic.higher_is_better else -1
-    rows: list[tuple[float, tuple[Cell, ...]]] = []
-    labels = _labels(board, key)
-    for (sample, target), values in values_by_target(board, key).items():
+
+    def judged(_: TargetKey, values: Mapping[int, float]) -> _Judged:
         known = list(values.values())
         mean, best = math.fsum(known) / len(known), max(known, key=lambda value: sign * value)
-        page = pages.get(sample, "")
-        anchor = (anchors or {}).get((sample, target), "")
-        names = (Link(target, anchor, page), Link(sample, page=page), labels[sample, target])
-        rows.append((sign * mean, (*names, *(_value(statistic, one) for one in (mean, best)), len(known))))
+        return sign * mean, (_value(statistic, mean), _value(statistic, best), len(known))
+
     _, word, _ = board.entries[0].extract.words
-    return Sheet(
-        name="targets",
+    return _sheet_of_targets(
+        board, key, pages, anchors or {}, judged,
         caption=f"{statistic.name}: mean and best over the runs on {key.data}, the hardest {word} first.",
-        head=(
-            Column(word.capitalize(), key="target"),
-            Column("Sample", key="sample"),
-            Column("Label", "words", key="label"),
+        columns=(
             Column("Mean", "number", "mean", higher_is_better=statistic.higher_is_better),
             Column("Best", "number", "best", higher_is_better=statistic.higher_is_better),
             Column("Runs", "number", "runs"),
         ),
-        rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
-    )
+    )  # fmt: skip
 
 
 def sample_sheet(board: Board, key: Key, sample: str, choice: Choice = "all") -> Sheet:
@@ -146,34 +143,58 @@ def run_sheet(
     board: Board, key: Key, entry: int, pages: Mapping[str, str], anchors: Mapping[TargetKey, str] | None = None
 ) -> Sheet:
     """Return every target of a run with its value beside the best of the others; those first at which it loses most."""
-    statistic = statistic_of(board, key)
+    statistic, rising = statistic_of(board, key), _rising(board, key)
     sign = 1 if statistic.higher_is_better else -1
-    rows: list[tuple[float, tuple[Cell, ...]]] = []
-    labels = _labels(board, key)
-    for (sample, target), values in values_by_target(board, key).items():
+
+    def judged(target: TargetKey, values: Mapping[int, float]) -> _Judged | None:
         if entry not in values:
-            continue
-        own, every = values[entry], _rising(board, key)[sample, target]
+            return None
+        own, every = values[entry], rising[target]
         better = len(every) - bisect_right(every, sign * own)
         best = sign * every[-2 if better == 0 else -1] if len(every) > 1 else math.nan
-        names = (Link(target, (anchors or {}).get((sample, target), ""), pages.get(sample, "")),)
-        cells = (*(_value(statistic, one) for one in (own, best)), f"{1 + better} of {len(values)}")
         lost = sign * (best - own) if len(every) > 1 else 0.0
-        rows.append((-lost, (*names, Link(sample, page=pages.get(sample, "")), labels[sample, target], *cells)))
-    _, word, _ = board.entries[0].extract.words
-    return Sheet(
-        name="targets",
+        return -lost, (_value(statistic, own), _value(statistic, best), f"{1 + better} of {len(values)}")
+
+    return _sheet_of_targets(
+        board, key, pages, anchors or {}, judged,
         caption=f"{statistic.name} on {key.data}; first where it is furthest behind the best of the others.",
-        head=(
-            Column(word.capitalize(), key="target"),
-            Column("Sample", key="sample"),
-            Column("Label", "words", key="label"),
+        columns=(
             Column("This run", "number", "own", higher_is_better=statistic.higher_is_better),
             Column("Best of the others", "number", "best", higher_is_better=statistic.higher_is_better),
             Column("Place", key="place"),
         ),
-        rows=tuple(row for _, row in sorted(rows, key=lambda row: row[0])),
+    )  # fmt: skip
+
+
+def _sheet_of_targets(
+    board: Board,
+    key: Key,
+    pages: Mapping[str, str],
+    anchors: Mapping[TargetKey, str],
+    judged: Callable[[TargetKey, Mapping[int, float]], _Judged | None],
+    *,
+    caption: str,
+    columns: Sequence[Column],
+) -> Sheet:
+    """Return a row for each target, by what `judged` makes of its values by entry; None leaves it out."""
+    rows: list[_Judged] = []
+    labels = _labels(board, key)
+    for target, values in values_by_target(board, key).items():
+        if (found := judged(target, values)) is None:
+            continue
+        order, cells = found
+        sample, name = target
+        page = pages.get(sample, "")
+        links = Link(name, anchors.get(target, ""), page), Link(sample, page=page)
+        rows.append((order, (*links, labels[target], *cells)))
+    _, word, _ = board.entries[0].extract.words
+    head = (
+        Column(word.capitalize(), key="target"),
+        Column("Sample", key="sample"),
+        Column("Label", "words", key="label"),
     )
+    ordered = sorted(rows, key=lambda row: row[0])
+    return Sheet(name="targets", caption=caption, head=(*head, *columns), rows=tuple(row for _, row in ordered))
 
 
 def hardest_first(board: Board, key: Key) -> list[TargetKey]:

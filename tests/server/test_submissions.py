@@ -30,6 +30,9 @@ from segarena.server.tables import Turn as Turns
 
 NO_SANDBOX = Sandbox().fault()
 confined = pytest.mark.skipif(bool(NO_SANDBOX), reason=NO_SANDBOX or "confined")
+on_a_file = pytest.mark.parametrize("working", ["sqlite"], indirect=True)
+"""For what the database has no part in."""
+
 SEED = 11
 ROUNDS = 2
 
@@ -215,6 +218,7 @@ def test_nobody_sees_or_uses_what_somebody_else_sent(api, working):
     assert send(other, "masks", "masks", b"no zip", run["id"], told["id"]).status_code == 409
 
 
+@on_a_file
 def test_what_a_phase_does_not_take_is_refused_before_it_is_read(api):
     answer = send(api, "final", "run", b"x" * 10)
     assert answer.status_code == 422
@@ -244,6 +248,7 @@ def test_a_run_of_ones_own_is_judged_again(api, own, working):
     assert again.masks().equals(own.masks())
 
 
+@on_a_file
 def test_a_run_that_was_edited_or_held_otherwise_is_refused(api, own, tmp_path):
     (table,) = (own.path / "records").glob("*.parquet")
     broken = bytearray(table.read_bytes())
@@ -277,6 +282,7 @@ def test_a_program_is_held_as_at_home(api, working, tmp_path):
 
 
 @confined
+@on_a_file
 def test_the_organiser_sees_every_round_of_a_program_and_its_author_no_sample(api, working):
     run = judged(api, waited(api, send(api, "final", "worker", WORKER.encode())))
     organiser = working.person(f"judge{uuid.uuid4().hex[:8]}", "organiser")
@@ -295,6 +301,7 @@ def test_the_organiser_sees_every_round_of_a_program_and_its_author_no_sample(ap
 
 
 @confined
+@on_a_file
 def test_a_program_that_cannot_take_part_is_told_why_and_costs_nothing(api):
     wrong = {
         "no zip at all \xff".encode("latin-1"): "Python file",
@@ -313,6 +320,7 @@ def test_a_program_that_cannot_take_part_is_told_why_and_costs_nothing(api):
 
 
 @confined
+@on_a_file
 def test_what_a_program_says_of_hidden_samples_is_for_the_organiser_alone(api, working):
     spy = WORKER.replace(
         "def encode(self, sample):", "def encode(self, sample):\n        self.last = sample.image.mean()"
@@ -334,10 +342,9 @@ HOSTILE = {
 
 
 @confined
+@on_a_file
 @pytest.mark.parametrize("how", HOSTILE)
 def test_a_program_that_turns_hostile_in_the_run_fails_there_and_harms_nobody(how, api, working, monkeypatch):
-    if not working.site.database.is_sqlite:
-        pytest.skip("the database has no part in it")
     limits = msgspec.structs.replace(working.site.settings.sent, answer_s=0.5, memory_gb=0.5, processes=64)
     monkeypatch.setattr(working.site, "settings", msgspec.structs.replace(working.site.settings, sent=limits))
     turned = WORKER.replace("found = []", f"found = []\n        if encoded.shape[0] > 100:\n            {HOSTILE[how]}")
@@ -350,6 +357,7 @@ def test_a_program_that_turns_hostile_in_the_run_fails_there_and_harms_nobody(ho
 
 
 @confined
+@on_a_file
 def test_a_judging_process_that_is_killed_is_replaced_and_nothing_is_counted_twice(api, working):
     slow = WORKER.replace("found = []", "found = []\n        import time; time.sleep(0.7)")
     told = waited(api, send(api, "final", "worker", slow.encode()))
@@ -384,6 +392,7 @@ def _has_bwrap(pid):
     return bool(_bwraps(pid))
 
 
+@on_a_file
 def test_pages_to_send_and_to_look(working, challenge):
     page = working.person(f"page{uuid.uuid4().hex[:8]}")
     text = page.get("/challenges/sent/own/send").text

@@ -22,11 +22,18 @@ from segarena.work.jobs import Done
 HERE = Path(__file__).parent
 
 
+HEALTH = {"initial_delay_ms": 500, "period_ms": 500, "timeout_ms": 5000, "failure_threshold": 3}
+"""A node that is switched off is missed after 2 s, one that is slow after 15 s, where Ray waits for 18 s otherwise."""
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """A cluster for two workers, to which each executor of this module joins."""
-    with joining.joined("", 2) as ray:
-        yield ray
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in HEALTH.items():
+            patch.setenv(f"RAY_health_check_{name}", str(value))
+        with joining.joined("", 2) as ray:
+            yield ray
 
 
 def do(job, units, workers=2, **options):

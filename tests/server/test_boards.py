@@ -232,3 +232,18 @@ def test_of_runs_that_were_chosen_the_last_choice_counts(served):
     changed(served, runs[2], state="open")
     assert person.post(f"/runs/{runs[2]}/choose", data={"key": key}).status_code == 409
     assert "Be judged by" not in person.get(f"/runs/{runs[2]}").text
+
+
+def test_a_run_whose_last_reply_is_kept_back_is_on_no_board_yet(served, scene, monkeypatch):
+    api, runs = scene
+    monkeypatch.setattr(boards, "untold_runs", lambda *_: {runs["ben", "shown"]})
+    assert api["ann"].get(f"/runs/{runs['ann', 'shown']}/scores").json()["of"] == 1
+    assert "watershed of ben" in served.person("Sees All", "organiser").get("/challenges/c/shown/board").text
+
+
+def test_a_page_of_a_run_has_figures_of_as_many_decimals_as_the_phase_says(served, scene):
+    text = served.pages_of(scene[1]["ann", "shown"]).get(f"/runs/{scene[1]['ann', 'shown']}").text
+    table = text[text.index('id="scores"') :].partition("</table>")[0]
+    figures = re.findall(r"\d+\.\d+", table)
+    assert figures
+    assert {len(figure.partition(".")[2]) for figure in figures} == {1}

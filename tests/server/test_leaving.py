@@ -13,10 +13,13 @@ from segarena.challenges.rehearsal import Rehearsal
 from segarena.records.configuration import read_configuration
 from segarena.reports.boards.extracts import extract_of, extract_text
 from segarena.server.boards import Boards
+from segarena.server.jobs.forgetting import ForgetName
 from segarena.server.jobs.looking import LookAtSent
+from segarena.server.jobs.posting import find_job
 from segarena.server.leaving import delete_account
 from segarena.server.organising import find, make_challenge
 from segarena.server.personal_data import archive_of
+from segarena.server.runs import FORGET
 from segarena.server.serving import open_site
 from segarena.server.settings import Settings
 from segarena.server.tables import Job, Person, Run, Submission
@@ -116,6 +119,9 @@ def test_a_result_stays_on_the_board_without_a_name(site):
     assert names_on_board(site) == ("Zyx",)
     with site.database.writing() as session:
         delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
+        job = find_job(session, FORGET, "run-1")
+        forget = ForgetName().unit(session, site, job)
+    forget.do(None)
     assert names_on_board(site) == ("(deleted 1)",)
     checked = read_configuration(site.folder.runs / "run-1" / "run.json")
     assert (checked.damage, checked.config.segmenter.name) == ("", "run")

@@ -13,10 +13,11 @@ import pytest
 from segarena.errors import InvalidInput, StoreError
 from segarena.server.backup import DUMP, back_up
 from segarena.server.checking import faults_of
+from segarena.server.configuring import read_settings
 from segarena.server.database import Database, DatabaseAway
 from segarena.server.metrics import Requests
 from segarena.server.serving import open_site
-from segarena.server.settings import Settings, read_settings
+from segarena.server.settings import Settings
 from segarena.server.tables import Event
 from segarena.server.watching import LOG, JsonLines
 

@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.wire.turns import Turn, pack_turn
-from segarena.server import exchanging
+from segarena.server import exchanging, untold
 from segarena.server.challenges import described as described_in
 from segarena.server.checking import faults_of
 from segarena.server.news import News
@@ -79,7 +79,7 @@ def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_t
 def test_a_run_whose_last_reply_is_held_back_goes_on(state):
     """It is ended meanwhile, which the participant would otherwise see before the reply."""
     run = Run(id="run", state=state, fault="", ended_at=9.0, extract="{}")
-    told = exchanging.as_told(SimpleNamespace(expunge=lambda _: None), run, [("run", 0)])
+    told = untold.as_told(SimpleNamespace(expunge=lambda _: None), run, [("run", 0)])
     assert (told.state, told.ended_at, told.extract) == ("open", None, "")
 
 
@@ -118,7 +118,7 @@ def test_a_practice_waits_for_nothing_and_a_test_never_long(phases, phase, is_he
     with phases.site.database.reading() as session:
         row = session.get_one(Row, (run["id"], 0, 0))
         at_once, an_hour_ago, later = (
-            exchanging.held_s(session, row, row.received_at + passed_s) for passed_s in (0.0, -3600.0, 3600.0)
+            untold.held_s(session, row, row.received_at + passed_s) for passed_s in (0.0, -3600.0, 3600.0)
         )
         took_s = row.done_at - row.received_at
     assert (at_once >= 0.25) == is_held

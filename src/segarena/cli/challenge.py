@@ -360,7 +360,7 @@ def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
 
 def _settings(data: Path, db: str | None) -> Settings:
     """Return the settings of the server of a folder."""
-    from segarena.server.settings import own_settings, read_settings
+    from segarena.server.configuring import own_settings, read_settings
 
     return read_settings(own_settings(data), {"db": db})
 

@@ -67,8 +67,8 @@ def serve(
         check_installed()
         from segarena.cli.demonstration import serve_demo
         from segarena.server.checking import check as checked
+        from segarena.server.configuring import own_settings, read_settings
         from segarena.server.serving import Serving, evaluate, first_link, open_site
-        from segarena.server.settings import own_settings, read_settings
         from segarena.server.watching import log_to
 
         given = {"host": host, "port": port, "url": url, "db": db, "workers": workers}

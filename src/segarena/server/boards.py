@@ -28,6 +28,7 @@ from segarena.server.challenges import description_of
 from segarena.server.moments import moment_of
 from segarena.server.people import is_at_least
 from segarena.server.tables import Challenge, Person, PooledSample, Run, Team, Turn
+from segarena.server.untold import untold_runs
 from segarena.specs import PluginSpec
 
 Made = TypeVar("Made")
@@ -87,6 +88,9 @@ class Boards:
             return None
         until = None if sees_all else board_until(description_of(challenge), moment)
         standing = _standing(session, challenge, phase, until)
+        if not sees_all:
+            untold = untold_runs(session, [one.run for one in standing], now)
+            standing = tuple(one for one in standing if one.run not in untold)
         if not standing:
             return None
         name = sha256(repr((challenge.id, challenge.description, phase.name, sees_all, standing)))

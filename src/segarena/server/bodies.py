@@ -33,17 +33,24 @@ async def read_body(request: Request, most: int) -> bytes:
     """Return the body.
 
     Raises:
-        Refusal: it is longer than `most` bytes, whether it says so or not, or takes minutes to come.
+        Refusal: it is longer than `most` bytes, whether it says so or not, or takes minutes to come; or too many large
+            ones come at once.
     """
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > most:
         raise refusals.too_large(most)
+    intake = site_of(request).intake if most > MOST_LARGE_FORM_BYTES else None
+    if intake is not None:
+        intake.check(int(declared))
     body = bytearray()
     try:
         async with asyncio.timeout(_PATIENCE_S):
             async for part in request.stream():
                 if len(body) + len(part) > most:
                     raise refusals.too_large(most)
+                if intake is not None:
+                    intake.take(len(part))
+                    request.state.taken += len(part)
                 body += part
     except TimeoutError as error:
         raise refusals.Refusal(
@@ -52,8 +59,8 @@ async def read_body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-def is_committed(request: Request, body: bytes) -> bool:
-    """Tell whether the request said before its body what the body would be (RFC 9530).
+def check_digest(request: Request, body: bytes) -> bool:
+    """Tell whether the request said before its body what the body would be, and look whether it is that (RFC 9530).
 
     Raises:
         Refusal: it said something else.

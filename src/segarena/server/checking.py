@@ -23,12 +23,13 @@ from sqlalchemy import func, select, text
 
 from segarena.errors import SegarenaError
 from segarena.server.challenges import all_challenges, described, description_of, shown_of
+from segarena.server.configuring import settings_and_faults
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
 from segarena.server.identities import provider_of
 from segarena.server.post import fault_of
 from segarena.server.schema import newest_revision, revision_of
-from segarena.server.settings import LOOPBACK, Settings, settings_and_faults
+from segarena.server.settings import LOOPBACK, Settings
 from segarena.server.submissions import sandbox_of
 from segarena.server.tables import Event, PooledSample
 

@@ -23,6 +23,8 @@ from segarena.errors import InvalidInput, StoreAway, StoreError
 
 _WAIT_S = 20
 """How long a writer waits for the one before it."""
+_FILES, _CONNECTIONS, _MORE = 8, 20, 20
+"""Connections that are kept: to a file, which opens quickly; to a server, where many at once may have some more."""
 _AWAY = frozenset({"57P01", "57P02", "57P03", "53300", "40001", "40P01"})
 """What PostgreSQL says of itself while it ends or starts, has too many connections, or two writers wait for each other;
 see its manual, appendix A. Its driver raises them like faults of ours."""
@@ -122,7 +124,9 @@ def _code(error: DBAPIError) -> str:
 
 def _sqlite(file: Path) -> Engine:
     options = {"timeout": _WAIT_S, "check_same_thread": False}
-    engine = create_engine(f"sqlite:///{file}", connect_args=options, pool_size=20, max_overflow=-1)
+    # The one that was used last comes first: each keeps pages of the file, and those in turn would be kept by all.
+    pool: dict[str, Any] = {"pool_size": _FILES, "max_overflow": -1, "pool_use_lifo": True}
+    engine = create_engine(f"sqlite:///{file}", connect_args=options, **pool)
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
@@ -144,6 +148,7 @@ def _postgresql(address: str) -> Engine:
         url = make_url(address)
         if url.drivername not in ("postgresql", "postgresql+pg8000"):
             raise InvalidInput(f"expected postgresql://... or the path of a file, got {url.drivername}://...")
-        return create_engine(url.set(drivername="postgresql+pg8000"), pool_pre_ping=True, pool_size=10, max_overflow=20)
+        pool: dict[str, Any] = {"pool_size": _CONNECTIONS, "max_overflow": _MORE, "pool_use_lifo": True}
+        return create_engine(url.set(drivername="postgresql+pg8000"), pool_pre_ping=True, **pool)
     except (ArgumentError, NoSuchModuleError) as error:
         raise InvalidInput(f"expected an address like postgresql://user@host/name, got {address!r}") from error

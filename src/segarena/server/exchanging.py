@@ -8,25 +8,24 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from fastapi import Request
-from sqlalchemy import select
-from sqlalchemy.orm import Session, defer
+from sqlalchemy import select, update
+from sqlalchemy.orm import defer
 from starlette.concurrency import run_in_threadpool
 
-from segarena.challenges.clock import Charged, Moment, charge, counted_from, held_back_s
+from segarena.challenges.clock import Charged, Moment, charge, counted_from
 from segarena.challenges.wire.turns import TurnHead
 from segarena.files.hashes import sha256
 from segarena.server import refusals
-from segarena.server.challenges import find_phase
 from segarena.server.database import DatabaseAway
 from segarena.server.packing import pack, unpack
 from segarena.server.runs import check_goes_on, find_place, own_run
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Run, Turn
-from segarena.server.turns import WITHOUT_BODIES, Key, Received, receive
+from segarena.server.turns import Key, Received, receive, turns_of
+from segarena.server.untold import held_s, tick_s
 from segarena.server.visitors import site_of, visitor_of
 from segarena.server.watching import LOG
 
@@ -37,10 +36,6 @@ _LOOK_S = 0.5
 """A turn that another process evaluates is looked at so often,"""
 _FIRST_LOOK_S = 0.05
 """and at first more often."""
-_MOST_HELD_S = 64.0
-"""The time of day may have been set ahead while a turn was judged."""
-_LONGEST_S = 3600.0
-"""No reply is held back after that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +81,10 @@ def take_turn(request: Request, where: tuple[str, str, int], came: Came) -> Key:
         run = own_run(session, run_id, visitor.person_id)
         session.refresh(run, with_for_update=True)
         place = find_place(session, run_id, key)
-        known = session.get(Turn, (run_id, place.number, number), options=WITHOUT_BODIES)
+        turns = turns_of(session, place)
+        known, before = turns.get(number), turns.get(number - 1)
         if known is None or known.state == "refused":  # another one may come in its place, as long as the run goes on
             check_goes_on(session, run, site.now())
-        before = session.get(Turn, (run_id, place.number, number - 1), options=WITHOUT_BODIES) if number else None
         received = Received(
             request=packed,
             sha256=hashed,
@@ -97,7 +92,7 @@ def take_turn(request: Request, where: tuple[str, str, int], came: Came) -> Key:
             client_s=came.head.client_s,
             round_trip_s=came.head.round_trip_s,
         )
-        turn = receive(session, run, place, number, received, site.now())
+        turn = receive(session, run, place, turns, received, number=number, now=site.now())
         return turn.run_id, turn.place, turn.number
 
 
@@ -129,37 +124,6 @@ async def reply_to(request: Request, key: Key, patience_s: float = WAIT_S) -> by
             look_s = min(1.5 * look_s, _LOOK_S)
 
 
-def held_s(session: Session, turn: Turn, now: float) -> float:
-    """Return how long what came of a turn is still kept from its participant, so that its time tells nothing."""
-    run = session.get_one(Run, turn.run_id)
-    if turn.done_at is None or find_phase(session.get_one(Challenge, run.challenge_id), run.phase).kind != "test":
-        return 0.0
-    if now < turn.received_at:  # the time of day was set back, and it may be an hour until it is that late again
-        return 0.0
-    return min(max(0.0, turn.received_at + _tick_s(turn) - now), _MOST_HELD_S)
-
-
-def untold_turns(session: Session, run_ids: Sequence[str], now: float) -> dict[tuple[str, int], Turn]:
-    """Return by run and place the turns whose reply is there and still kept from the participant."""
-    recent = select(Turn).where(Turn.run_id.in_(run_ids), Turn.state == "done", Turn.done_at > now - _LONGEST_S)
-    found = session.scalars(recent.options(*WITHOUT_BODIES))
-    return {(turn.run_id, turn.place): turn for turn in found if held_s(session, turn, now) > 0}
-
-
-def as_told(session: Session, run: Run, untold: Collection[tuple[str, int]]) -> Run:
-    """Return a run as participants know it: one whose last reply is kept from them goes on."""
-    if run.state != "open" and not run.fault and any(run_id == run.id for run_id, _ in untold):
-        session.expunge(run)
-        run.state, run.ended_at, run.extract = "open", None, ""
-    return run
-
-
-def _tick_s(turn: Turn) -> float:
-    """Return how long after it came a turn is answered."""
-    took_s = max(0.0, (turn.done_at or turn.received_at) - turn.received_at)
-    return took_s + held_back_s(took_s)
-
-
 @dataclass(frozen=True, slots=True)
 class _Found:
     reply: bytes
@@ -168,9 +132,11 @@ class _Found:
 
 
 def _look(site: Site, key: Key) -> _Found | None:
-    with site.database.reading() as session:
-        turn = session.get_one(Turn, key, options=(defer(Turn.request), defer(Turn.given)))
-        run = session.get_one(Run, key[0])
+    found = select(Turn, Run, Challenge).join(Run, Run.id == Turn.run_id)
+    found = found.join(Challenge, Challenge.id == Run.challenge_id).options(defer(Turn.request), defer(Turn.given))
+    this = Turn.run_id == key[0], Turn.place == key[1], Turn.number == key[2]
+    with site.database.reading() as session:  # many look, so that all of it is asked for at once
+        turn, run, _ = session.execute(found.where(*this)).one()
         left_s = held_s(session, turn, site.now())
     if turn.state == "refused":
         raise refusals.invalid(turn.failure)
@@ -193,10 +159,11 @@ class _Sent:
 
     def _write(self) -> None:
         try:
+            told = json.dumps(self._site.sent[self._key].plain())
+            run_id, place, number = self._key
+            this = Turn.run_id == run_id, Turn.place == place, Turn.number == number
             with self._site.database.writing() as session:
-                turn = session.get(Turn, self._key)
-                if turn is not None and not turn.sent:
-                    turn.sent = json.dumps(self._site.sent[self._key].plain())
+                session.connection().execute(update(Turn).where(*this, Turn.sent == "").values(sent=told))
         except DatabaseAway as error:  # it is known here as long as this process lives
             LOG.warning("when a reply left could not be kept: %s", error)
         else:
@@ -210,4 +177,4 @@ def _sent(site: Site, turn: Turn) -> Moment:
         return known
     if turn.sent:
         return Moment.of(json.loads(turn.sent))
-    return Moment(boot="", boot_s=0.0, utc_s=turn.received_at + _tick_s(turn))
+    return Moment(boot="", boot_s=0.0, utc_s=turn.received_at + tick_s(turn))

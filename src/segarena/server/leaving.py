@@ -13,18 +13,19 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
-from segarena.files.whole import write_whole
-from segarena.records.configuration import configuration_text, read_configuration
 from segarena.registry import names
 from segarena.reports.boards.extracts import extract_text, read_extract
 from segarena.server.folder import DataFolder
+from segarena.server.jobs.posting import post
 from segarena.server.people import keep_one_admin
-from segarena.server.runs import end
+from segarena.server.runs import FORGET, end
+from segarena.server.submissions import drop_when_written
 from segarena.server.tables import Event, Identity, Key, Letter, Person, Run, Submission, Team
 from segarena.server.teams import is_of_one, leave, members_of
 from segarena.specs import PluginSpec
 
-_NAMELESS = "run"
+NAMELESS = "run"
+"""What a run is called whose team is deleted, and what was judged by it."""
 
 
 def delete_account(session: Session, folder: DataFolder, person: Person, now: float) -> None:
@@ -38,8 +39,8 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     if not is_of_one(person, team):
         leave(session, person, now)
         if not members_of(session, team.id):
-            _forget_team(session, folder, team, now)
-    _forget_team(session, folder, session.get_one(Team, person.team_id), now)
+            _forget_team(session, team, now)
+    _forget_team(session, session.get_one(Team, person.team_id), now)
     _forget_sent(session, folder, person, now)
     _forget_name(session, person)
     connection = session.connection()
@@ -53,16 +54,19 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     session.flush()
 
 
-def _forget_team(session: Session, folder: DataFolder, team: Team, now: float) -> None:
-    """Take the name from a team that nobody is in any more, and from its runs; those that go on end."""
+def _forget_team(session: Session, team: Team, now: float) -> None:
+    """Take the name from a team that nobody is in any more, and from its runs; those that go on end.
+
+    What their folders say is changed by jobs: there may be many, and they may be elsewhere.
+    """
     team.name = team.folded = f"(deleted {team.id})"
     for run in session.scalars(select(Run).where(Run.team_id == team.id)):
-        run.name, run.segmenter, run.note = _NAMELESS, _known(run.segmenter), ""
+        run.name, run.segmenter, run.note = NAMELESS, _known(run.segmenter), ""
+        post(session, FORGET, run.id, now)  # before it is ended, which goes by the new name
         end(session, run, now)
         if run.extract:
             extract = read_extract(run.extract)
-            run.extract = extract_text(replace(extract, segmenter=replace(extract.segmenter, name=_NAMELESS)))
-        _rename(folder, run.id)
+            run.extract = extract_text(replace(extract, segmenter=replace(extract.segmenter, name=NAMELESS)))
 
 
 def _known(segmenter: str) -> str:
@@ -74,26 +78,17 @@ def _known(segmenter: str) -> str:
     return name if name in names("segmenter") else ""
 
 
-def _rename(folder: DataFolder, run_id: str) -> None:
-    file = folder.run_folders.fetch(run_id) / "run.json"
-    if file.is_file():
-        config = read_configuration(file).config
-        renamed = replace(config, segmenter=replace(config.segmenter, name=_NAMELESS))
-        write_whole(file, configuration_text(renamed))
-        folder.run_folders.keep(run_id)
-
-
 def _forget_sent(session: Session, folder: DataFolder, person: Person, now: float) -> None:
     """Delete the files that somebody sent to be judged; what is still looked at or judged ends."""
     for sent in session.scalars(select(Submission).where(Submission.person_id == person.id)):
-        sent.name, sent.segmenter, sent.note, sent.told, sent.failure = _NAMELESS, "", "", "[]", ""
+        sent.name, sent.segmenter, sent.note, sent.told, sent.failure = NAMELESS, "", "", "[]", ""
         if sent.state == "waiting":
             sent.state, sent.done_at = "dead", now
         if sent.run_id is not None:
             end(session, session.get_one(Run, sent.run_id), now)
         same = Submission.sha256 == sent.sha256, Submission.person_id != person.id
         if session.scalar(select(Submission.id).where(*same).limit(1)) is None:
-            folder.sent.drop(sent.sha256)
+            drop_when_written(session, folder.sent, sent.sha256)
 
 
 def _forget_name(session: Session, person: Person) -> None:

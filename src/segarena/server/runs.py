@@ -31,6 +31,9 @@ END = "end run"
 SHOWN = ("dialogue", "masks")
 """The kinds of runs whose participants see the samples; the others are answered by what they sent."""
 
+FORGET = "forget name of run"
+"""The kind of job that takes a name out of its folder; see `segarena.server.jobs.forgetting`."""
+
 FIND = "find out about run"
 """The kind of job that finds out what organisers want to know of it; see `segarena.server.jobs.finding`."""
 

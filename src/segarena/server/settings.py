@@ -1,20 +1,15 @@
-"""What an organiser can set: options of `segarena serve`, and a file in TOML with the same names."""
+"""What an organiser can set; read by `segarena.server.configuring`."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import re
-import tomllib
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
-
-from segarena.errors import InvalidInput
-from segarena.options import close_to
 
 _SENDER = re.compile(r"[^@\s<>,;]+@[^@\s<>,;]+")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -30,6 +25,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         job_s: a job other than a turn is ended after so long.
         tries: how often a job is tried, when its process dies or hangs.
         body_mb: the most that one answer may have.
+        bodies_mb: the most that all answers and files may have that come in at once; more are told to come again.
         requests_per_minute: of one person, and of one address that shows no token.
         sign_ins: wrong passwords in a quarter of an hour, for one name and from one address.
     """
@@ -40,6 +36,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     job_s: float = 3600.0
     tries: int = 3
     body_mb: float = 256.0
+    bodies_mb: float = 1024.0
     requests_per_minute: int = 3000
     sign_ins: int = 10
 
@@ -229,6 +226,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 "limits: each must be above 0",
             ),
             (
+                self.limits.bodies_mb < max(self.limits.body_mb, self.sent.file_mb),
+                "limits.bodies_mb: expected at least what one may have, limits.body_mb and sent.file_mb, got "
+                f"{self.limits.bodies_mb:g}",
+            ),
+            (
                 any(value <= 0 for value in msgspec.structs.asdict(self.sent).values() if isinstance(value, float))
                 or self.sent.processes < 1,
                 "sent: limits must be above 0",
@@ -236,74 +238,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         ]
         of_others = [fault for one in (self.mail, self.oidc) if one is not None for fault in one.faults()]
         return [*(message for is_wrong, message in told if is_wrong), *of_others]
-
-
-OWN = "server.toml"
-"""The settings of a server in its data folder."""
-
-
-def own_settings(data: Path) -> Path | None:
-    """Return the file of settings in a data folder; None when there is none."""
-    return data / OWN if (data / OWN).is_file() else None
-
-
-def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a file, those that were `given` (and are not None) in place of its own.
-
-    Raises:
-        InvalidInput: the file cannot be read, or says something that is no setting; or what is set cannot be.
-    """
-    try:
-        told = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
-        told |= {name: value for name, value in given.items() if value is not None}
-        settings = msgspec.convert(told, Settings)
-    except OSError as error:
-        raise InvalidInput(f"{file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise InvalidInput(f"{file or 'settings'}: {error}") from error
-    if faults := settings.faults():
-        raise InvalidInput("; ".join(faults))
-    return settings
-
-
-def settings_and_faults(file: Path | None, given: Mapping[str, Any]) -> tuple[Settings | None, list[str]]:
-    """Return the settings of a file and options, and all that is wrong with them; None when the file cannot be read.
-
-    Each name that is no setting, and each value that cannot be one, is a fault of its own.
-    """
-    where = f"{file}: " if file else ""
-    try:
-        told = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
-    except OSError as error:
-        return None, [f"{file}: {error.strerror}"]
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        return None, [f"{file}: {error}"]
-    told |= {name: value for name, value in given.items() if value is not None}
-    limits = told.get("limits", {})
-    known: dict[str, Any] = {}
-    faults = list(_read_each(Settings, told, "", known))
-    if isinstance(limits, Mapping):
-        found: dict[str, Any] = {}
-        faults += _read_each(Limits, limits, "limits.", found)
-        known["limits"] = Limits(**found)
-    settings = Settings(**known)
-    return settings, [*(where + fault for fault in faults), *settings.faults()]
-
-
-def _read_each(kind: type[msgspec.Struct], told: Mapping[str, Any], where: str, found: dict[str, Any]) -> Iterator[str]:
-    """Put what a table says into `found`, and yield what is wrong with the rest."""
-    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    for name, value in told.items():
-        if name == "limits" and kind is Settings and isinstance(value, Mapping):
-            continue
-        if name not in fields:
-            hint = close_to(name, fields) or f"there are {', '.join(where + field for field in fields)}"
-            yield f"{where}{name} is no setting; {hint}"
-            continue
-        try:
-            found[name] = msgspec.convert(value, fields[name])
-        except msgspec.ValidationError as error:
-            yield f"{where}{name}: {str(error)[:1].lower()}{str(error)[1:]}"
 
 
 def _secret(file: str, told: str, variable: str) -> str:

@@ -12,6 +12,7 @@ from segarena.server.attempts import Attempts
 from segarena.server.boards import Boards
 from segarena.server.database import Database
 from segarena.server.folder import DataFolder
+from segarena.server.intake import Intake
 from segarena.server.metrics import Requests
 from segarena.server.news import News
 from segarena.server.pace import Pace
@@ -39,6 +40,7 @@ class Site:
         held: the leases that this process works under.
         is_draining: tells whether it is about to end, and keeps nobody waiting.
         clock: gives the time, in seconds since 1970; another one lets a test or a demonstration be at any time.
+        intake: room for large bodies of requests.
         album: pictures of what was asked and answered.
         boards: of its phases.
         only_person: the one whom this machine's site is for; None where people have accounts.
@@ -57,6 +59,7 @@ class Site:
     held: set[str] = field(default_factory=set[str])
     is_draining: Callable[[], bool] = field(default=lambda: False)
     clock: Callable[[], float] = time.time
+    intake: Intake = field(init=False)
     album: Album = field(init=False)
     boards: Boards = field(default_factory=Boards)
     only_person: int | None = None
@@ -66,6 +69,7 @@ class Site:
         self.requests = Pace(self.settings.limits.requests_per_minute, 60.0)
         most = self.settings.limits.sign_ins
         self.attempts = Attempts(self.database, most, _QUARTER_HOUR_S, self.now)
+        self.intake = Intake(int(self.settings.limits.bodies_mb * 2**20))
         self.album = Album(self.folder.pictures, self.settings.limits)
 
     def now(self) -> float:

@@ -21,6 +21,7 @@ from segarena.server.jobs.posting import post
 from segarena.server.jobs.sent import Content, MaskPlace
 from segarena.server.settings import Sent
 from segarena.server.site import Site
+from segarena.server.storage import Storage
 from segarena.server.tables import Challenge, Run, Submission
 from segarena.server.teams import is_own, team_of
 from segarena.server.watching import LOG
@@ -138,15 +139,19 @@ def refuse(site: Site, sent: Submission, faults: Sequence[str]) -> None:
         Submission.sha256 == sent.sha256, Submission.id != sent.id, Submission.state != "refused"
     )  # fmt: skip
     if session is not None and not session.scalar(used):
-        storage, name = site.folder.sent, sent.sha256
+        drop_when_written(session, site.folder.sent, sent.sha256)
 
-        def remove(_: Session) -> None:
-            try:
-                storage.drop(name)
-            except StoreError as error:  # that it is refused is written by now
-                LOG.warning("a file that was refused could not be deleted: %s", error)
 
-        event.listen(session, "after_commit", remove, once=True)
+def drop_when_written(session: Session, storage: Storage, name: str) -> None:
+    """Delete a file that was sent once the transaction is on disk: one that comes to nothing needs it still."""
+
+    def remove(_: Session) -> None:
+        try:
+            storage.drop(name)
+        except StoreError as error:  # that nobody needs it is written by now
+            LOG.warning("a file that was sent could not be deleted: %s", error)
+
+    event.listen(session, "after_commit", remove, once=True)
 
 
 def take(session: Session, site: Site, sent: Submission) -> None:

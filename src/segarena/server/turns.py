@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -43,15 +43,22 @@ class Received:
     round_trip_s: float = 0.0
 
 
-def receive(session: Session, run: Run, place: Place, number: int, came: Received, now: float) -> Turn:
-    """Return the turn, kept and waiting; or as it stands, if it came before.
+def turns_of(session: Session, place: Place) -> dict[int, Turn]:
+    """Return the turns of a place by number, without their bodies."""
+    found = select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number)
+    return {turn.number: turn for turn in session.scalars(found.options(*WITHOUT_BODIES))}
+
+
+def receive(
+    session: Session, run: Run, place: Place, turns: Mapping[int, Turn], came: Received, *, number: int, now: float
+) -> Turn:
+    """Return the turn, kept and waiting; or as it stands, if it came before. `turns` are those of the place.
 
     Raises:
         Refusal: it contradicts what came before, or comes too early.
     """
     if run.kind != "dialogue" and not (run.kind == "masks" and number == 0):
         raise refusals.conflict("this run is answered by what is sent: segarena submit")
-    turns = {turn.number: turn for turn in _of_place(session, place)}
     known = turns.get(number)
     if known is not None and known.state != "refused":
         if known.sha256 != came.sha256:
@@ -101,8 +108,3 @@ def waiting_before(session: Session, turn: Turn) -> int:
     """Return how many turns wait that came before this one."""
     before = select(func.count()).select_from(Turn).where(Turn.state == "waiting", Turn.received_at < turn.received_at)
     return session.scalar(before) or 0
-
-
-def _of_place(session: Session, place: Place) -> Iterator[Turn]:
-    found = select(Turn).where(Turn.run_id == place.run_id, Turn.place == place.number)
-    return iter(session.scalars(found.options(*WITHOUT_BODIES)))

@@ -2,6 +2,7 @@
 
 `state.arrived` is when its first byte had come; what sets `state.on_sent` is called with when the first and the last
 byte of the answer had left. `state.turn` names the turn that came, and `state.read` is when its last byte had.
+`state.taken` is how many bytes of a large body it has in memory.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Watch:
             await self._app(scope, receive, send)
             return
         started, state = time.perf_counter(), scope.setdefault("state", {})
-        state |= {"number": secrets.token_hex(6), "arrived": Moment.now()}
+        state |= {"number": secrets.token_hex(6), "arrived": Moment.now(), "taken": 0}
         status = 500
 
         async def send_with_headers(message: Message) -> None:
@@ -73,6 +74,7 @@ class Watch:
             else:
                 await _refuse(send_with_headers)
         finally:
+            self._site.intake.give_back(state["taken"])
             self._log(scope, status, time.perf_counter() - started)
 
     def _is_ours(self, scope: Scope) -> bool:

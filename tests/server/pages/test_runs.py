@@ -10,7 +10,7 @@ from sqlalchemy import select
 import segarena
 from segarena.challenges.description import Challenge, Phase
 from segarena.client.begun import begun_in
-from segarena.server import rounds
+from segarena.server import looked, rounds
 from segarena.server.organising import make_challenge
 from segarena.server.tables import Place, Run, Turn
 
@@ -133,7 +133,7 @@ def test_pictures_for_a_participant_have_nothing_of_a_reply_that_is_held_back(wo
         run = session.get_one(Run, scene[1]["final"])
         turns = session.scalars(select(Turn).where(Turn.run_id == run.id, Turn.place == 0).order_by(Turn.number)).all()
         monkeypatch.setattr(rounds, "untold_turns", lambda *_: {(run.id, 0): turns[-1]})
-        eyes = rounds.Eyes.of(PHASES[0], is_organiser=False)
+        eyes = looked.Eyes.of(PHASES[0], is_organiser=False)
         view = rounds.PlaceView(session, working.site, run, session.get_one(Place, (run.id, 0)), eyes, 1)
     assert len(view._drawing().exchanged.turns) == len(turns) - 1
 

@@ -16,12 +16,12 @@ from segarena.server.audit import note
 from segarena.server.boards import place_of
 from segarena.server.bodies import read_json
 from segarena.server.challenges import find_challenge, find_phase, pool_of
-from segarena.server.exchanging import as_told, untold_turns
 from segarena.server.queues import queue_of, queue_of_run
 from segarena.server.runs import SHOWN, Asked, begin, end, find_place, own_run, places_of
 from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Run, Team
 from segarena.server.turns import spent
+from segarena.server.untold import as_told, untold_turns
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
 
 router = APIRouter(prefix="/api/v1")

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from segarena.challenges.description import Phase, Way
 from segarena.files.hashes import sha256
 from segarena.server import refusals
-from segarena.server.bodies import is_committed, read_body
+from segarena.server.bodies import check_digest, read_body
 from segarena.server.challenges import find_challenge, find_phase
 from segarena.server.runs import Asked
 from segarena.server.site import Site
@@ -41,7 +41,7 @@ async def send(request: Request, slug: str, phase: str, submission_id: str) -> R
     came = Came(asked=_asked(submission_id, about), run_id=about.run, sha256="", size=0)
     await run_in_threadpool(_check, request, slug, phase, came)
     body = await read_body(request, most_bytes(site_of(request)))
-    is_committed(request, body)
+    check_digest(request, body)
     return await run_in_threadpool(keep_sent, request, (slug, phase), came, body)
 
 

@@ -10,7 +10,7 @@ from segarena.challenges.clock import Moment
 from segarena.challenges.wire.frames import CONTENT_TYPE
 from segarena.challenges.wire.turns import read_turn_head
 from segarena.server import refusals
-from segarena.server.bodies import is_committed, read_body
+from segarena.server.bodies import check_digest, read_body
 from segarena.server.exchanging import Came, check_place, reply_to, take_turn
 from segarena.server.queues import queue_of
 from segarena.server.runs import find_place, own_run
@@ -34,8 +34,8 @@ async def send_turn(request: Request, run_id: str, key: str, number: int) -> Res
     await run_in_threadpool(check_place, request, run_id, key)
     body = await read_body(request, int(site.settings.limits.body_mb * 2**20))
     last = request.state.read = Moment.now()
-    head, is_settled = read_turn_head(body), is_committed(request, body)
-    came = Came(body=body, head=head, first=request.state.arrived, last=last, is_committed=is_settled)
+    head, is_committed = read_turn_head(body), check_digest(request, body)
+    came = Came(body=body, head=head, first=request.state.arrived, last=last, is_committed=is_committed)
     turn = await run_in_threadpool(take_turn, request, (run_id, key, number), came)
     request.state.turn = "/".join(map(str, turn))
     site.hurry()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from segarena.challenges.description import Challenge, challenge_text, read_challenge
@@ -18,6 +19,8 @@ from segarena.server.laying import Laid, PhaseLook, Watch, lay, look, pools_of
 from segarena.server.site import Site
 from segarena.server.storage import Storage
 from segarena.server.tables import Job
+
+_DRAFTS_LAST_S = 30 * 86400.0
 
 
 class Told(NamedTuple):
@@ -121,6 +124,12 @@ class ChangeChallenge(Kind):
         told = Told.of(job)
         organising.write_changed(session, site.now(), told.challenge, result, told.by)
         job.said = _said(result)
+
+
+def forget_drafts(session: Session, now: float) -> None:
+    """Forget what challenges would be that nobody made within a month."""
+    is_old = Job.kind == LookAtChallenge.name, Job.state.in_(("done", "dead")), Job.made_at < now - _DRAFTS_LAST_S
+    session.connection().execute(delete(Job).where(*is_old))
 
 
 def _said(laid: Laid) -> str:

@@ -23,7 +23,7 @@ from segarena.server import refusals
 from segarena.server.bodies import Form, LargeForm
 from segarena.server.challenges import description_of, find_challenge
 from segarena.server.interfaces import interfaces
-from segarena.server.jobs.laying import ChangeChallenge, LookAtChallenge, MakeChallenge, Told
+from segarena.server.jobs.laying import ChangeChallenge, LookAtChallenge, MakeChallenge, Told, forget_drafts
 from segarena.server.jobs.posting import post
 from segarena.server.laying import Laid
 from segarena.server.offered import faults_of_names
@@ -238,8 +238,8 @@ def _post(request: Request, kind: str, about: str, described: Description, *, ch
     site, visitor = site_of(request), visitor_of(request)
     told = Told(described, _by(visitor), changes)
     with site.database.writing() as session:
-        job = post(session, kind, about, site.now(), told.text())
-        number = job.id
+        forget_drafts(session, site.now())
+        number = post(session, kind, about, site.now(), told.text()).id
     site.hurry()
     return number
 

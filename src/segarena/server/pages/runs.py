@@ -17,16 +17,17 @@ from segarena.server.audit import note
 from segarena.server.auditing import BLIND, audit_of_run
 from segarena.server.bodies import Form
 from segarena.server.challenges import description_of, find_phase
-from segarena.server.exchanging import as_told, untold_turns
+from segarena.server.looked import Eyes
 from segarena.server.moments import moment_of
 from segarena.server.pages.rendering import page
 from segarena.server.queues import queue_of, queue_of_run
-from segarena.server.rounds import PLACES_AT_ONCE, Eyes, PlaceView, listed_places
+from segarena.server.rounds import PLACES_AT_ONCE, PlaceView, listed_places
 from segarena.server.runs import SHOWN, check_is_shown, end, own_run
 from segarena.server.scores import scores_of, why_held_back
 from segarena.server.tables import Challenge, Person, Place, Run, Team
 from segarena.server.teams import is_own, team_of
 from segarena.server.turns import spent
+from segarena.server.untold import as_told, untold_turns
 from segarena.server.visitors import needs, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)

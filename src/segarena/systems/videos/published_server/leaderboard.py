@@ -13,6 +13,7 @@ from segarena.challenges.scores import board_until, shows_board
 from segarena.server.challenges import description_of
 from segarena.server.site import Site
 from segarena.server.tables import Run, Team
+from segarena.server.untold import untold_runs
 from segarena.systems.videos.published_server.exchange import Told, samples_of
 from segarena.systems.videos.published_server.rules import Event
 from segarena.systems.videos.published_server.scores import summary_of
@@ -34,10 +35,12 @@ def finished_runs(session: Session, event: Event, now: float) -> list[Finished] 
     if not shows_board(event.phase, moment):
         return None
     until = board_until(description_of(event.challenge), moment)
+    over = _over(session, event)
+    untold = untold_runs(session, [run.id for run, _ in over], now)
     return [
         Finished(run.id, team.name, samples_of(session, run))
-        for run, team in _over(session, event)
-        if until is None or (run.ended_at or 0.0) <= until.timestamp()
+        for run, team in over
+        if run.id not in untold and (until is None or (run.ended_at or 0.0) <= until.timestamp())
     ]
 
 

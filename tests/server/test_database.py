@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from segarena.errors import InvalidInput, StoreError
 from segarena.server.database import Database, DatabaseAway
+from segarena.server.rooms import rooms
 from segarena.server.schema import bring_up_to_date, migrate, revision_of
 from segarena.server.tables import Key, Person, Table
 
@@ -20,6 +21,7 @@ def person(name):
 
 
 def test_the_migrations_make_the_tables_that_the_code_knows(empty_database):
+    assert rooms()  # they bring tables
     assert bring_up_to_date(empty_database) == ""
     with empty_database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})

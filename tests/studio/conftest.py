@@ -11,6 +11,7 @@ from segarena.server.serving import open_site
 from segarena.server.settings import Settings
 from segarena.studio.alone import open_alone
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 from at_work import Served
 

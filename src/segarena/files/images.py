@@ -41,17 +41,21 @@ def list_files(folder: Path) -> list[Path]:
     return sorted(path for path in found if not _is_hidden(path.relative_to(folder)))
 
 
-def read_image(path: Path) -> NDArray[np.uint8]:
+def read_image(path: Path, *, data: bytes | None = None) -> NDArray[np.uint8]:
     """Return an image file as uint8 (H, W, 3), RGB, upright.
 
     Grey is repeated over three channels, palettes are looked up, alpha is dropped, CMYK is converted without a
     colour profile, and of 16-bit colour the high byte is kept. 16-bit and floating grey is refused: which of
     its values are black and white only its owner knows.
 
+    Args:
+        path: the file.
+        data: what the file holds, where it came another way; `path` then only names it in errors.
+
     Raises:
         InvalidImage: missing, damaged, too large, of several frames, or grey of more than 8 bits.
     """
-    image, _ = _decode(path, InvalidImage)
+    image, _ = _decode(path, InvalidImage, data)
     if image.mode not in _EIGHT_BIT_MODES:
         raise InvalidImage(
             f"{path}: expected 8 bits per channel, got pillow mode {image.mode}; "

@@ -56,11 +56,16 @@ async def _answer(request: Request, error: Exception) -> Response:
     interface = interface_of(request)
     if interface is not None:
         return interface.refusal(refusal)
-    if is_api(request):
+    if is_api(request) or _is_of_script(request):
         return _as_json(request, refusal)
     if refusal.kind == "token":
         return RedirectResponse("/sign-in", 303)
     return page(request, "refused.html", status=refusal.status, title="Not done", refusal=refusal)
+
+
+def _is_of_script(request: Request) -> bool:
+    """Tell whether a script of a page of ours is asking, which could do nothing with a page."""
+    return request.headers.get("accept", "") == "application/json" or "x-form-key" in request.headers
 
 
 def _as_json(request: Request, refusal: Refusal) -> Response:

@@ -6,6 +6,7 @@ server.toml       the settings, if you write some
 secret            signs cookies and forms; made at first start, readable by its owner alone
 samples/          what participants fetch, by hash
 sent/             what they sent to be judged, by hash
+photographs/      what is annotated, by hash
 runs/             a run folder for each run, as `segarena run` writes them: reports take them
 pictures/         what was drawn for pages, by hash; may be deleted
 """
@@ -44,6 +45,7 @@ class DataFolder:
         self.run_folders = RunFolders(self.runs, remote)
         self.samples = Storage(self.path / "samples", remote)
         self.sent = Storage(self.path / "sent", remote)
+        self.photographs = Storage(self.path / "photographs", remote)
         self.remote = remote
         self.pictures = self.path / "pictures"
         self._secret = self.path / "secret"

@@ -1,0 +1,55 @@
+"""What is wrong with a scene before it is finished: faults, which have to go, and remarks, which are worth a look.
+
+The rules of the paper's tool, in pixels of the picture, and those checks of `segarena amodal check` that one drawing
+can be held against alone: what passes here passes there. A fault is an error of these, a remark a warning or a note.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from segarena.studio.drawing.documents import Document, scene_of
+from segarena.studio.tables import Picture
+from segarena.systems.scenes.checks.defects import Defect
+from segarena.systems.scenes.checks.quality import check_scene
+
+
+class Remark(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong: what was expected, what came, what to do.
+
+    Attributes:
+        kind: the same for all of a kind.
+        message: in a line.
+        regions: ids of those it is about.
+        at: (x, y) in the picture; None when it has no place.
+    """
+
+    kind: str
+    message: str
+    regions: tuple[str, ...] = ()
+    at: tuple[float, float] | None = None
+
+
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found: `faults` keep a scene from being finished, `remarks` do not."""
+
+    faults: tuple[Remark, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+
+def look_at(document: Document, picture: Picture) -> Looked:
+    """Return what is wrong with a document about a picture; regions in depth order."""
+    scene = scene_of(document, name=picture.name, shape=(picture.height, picture.width))
+    found = check_scene(scene)
+    faults = [_remark(defect) for defect in found if defect.severity == "error"]
+    if document.open:
+        at = document.points[document.open[0]] if document.open[0] < len(document.points) else None
+        text = "expected every outline closed, got one that is being drawn; close it or take it back"
+        faults.insert(0, Remark(kind="open", message=text, at=at))
+    remarks = [_remark(defect) for defect in found if defect.severity != "error"]
+    return Looked(faults=tuple(faults), remarks=tuple(remarks))
+
+
+def _remark(defect: Defect) -> Remark:
+    at = None if defect.place is None else (defect.place[1], defect.place[0])
+    return Remark(kind=defect.kind, message=defect.message, regions=defect.regions, at=at)

@@ -1,0 +1,155 @@
+"""Pictures of a project: checked before they are decoded, kept as browsers can show them, upright.
+
+A file is taken for what its first bytes say it is, and decoded by nothing else. Its size is held against the limits of
+`segarena.files.limits` by its header alone.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from segarena.errors import DatasetError, InvalidInput
+from segarena.files.hashes import sha256
+from segarena.files.images import IMAGE_SUFFIXES, read_image
+from segarena.files.within import within
+from segarena.server.storage import Storage
+from segarena.studio.tables import Picture, Project, Task
+from segarena.systems.scenes.files.label_png import encode_png
+
+MOST_BYTES = 64 * 2**20
+"""Of one file."""
+THUMBNAIL_PX = 360
+_BEGINNINGS = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"RIFF": "image/webp",
+    b"BM": "image/bmp",
+    b"II*\0": "image/tiff",
+    b"MM\0*": "image/tiff",
+    b"P5": "image/x-portable-anymap",
+    b"P6": "image/x-portable-anymap",
+}
+_SHOWN_AS_THEY_ARE = ("image/jpeg", "image/png", "image/webp")
+"""By every browser, upright and in the colours that `read_image` finds, when they are plain RGB or grey."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A file that is a picture.
+
+    Attributes:
+        name: as it is kept.
+        content: of the file as it is kept: as it came, or as PNG where browsers would show it otherwise.
+        kind: media type of that.
+        thumbnail: a JPEG of at most 360 pixels along a side.
+        shape: (H, W), upright.
+    """
+
+    name: str
+    content: bytes
+    kind: str
+    thumbnail: bytes
+    shape: tuple[int, int]
+
+
+def check_picture(name: str, content: bytes) -> Checked:
+    """Return a file that somebody brought as a picture.
+
+    Raises:
+        InvalidInput: the name is none for a picture, it is too large, no picture, damaged, or of several frames.
+    """
+    name = picture_name(name)
+    if len(content) > MOST_BYTES:
+        raise InvalidInput(f"{name}: expected at most {MOST_BYTES:,} bytes, got {len(content):,}; scale it down")
+    kind = _kind(content)
+    if not kind:
+        raise InvalidInput(f"{name}: expected JPEG, PNG, WebP, TIFF, BMP or PNM, got something else; export it again")
+    pixels = read_image(Path(name), data=content)
+    if not _is_shown_as_it_is(content, kind):
+        content, kind = encode_png(pixels), "image/png"
+    return Checked(
+        name=name, content=content, kind=kind, thumbnail=_thumbnail(pixels), shape=(pixels.shape[0], pixels.shape[1])
+    )
+
+
+def picture_name(name: str) -> str:
+    """Return the name of a picture as it is kept.
+
+    Raises:
+        InvalidInput: it leads elsewhere, is no plain name, or not that of a picture.
+    """
+    name = unicodedata.normalize("NFC", name)
+    try:
+        within(Path("pictures"), name)
+    except DatasetError as error:
+        raise InvalidInput(f"{name[:80]!r}: expected a plain name of a file; rename it") from error
+    if len(name) > 255 or not name.isprintable():
+        raise InvalidInput(f"{name[:80]!r}: expected at most 255 printable characters; rename it")
+    if PurePosixPath(name).suffix.lower() not in IMAGE_SUFFIXES:
+        raise InvalidInput(f"{name[:80]!r}: expected a name that ends in {', '.join(sorted(IMAGE_SUFFIXES))}")
+    return name
+
+
+def add_picture(session: Session, project: Project, storage: Storage, checked: Checked, now: float) -> bool:
+    """Add a picture to a project, with its tasks; return False when it is there already.
+
+    Raises:
+        InvalidInput: another picture has the name.
+        StoreError: it cannot be kept.
+    """
+    known = session.scalar(select(Picture).where(Picture.project_id == project.id, Picture.name == checked.name))
+    if known is not None:
+        if known.sha256 == sha256(checked.content):
+            return False
+        raise InvalidInput(f"{checked.name}: the project has another picture of this name; rename one of them")
+    picture = Picture(
+        project_id=project.id,
+        name=checked.name,
+        sha256=storage.keep(checked.content),
+        kind=checked.kind,
+        thumbnail=storage.keep(checked.thumbnail),
+        height=checked.shape[0],
+        width=checked.shape[1],
+        bytes=len(checked.content),
+        place=_place(project.seed, checked.name),
+        made_at=now,
+    )
+    session.add(picture)
+    session.flush()
+    session.add_all(Task(project_id=project.id, picture_id=picture.id) for _ in range(project.annotators))
+    return True
+
+
+def _place(seed: int, name: str) -> float:
+    """Return where a picture comes in the order of a project, 0 to 1; the same whenever it was added."""
+    return int(sha256(f"{seed}:{name}")[:13], 16) / 16**13
+
+
+def _kind(content: bytes) -> str:
+    """Return the media type of what its first bytes say it is; "" for anything that is not taken."""
+    kind = next((kind for start, kind in _BEGINNINGS.items() if content.startswith(start)), "")
+    return "" if kind == "image/webp" and content[8:12] != b"WEBP" else kind
+
+
+def _is_shown_as_it_is(content: bytes, kind: str) -> bool:
+    if kind not in _SHOWN_AS_THEY_ARE:
+        return False
+    with Image.open(io.BytesIO(content)) as image:  # its header, once more; it was decoded before
+        return image.mode in ("RGB", "L") and "transparency" not in image.info
+
+
+def _thumbnail(pixels: NDArray[np.uint8]) -> bytes:
+    image = Image.fromarray(pixels)
+    image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX))
+    buffer = io.BytesIO()
+    image.save(buffer, format="JPEG", quality=82)
+    return buffer.getvalue()

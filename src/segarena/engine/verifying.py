@@ -92,11 +92,11 @@ def _prompts_before(folder: RunFolder, keys: Iterable[AnswerKey]) -> dict[str, d
     for sample, target, user, repeat, round_, prompts in records.sort("round", maintain_order=True).rows():
         dialogue = target, user, repeat
         if round_ <= until.get((sample, dialogue), 0):
-            found.setdefault(sample, {}).setdefault(dialogue, []).append(_given(prompts))
+            found.setdefault(sample, {}).setdefault(dialogue, []).append(given_prompts(prompts))
     return found
 
 
-def _given(text: str) -> Given:
+def given_prompts(text: str) -> Given:
     """Return the prompts of a record, unless there are some of which it keeps only the size."""
     prompts = read_prompts(text)
     drawn = tuple(prompt for prompt in prompts if not isinstance(prompt, GivenMask | GivenSupport))

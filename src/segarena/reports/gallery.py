@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain
 
 from segarena.errors import NotTrusted
-from segarena.records.configuration import located, moved
+from segarena.records.configuration import RunConfiguration, located, moved
 from segarena.records.trust import HOW_TO_TRUST, change_of, rebuilt
 from segarena.reports.pages import Page
 from segarena.reports.parts import Card, Gallery
@@ -73,18 +73,23 @@ def gallery(
 
 def open_dataset(run: Run) -> tuple[Dataset | None, str]:
     """Return the dataset of a run as run.json names it, and a line about what is wrong with it, if anything."""
-    described = located(run.config.dataset, run.config.directory)
-    if run.data_folder is not None:
-        described = moved(described, run.data_folder)
+    return dataset_of(run.config, run.data_folder, trust=run.trust)
+
+
+def dataset_of(config: RunConfiguration, data: str | None, *, trust: bool) -> tuple[Dataset | None, str]:
+    """Return the dataset that a configuration names, or a line about why not; `data` is where its files are now."""
+    described = located(config.dataset, config.directory)
+    if data is not None:
+        described = moved(described, data)
     try:
-        dataset: Dataset = rebuilt("dataset", described, trust=run.trust)
-        changed = change_of(described) if run.trust else ""
-        if not changed and dataset.fingerprint != run.config.dataset.fingerprint:
+        dataset: Dataset = rebuilt("dataset", described, trust=trust)
+        changed = change_of(described) if trust else ""
+        if not changed and dataset.fingerprint != config.dataset.fingerprint:
             changed = f"Dataset {described.name} has changed since the run"
     except NotTrusted as error:
         return None, f"No photographs: {error}. {HOW_TO_TRUST}"
     except Exception as error:  # a dataset is foreign code; without it the report still has its numbers
-        return None, f"No photographs: dataset {described.name} cannot be opened ({_one_line(error)}). {MOVED}"
+        return None, f"No photographs: dataset {described.name} cannot be opened ({one_line(error)}). {MOVED}"
     if changed:
         return dataset, f"{changed}; pictures may not be what was judged."
     return dataset, ""
@@ -109,7 +114,7 @@ def card_of(
             stacks = [_with_runs(stack, shown, own) for stack in drawn.stacks(shown, sample, target)]
             viewers.append(viewer_html(f"{anchor}-{number}", stacks, drawn.word))
         except Exception as error:  # as in open_dataset; and the sample may be of another kind than run.json says
-            problem = f"Sample {key[0]} cannot be shown: {_one_line(error)}."
+            problem = f"Sample {key[0]} cannot be shown: {one_line(error)}."
     if not viewers:
         return None, problem
     every = [dialogue for _, dialogue in chain.from_iterable(found.values())]
@@ -121,6 +126,7 @@ def card_of(
         where=f"{' / '.join(filter(None, key[:2]))}{repeat}",
         user=key[2],
         viewers=viewers,
+        address=own.viewer(key) if own.viewer else "",
     ), problem
 
 
@@ -151,5 +157,6 @@ def _state(run: Run, dialogue: DialogueRecord) -> str:
     return "solved" if max(dialogue.values_of(metric), default=0.0) >= thresholds[-1] else "unsolved"
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """Return what happened and why, in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

@@ -44,9 +44,11 @@ class Page:
         folded: names of its tables that are folded away.
         gallery_title: what stands above the gallery.
         beside: published figures beside the runs' own, which the summary shows too; filled in when asked for.
+        viewer: gives the address at which a dialogue can be looked at; None where there is no viewer.
     """
 
     beside: Sequence[Sheet] = ()
+    viewer: Callable[[Key], str] | None = None
     benchmarks: ClassVar[tuple[str, ...]] = ()
     leaves_out: ClassVar[frozenset[str]] = frozenset()
     folded: ClassVar[frozenset[str]] = frozenset()

@@ -58,6 +58,7 @@ class Card:
         where: sample and target.
         user: who took part; "" where nobody is to be told apart.
         viewers: HTML, one for each set of data that has the target.
+        address: at which it can be looked at in the viewer; "" where there is none.
     """
 
     anchor: str
@@ -65,6 +66,7 @@ class Card:
     where: str
     user: str
     viewers: Sequence[str]
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

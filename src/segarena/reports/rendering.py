@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -32,7 +32,14 @@ def macros(package: str, template: str) -> Any:
 
 
 def document(
-    package: str, template: str, *, style: str = "", scripts: Sequence[str] = (), is_served: bool = False, **values: Any
+    package: str,
+    template: str,
+    *,
+    style: str = "",
+    scripts: Sequence[str] = (),
+    is_served: bool = False,
+    file_address: Callable[[str], str] | None = None,
+    **values: Any,
 ) -> str:
     """Return a page: a template that extends `document.html`, with the values it names.
 
@@ -42,14 +49,21 @@ def document(
         style: name of a file with CSS, after that of all pages.
         scripts: names of files with JavaScript, one after the other; nothing else may run on the page.
         is_served: whether it may load from where it came.
+        file_address: gives where a stylesheet or script is loaded from, under the policy of the server that gives the
+            page; None puts all of them, and a policy, into it.
         values: what the template names; `title` at least.
     """
+    page = templates(package).get_template(template)
+    if file_address is not None:
+        links: dict[str, Any] = {"styles": [file_address(name) for name in filter(None, ("page.css", style))]}
+        links["modules"] = [file_address(name) for name in scripts]
+        return page.render(style="", script="", policy="", is_served=is_served, **links, **values)
     shared = read_text("segarena.reports", "page.css")
     own = read_text(package, style) if style else ""
     code = "\n".join(read_text(package, name) for name in scripts)
-    page = templates(package).get_template(template)
+    policy = _policy(code, is_served=is_served)
     return page.render(
-        style=f"{shared}\n{own}", script=code, policy=_policy(code, is_served=is_served), is_served=is_served, **values
+        style=f"{shared}\n{own}", script=code, policy=policy, is_served=is_served, styles=(), modules=(), **values
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from segarena.reports.figures import figures
@@ -50,13 +50,20 @@ def report_sections(own: Page, *, shows_all: bool = False) -> list[Section]:
     return [section for section in every if not is_empty(section.parts)]
 
 
-def report_html(own: Page, sections: Sequence[Section] | None = None, *, is_served: bool = False) -> str:
-    """Return the report of a page's runs as one self-contained HTML document.
+def report_html(
+    own: Page,
+    sections: Sequence[Section] | None = None,
+    *,
+    is_served: bool = False,
+    file_address: Callable[[str], str] | None = None,
+) -> str:
+    """Return the report of a page's runs as one HTML document, self-contained unless `file_address` is given.
 
     Args:
         own: the page.
         sections: what it shows, where that is made already.
         is_served: whether the page may ask where it came from for further cards; see `segarena.reports.served`.
+        file_address: gives where a stylesheet or script is loaded from; None puts them into the page.
     """
     sections = report_sections(own) if sections is None else sections
     return document(
@@ -78,6 +85,7 @@ def report_html(own: Page, sections: Sequence[Section] | None = None, *, is_serv
         is_empty=is_empty,
         table=sheet_html,
         is_served=is_served,
+        file_address=file_address,
     )
 
 
@@ -189,7 +197,8 @@ def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[Key, st
     keys = every if shows_all else dict.fromkeys([*own.chosen(own.pictures), *failed])
     budget = math.inf if shows_all else BUDGET_BYTES
     made = gallery(own, own.pictures, list(keys), every=every, budget_bytes=budget)
-    return [*map(Note, made.notes), made], made.shown
+    others = {} if own.viewer is None else {key: own.viewer(key) for key in every}
+    return [*map(Note, made.notes), made], {**others, **made.shown}
 
 
 def _definitions(runs: Sequence[Run]) -> Part:

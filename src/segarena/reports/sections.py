@@ -132,7 +132,7 @@ def hardest_sheet(runs: Sequence[Run], targets: Sequence[RankedTarget], shown: M
     ]
     rows: list[tuple[Cell, ...]] = []
     for target in targets[:MOST_HARD]:
-        names = (Link(target.key[1], shown.get(target.worst, "")), target.key[0], target.label)
+        names = (Link.to(target.key[1], shown.get(target.worst, "")), target.key[0], target.label)
         solved = Value(mean=target.solved, printed=f"{target.solved} of {target.dialogues}")
         reached = [solved] if thresholds else []
         rows.append((*names, Value(mean=target.score), Value(mean=target.best), *reached, target.worst[2]))

@@ -92,6 +92,11 @@ class Link:
     anchor: str = ""
     page: str = ""
 
+    @classmethod
+    def to(cls, text: str, place: str) -> Link:
+        """Return a name that leads to an anchor on the page, or to an address, which has a "/" in it."""
+        return cls(text, page=place) if "/" in place else cls(text, place)
+
     @property
     def address(self) -> str:
         """Where it leads, as links have it; nothing where it leads nowhere."""

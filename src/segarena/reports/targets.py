@@ -55,7 +55,7 @@ def targets_sheet(
 def _linked(key: TargetKey, user: str, shown: Mapping[Key, str]) -> Link:
     anchors = [anchor for (sample, target, _, _), anchor in shown.items() if (sample, target) == key]
     own = [anchor for (sample, target, other, _), anchor in shown.items() if (sample, target, other) == (*key, user)]
-    return Link(key[1], next(iter([*own, *anchors]), ""))
+    return Link.to(key[1], next(iter([*own, *anchors]), ""))
 
 
 def _column(name: str, statistic: Statistic, run: Run) -> Column:

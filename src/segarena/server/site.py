@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from segarena.challenges.clock import Moment
 from segarena.server.album import Album
@@ -44,6 +45,7 @@ class Site:
         album: pictures of what was asked and answered.
         boards: of its phases.
         only_person: the one whom this machine's site is for; None where people have accounts.
+        things: what rooms keep beside all that, by its type.
     """
 
     settings: Settings
@@ -63,6 +65,7 @@ class Site:
     album: Album = field(init=False)
     boards: Boards = field(default_factory=Boards)
     only_person: int | None = None
+    things: dict[type[Any], Any] = field(default_factory=dict[type[Any], Any])
 
     def __post_init__(self) -> None:
         """Make what counts."""

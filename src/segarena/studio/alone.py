@@ -11,16 +11,18 @@ from segarena.server.identities import NO_PASSWORD
 from segarena.server.keys import end_keys, make_key
 from segarena.server.people import folded
 from segarena.server.serving import open_site
-from segarena.server.settings import Settings
+from segarena.server.settings import Limits, Settings
 from segarena.server.site import Site
 from segarena.server.tables import Person
 
 OWN = "segarena-studio"
 """What a studio keeps, in the folder that it is about."""
 _NAME = "me"
+_PACE = 10**6
+"""Requests a minute: nobody else can ask, and whoever goes through slices asks often."""
 
 
-def open_alone(folder: Path, port: int) -> tuple[Site, str]:
+def open_alone(folder: Path, port: int, *, workers: int = 1) -> tuple[Site, str]:
     """Return the site of a folder's studio, reached from this machine alone, and the key that lets its person in.
 
     Keys that were printed before end.
@@ -28,7 +30,7 @@ def open_alone(folder: Path, port: int) -> tuple[Site, str]:
     Raises:
         SegarenaError: the folder cannot be used.
     """
-    site = open_site(folder / OWN, Settings(port=port))
+    site = open_site(folder / OWN, Settings(port=port, workers=workers, limits=Limits(requests_per_minute=_PACE)))
     now = site.now()
     with site.database.writing() as session:
         person = session.scalar(select(Person).where(Person.folded == folded(_NAME)))

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from segarena.server.rooms import Room
-from segarena.studio.pages import drafts, home
+from segarena.studio.pages import drafts, home, looking
 
-ROOM = Room(title="Studio", needs="participant", routers=(home.router, drafts.router), package="segarena.studio")
+ROOM = Room(
+    title="Studio",
+    needs="participant",
+    routers=(home.router, drafts.router, looking.router),
+    package="segarena.studio",
+)
+"""Routes of the studio, all at `/studio` or below it."""

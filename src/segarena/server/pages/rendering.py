@@ -58,12 +58,12 @@ def rendered(template: str, *, package: str = _PACKAGE, **values: Any) -> str:
 def _environment(package: str) -> Any:
     made: Any = templates(*dict.fromkeys((package, _PACKAGE)))
     made.filters |= {"at": time_tag, "span": span_text}
-    made.globals["static"] = _address
+    made.globals["static"] = static_address
     made.globals["module"] = partial(_module_address, package)
     return made
 
 
-def _address(name: str) -> str:
+def static_address(name: str) -> str:
     """Return where a file is loaded from; another content has another address, so that no cache gives the old one."""
     return f"/static/{name}?{static_file(name)[2]}"
 

@@ -9,6 +9,7 @@ from segarena.server import refusals
 from segarena.server.keys import find_key
 from segarena.server.pages.accounts import set_session
 from segarena.server.visitors import ANYONE, needs, site_of
+from segarena.studio.looking.shelf import Shelf
 from segarena.studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
@@ -30,6 +31,6 @@ def open_studio(request: Request, key: str = "") -> Response:
         found = find_key(session, "session", key, site.now())
     if site.only_person is None or found is None or found.person_id != site.only_person:
         raise refusals.unknown()
-    answer = RedirectResponse("/studio", 303)
+    answer = RedirectResponse("/studio/look" if Shelf in site.things else "/studio", 303)
     set_session(answer, site, key)
     return answer

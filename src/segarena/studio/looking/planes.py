@@ -1,0 +1,172 @@
+"""Pictures as planes: a photograph has one, a volume slices along three axes, a video its frames.
+
+A slice of a volume is turned round as radiologists look at it: volumes are read (plane to Superior, row to Anterior,
+column to Right), so superior or anterior comes to lie on top, and the patient's right, or anterior, on the left. Where
+the affine says otherwise, the letters at the edges do too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample
+from segarena.systems.volumes.page.pictures import NAMES, contrast
+
+LOSSLESS_PX = 1_500_000
+"""Larger photographs, and frames, travel as JPEG of quality 95 with full colour; all others as PNG, as they are."""
+
+_STEPS = 65535
+_DIRECTIONS = ("RL", "AP", "SI")
+_OF_DIRECTION = ("sagittal", "coronal", "axial")
+_FROM = {"axial": 0, "coronal": 1, "sagittal": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """A direction in which a sample can be gone through.
+
+    Attributes:
+        name: "axial", ..., "frame"; "" where there is one picture.
+        axis: of the sample's array, that the planes are perpendicular to; None for a photograph.
+        count: how many planes there are.
+        size: (rows, columns) of each, in pixels or voxels.
+        edges: (height, width) of a pixel; the shorter one is 1.
+        letters: what lies on top, at the right, at the bottom, at the left of a patient; "" where it is not known.
+        is_turned: whether rows and columns run against those of the array.
+    """
+
+    name: str
+    axis: int | None
+    count: int
+    size: tuple[int, int]
+    edges: tuple[float, float] = (1.0, 1.0)
+    letters: str = ""
+    is_turned: bool = False
+
+    def cut(self, array: NDArray[Any], index: int) -> NDArray[Any]:
+        """Return what a plane shows of an array of the sample's shape, as it is shown."""
+        if self.axis is None:
+            return array
+        found: NDArray[Any] = np.take(array, index, axis=self.axis)
+        return np.ascontiguousarray(found[::-1, ::-1]) if self.is_turned else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """What the 16 bits stand for in which the voxels of a volume travel: value = offset + step * bits.
+
+    Attributes:
+        offset, step: exact for whole numbers that fit into 16 bits.
+        low, high: what is black and white at first, the 0.5 and 99.5 percentiles.
+    """
+
+    offset: float
+    step: float
+    low: float
+    high: float
+
+
+def planes_of(sample: Sample) -> Sequence[Plane]:
+    """Return the directions in which a sample can be gone through."""
+    match sample:
+        case ImageSample():
+            height, width = sample.shape
+            return [Plane(name="", axis=None, count=1, size=(height, width))]
+        case VideoSample():
+            return [Plane(name="frame", axis=0, count=len(sample.frames), size=sample.frame_shape)]
+        case VolumeSample():
+            planes = [_slices(sample, axis) for axis in range(3)]
+            return sorted(planes, key=lambda plane: _FROM[plane.name])
+
+
+def _slices(sample: VolumeSample, axis: int) -> Plane:
+    rows, columns = (other for other in range(3) if other != axis)
+    shortest = min(sample.spacing_mm[rows], sample.spacing_mm[columns])
+    name, letters = NAMES[axis], ""
+    if sample.affine is not None:
+        ends = [_ends(sample.affine, other) for other in range(3)]
+        if len({end for end, _ in ends}) == 3:
+            name = _OF_DIRECTION[ends[axis][0]]
+            (top, bottom), (left, right) = ends[rows][1], ends[columns][1]
+            letters = top + right + bottom + left
+    return Plane(
+        name=name,
+        axis=axis,
+        count=sample.shape[axis],
+        size=(sample.shape[rows], sample.shape[columns]),
+        edges=(sample.spacing_mm[rows] / shortest, sample.spacing_mm[columns] / shortest),
+        letters=letters,
+        is_turned=True,
+    )
+
+
+def _ends(affine: NDArray[np.float64], axis: int) -> tuple[int, str]:
+    """Return the direction that an axis runs along most, and the letters of its far and its near end."""
+    direction = int(np.argmax(np.abs(affine[:3, axis])))
+    letters = _DIRECTIONS[direction]
+    return direction, letters if affine[direction, axis] >= 0 else letters[::-1]
+
+
+def levels_of(voxels: NDArray[Any]) -> Levels:
+    """Return how the voxels of a volume travel, and what is black and white at first."""
+    low, high = contrast(voxels)
+    least, most = _range(voxels)
+    is_whole = voxels.dtype.kind in "iub" and most - least <= _STEPS
+    step = 1.0 if is_whole else max(most - least, 1e-12) / _STEPS
+    return Levels(offset=least, step=step, low=low, high=high)
+
+
+def _range(voxels: NDArray[Any]) -> tuple[float, float]:
+    if voxels.dtype.kind in "iub":
+        return float(voxels.min()), float(voxels.max())
+    ends = [(np.nanmin(one), np.nanmax(one)) for one in (_finite(plane) for plane in voxels) if one.size]
+    return (float(min(low for low, _ in ends)), float(max(high for _, high in ends))) if ends else (0.0, 1.0)
+
+
+def _finite(plane: NDArray[Any]) -> NDArray[Any]:
+    return plane[np.isfinite(plane)]
+
+
+def picture_of(sample: Sample, plane: Plane, index: int, levels: Levels | None) -> tuple[bytes, str]:
+    """Return the picture of one plane as a file, and its media type.
+
+    Voxels are PNG with the high byte of their 16 bits in red and the low byte in green, so that the browser sets the
+    window on the values themselves.
+    """
+    match sample:
+        case VolumeSample():
+            if levels is None:
+                levels = levels_of(sample.voxels)
+            return _png(_sixteen_bits(plane.cut(sample.voxels, index), levels)), "image/png"
+        case VideoSample():
+            return _jpeg(np.asarray(sample.frames[index])), "image/jpeg"
+        case ImageSample():
+            is_small = math.prod(sample.shape) <= LOSSLESS_PX
+            return (_png(sample.image), "image/png") if is_small else (_jpeg(sample.image), "image/jpeg")
+
+
+def _sixteen_bits(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint8]:
+    """Return (H, W, 3): high byte, low byte, 0; what is not finite is as low as can be."""
+    bits = (np.asarray(voxels, dtype=np.float64) - levels.offset) / levels.step
+    bits = np.nan_to_num(bits, nan=0.0, posinf=_STEPS, neginf=0.0).round().clip(0, _STEPS).astype(np.uint16)
+    return np.stack([bits >> 8, bits & 255, np.zeros_like(bits)], axis=-1).astype(np.uint8)
+
+
+def _png(image: NDArray[np.uint8]) -> bytes:
+    return _encoded(image, ".png", [cv2.IMWRITE_PNG_COMPRESSION, 1])
+
+
+def _jpeg(image: NDArray[np.uint8]) -> bytes:
+    quality = [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
+    return _encoded(image, ".jpg", quality)
+
+
+def _encoded(image: NDArray[np.uint8], ending: str, how: Sequence[int]) -> bytes:
+    return cv2.imencode(ending, np.ascontiguousarray(image[:, :, ::-1]), how)[1].tobytes()

@@ -1,0 +1,106 @@
+// Where a position of the sample's array is on a plane, as it is shown, and back. Positions are whole at centres of pixels.
+
+/**
+ * @typedef {object} Plane  a direction in which a sample can be gone through
+ * @property {string} name
+ * @property {number | null} axis  of the array, that its planes are perpendicular to
+ * @property {number} count
+ * @property {[number, number]} size  rows and columns
+ * @property {[number, number]} edges  height and width of a pixel; the shorter one is 1
+ * @property {string} letters  at the top, the right, the bottom, the left
+ * @property {boolean} is_turned
+ * @property {number} first
+ */
+
+/** @typedef {[number, number]} Point */
+
+/**
+ * Width and height as it is shown, in edges of a pixel.
+ * @param {Plane} plane
+ * @returns {Point}
+ */
+export function shownSize(plane) {
+  return [plane.size[1] * plane.edges[1], plane.size[0] * plane.edges[0]];
+}
+
+/**
+ * The axes of a position that are the rows and the columns of a plane.
+ * @param {Plane} plane
+ * @param {number} axes
+ * @returns {Point}
+ */
+export function axesOf(plane, axes) {
+  const own = [...Array(axes).keys()].filter((axis) => axis !== plane.axis).slice(-2);
+  return [own[0], own[1]];
+}
+
+/**
+ * @param {Plane} plane
+ * @param {number[]} position
+ * @returns {Point}
+ */
+export function pointOf(plane, position) {
+  const [down, across] = axesOf(plane, position.length);
+  const [row, column] = [turned(plane, position[down], 0), turned(plane, position[across], 1)];
+  return [(column + 0.5) * plane.edges[1], (row + 0.5) * plane.edges[0]];
+}
+
+/**
+ * The position under a point of a plane, within the sample.
+ * @param {Plane} plane
+ * @param {number} index
+ * @param {Point} point
+ * @returns {number[]}
+ */
+export function positionOf(plane, index, [x, y]) {
+  const inside = (/** @type {number} */ value, /** @type {number} */ most) => Math.min(Math.max(Math.floor(value), 0), most - 1);
+  const row = turned(plane, inside(y / plane.edges[0], plane.size[0]), 0);
+  const column = turned(plane, inside(x / plane.edges[1], plane.size[1]), 1);
+  if (plane.axis === null) return [row, column];
+  const position = [row, column];
+  position.splice(plane.axis, 0, index);
+  return position;
+}
+
+/**
+ * @param {Plane} plane
+ * @param {Point} point
+ */
+export function isInside(plane, [x, y]) {
+  const [width, height] = shownSize(plane);
+  return x >= 0 && y >= 0 && x < width && y < height;
+}
+
+/**
+ * All the positions that a recorded prompt names.
+ * @param {any} prompt
+ * @returns {number[][]}
+ */
+export function positionsOf(prompt) {
+  if (prompt.kind === "click") return [prompt.position];
+  if (prompt.kind === "box") return [prompt.start, prompt.stop.map((/** @type {number} */ end) => end - 1)];
+  return prompt.points ?? [];
+}
+
+/**
+ * Whether a prompt can be seen on a plane.
+ * @param {Plane} plane
+ * @param {number} index
+ * @param {any} prompt
+ */
+export function isOn(plane, index, prompt) {
+  if (prompt.kind === "limits") return plane.axis !== null && prompt.axis !== plane.axis;
+  const positions = positionsOf(prompt);
+  if (plane.axis === null) return positions.length > 0;
+  const along = positions.filter((position) => position.length === 3).map((position) => position[/** @type {number} */ (plane.axis)]);
+  return along.length > 0 && Math.min(...along) - 0.5 <= index && index <= Math.max(...along) + 0.5;
+}
+
+/**
+ * @param {Plane} plane
+ * @param {number} place
+ * @param {0 | 1} side
+ */
+function turned(plane, place, side) {
+  return plane.is_turned ? plane.size[side] - 1 - place : place;
+}

@@ -1,0 +1,83 @@
+// Window and level: voxels travel as 16 bits, and which grey each of them gets is decided here.
+
+/**
+ * @typedef {object} Levels  value = offset + step * bits
+ * @property {number} offset
+ * @property {number} step
+ * @property {number} low  black at first
+ * @property {number} high  white at first
+ * @property {string} modality
+ */
+
+/** @typedef {{level: number, width: number}} Window */
+
+const STEPS = 65536;
+
+/**
+ * Level and width of usual windows of CT, in Hounsfield units.
+ * @type {Record<string, Window>}
+ */
+export const PRESETS = {
+  "soft tissue": { level: 40, width: 400 },
+  lung: { level: -600, width: 1500 },
+  bone: { level: 400, width: 1800 },
+  brain: { level: 40, width: 80 },
+  liver: { level: 60, width: 160 },
+};
+
+/**
+ * What a volume is shown in at first.
+ * @param {Levels} levels
+ * @returns {Window}
+ */
+export function firstWindow({ low, high }) {
+  return { level: (low + high) / 2, width: Math.max(high - low, 1e-6) };
+}
+
+/**
+ * The window after a drag: across widens it, down makes it brighter, all of the first window in 400 px.
+ * @param {Window} window @param {number} dx @param {number} dy @param {Levels} levels @returns {Window}
+ */
+export function dragged({ level, width }, dx, dy, levels) {
+  const pace = (levels.high - levels.low) / 400;
+  return { level: level - dy * pace, width: Math.max(levels.step, width + dx * pace) };
+}
+
+/**
+ * The grey of each of the 16 bits.
+ * @param {Levels} levels
+ * @param {Window} window
+ */
+export function tableOf({ offset, step }, { level, width }) {
+  const table = new Uint8ClampedArray(STEPS);
+  const [low, slope] = [level - width / 2, 255 / width];
+  for (let bits = 0; bits < STEPS; bits++) table[bits] = (offset + step * bits - low) * slope;
+  return table;
+}
+
+/**
+ * The 16 bits of a slice, from pixels whose red is the high byte.
+ * @param {Uint8ClampedArray} pixels RGBA
+ */
+export function bitsIn(pixels) {
+  const bits = new Uint16Array(pixels.length / 4);
+  for (let place = 0; place < bits.length; place++) bits[place] = (pixels[4 * place] << 8) | pixels[4 * place + 1];
+  return bits;
+}
+
+/**
+ * A slice in grey, RGBA.
+ * @param {Uint16Array} bits
+ * @param {Uint8ClampedArray} table
+ */
+export function greys(bits, table) {
+  const pixels = new Uint8ClampedArray(4 * bits.length);
+  const words = new Uint32Array(pixels.buffer);
+  for (let place = 0; place < bits.length; place++) words[place] = 0xff000000 | (table[bits[place]] * 0x010101);
+  return pixels;
+}
+
+/** @param {number} value */
+export function short(value) {
+  return Math.abs(value) >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}

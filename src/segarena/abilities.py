@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -180,6 +180,17 @@ class CountsRepeats(Protocol):
         ...
 
 
+@runtime_checkable
+class IsAsked(Protocol):
+    """Of a user who is a person: True; they are asked at a seat, and take their time (`segarena.engine.seats`).
+
+    `shows` says how the page there shows things.
+    """
+
+    is_asked: bool
+    shows: Mapping[str, Any]
+
+
 class Shared(Protocol):
     """What several users share, so that work common to many is done in one batch."""
 
@@ -239,6 +250,8 @@ class UserAbilities:
     lift: Lift | None
     repeats: Callable[[Sample, Target], int] | None
     shared: Shared | None
+    is_asked: bool = False
+    shows: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +293,14 @@ def abilities_of_user(user: object) -> UserAbilities:
         lift=user.lift if isinstance(user, MeansLift) else None,
         repeats=user.repeats if isinstance(user, CountsRepeats) else None,
         shared=user.shared if isinstance(user, SharesWork) else None,
+        is_asked=is_person(user),
+        shows=dict(user.shows) if isinstance(user, IsAsked) else {},
     )
+
+
+def is_person(user: object) -> bool:
+    """Tell whether a user, or the class of one, is a person who is asked."""
+    return isinstance(user, IsAsked) and user.is_asked is True
 
 
 def abilities_of_metric(metric: Metric) -> MetricAbilities:

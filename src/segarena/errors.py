@@ -7,7 +7,8 @@
     │   └── InvalidPrompt
     ├── DatasetError              a dataset on disk is not what it should be
     │   ├── DatasetMissing        the folder, or files in it, are not there
-    │   └── SampleInvalid         one sample cannot be used; the rest of a run goes on
+    │   ├── SampleInvalid         one sample cannot be used; the rest of a run goes on
+    │   └── LoadingFailed         one sample could not be loaded, or its dialogues not be opened, for whatever cause
     ├── PluginError
     │   ├── UnknownPlugin         no plug-in of that name; the message says the near ones
     │   ├── PluginInvalid         found, but cannot be built (wrong options, import fails)
@@ -65,6 +66,10 @@ class DatasetMissing(DatasetError):
 
 class SampleInvalid(DatasetError):
     """One sample cannot be used; the others can."""
+
+
+class LoadingFailed(DatasetError):
+    """One sample could not be loaded, or its dialogues not be opened."""
 
 
 class PluginError(SegarenaError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -47,6 +48,15 @@ def run(
         ),
     ] = None,
     share: Share = False,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            "--people",
+            metavar="DATA",
+            help="With -u human: ask the people of the server that `segarena serve DATA` is. [default: you, at a page here]",
+        ),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="With -u human: open that page in the browser.")] = True,
 ) -> None:
     """Evaluate a segmenter on a benchmark, and keep every round as a record.
 
@@ -60,6 +70,8 @@ def run(
 
         segarena run radioactive -s grabcut -d "nifti-folder(path='scans')" --prompts 3b-inter --refine scribble
 
+        segarena run clicks -s grabcut -d demo -u human -u centre
+
         segarena run --challenge https://lab.example/challenges/spring -s my_model.py:MyModel
 
     Every benchmark has options of its own: `segarena run rclicks --help` shows them below these.
@@ -71,8 +83,15 @@ def run(
     how: dict[str, Any] = {"keep_going": keep_going, "verify": verify, "share": share, **retries, **asked}
     if keep_rounds is not None:
         how["keep_rounds"] = tuple(range(1, keep_rounds + 1))
-    if take_part(challenge, how) if challenge is not None else run_and_show(**how):
+    if take_part(challenge, how) if challenge is not None else ask_and_run(people, browser, how):
         raise typer.Exit(FAILURES)
+
+
+def ask_and_run(people: Path | None, browser: bool, how: dict[str, Any]) -> int:
+    """Run here, where people are asked as they are to be; return how many dialogues failed."""
+    from segarena.engine.asking_people import AskPeople
+
+    return run_and_show(**how, people=AskPeople(at=people, opens_browser=browser))
 
 
 def take_part(challenge: str, how: dict[str, Any]) -> int:

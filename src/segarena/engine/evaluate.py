@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segarena.abilities import abilities_of_segmenter
+from segarena.engine.asking_people import AskPeople, Pages, here_with_people, pages_for
+from segarena.engine.attending import asked_users, attend, told_of
 from segarena.engine.elsewhere import OpensSessions, taking_part
 from segarena.engine.holding import Held, HoldSamples, hold_samples
 from segarena.engine.identity import identity_of
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.rows import ENCODED, READ
+from segarena.engine.seats import clear_seats
 from segarena.engine.session import Rules
 from segarena.engine.sharing import Alone, Samples, Shared
 from segarena.engine.store import RunFolder
@@ -63,6 +66,7 @@ def evaluate(
     keep_going: bool = True,
     verify: int = 0,
     share: bool = False,
+    people: AskPeople | None = None,
     on_progress: OnProgress = say_nothing,
     **options: Any,
 ) -> RunFolder:
@@ -88,6 +92,8 @@ def evaluate(
             stands in `config.verified`.
         share: take part in a run on which other processes, of any hosts that see the folder, work at the same time;
             each that is called so returns when all of it is done.
+        people: where users who are people are asked; by default at a page on this machine, whose address the first
+            note of `on_progress` tells. It waits for them as long as they take.
         on_progress: called with the state of the run.
         options: seed, repeats, limit, keep_rounds, time_limit_s, name, cache, cache_gb, check_plugins: see
             `segarena.engine.plan.Plan`; and the benchmark's own, like `protocol="published"`.
@@ -121,6 +127,8 @@ def evaluate(
             "share: processes that share a folder would overwrite each other's work; overwrite it first, without share"
         )
     cast = plan.cast()  # a plug-in may change the working directory: paths are meant from where we were
+    if asked := asked_users(cast):
+        executor = here_with_people(executor, asked)
     path, config, data = _described(plan, cast.dataset, out, segmenter=cast.segmenter, home=home)
     retries = {"retry_failed": retry_failed, "retry_damaged": retry_damaged}
     samples: Samples
@@ -131,13 +139,15 @@ def evaluate(
         samples = Alone(folder, **retries)
     if not executor.is_here:
         os.chdir(home)
-    with stoppable(), samples:
+    if asked and overwrite:
+        clear_seats(path)
+    with stoppable(), samples, pages_for(asked, path, told_of(plan, cast), people or AskPeople()) as pages:
         job, rules = HoldSamples(plan=plan, path=path, cast=cast if executor.is_here else None), cast.rules
         # Where everyone chooses targets, those that nobody chose stand in no record.
         abilities = cast.user_abilities.values()
         dataset = cast.dataset if abilities and all(one.repeats is not None for one in abilities) else None
         del cast  # workers build their own; a large model is not held here beside theirs
-        has_worked = _hold_all(job, rules, samples, executor, on_progress, keep_going=keep_going)
+        has_worked = _hold_all(job, rules, samples, executor, on_progress, keep_going=keep_going, pages=pages)
         del job  # and with it the plug-ins that worked here
 
         def finish_run(folder: RunFolder) -> None:
@@ -152,11 +162,20 @@ def evaluate(
 
 
 def _hold_all(
-    job: HoldSamples, rules: Rules, samples: Samples, executor: Executor, on_progress: OnProgress, *, keep_going: bool
+    job: HoldSamples,
+    rules: Rules,
+    samples: Samples,
+    executor: Executor,
+    on_progress: OnProgress,
+    *,
+    keep_going: bool,
+    pages: Pages,
 ) -> bool:
     """Hold samples until all are done, here or elsewhere; return whether any were not done before."""
     resumed, count = samples.count_done, len(samples.folder.samples)
     progress = Progress(units=count, done=resumed, resumed=resumed)
+    if pages.address:
+        progress.notes.append(f"people are asked at {pages.address}")
     on_progress(progress)
 
     def tell(waiting_for: str = "") -> None:
@@ -166,7 +185,9 @@ def _hold_all(
 
     first, known, cause, held_here = _FirstSamples(), set[str](), None, 0
     while cause is None and (turn := samples.turn(tell)) is not None:
-        with closing(hold_samples(job, rules, samples.folder, first.in_order(turn), executor)) as steps:
+        order = first.in_order(turn)
+        attended = attend(job, samples.folder, order, pages.check) if pages.address else None
+        with closing(attended or hold_samples(job, rules, samples.folder, order, executor)) as steps:
             for held in steps:
                 samples.note(held)
                 held_here += 1

@@ -125,7 +125,7 @@ def hold_samples(
                 continue
             why = why_failed(outcome, job.plan)
             record = failed_sample(rules.benchmark, rules.dataset, folder.samples[outcome.unit], why)
-            yield _keep(folder, outcome.unit, Rows([record]), outcome.seconds)
+            yield keep_rows(folder, outcome.unit, Rows([record]), outcome.seconds)
 
 
 def _arrived(folder: RunFolder, held: Held) -> Held:
@@ -158,12 +158,13 @@ def _hold(
         return sessions
 
     rows = run_sample(cast, samples[index], limit, opening=opening)
-    held = _keep(folder, index, rows, time.perf_counter() - started, opened[-1])
+    held = keep_rows(folder, index, rows, time.perf_counter() - started, opened[-1])
     elsewhere = cast.segmenter.peak_bytes_elsewhere if isinstance(cast.segmenter, WorksElsewhere) else 0
     return replace(held, peak_bytes=held.peak_bytes + elsewhere)
 
 
-def _keep(folder: RunFolder | None, index: int, rows: Rows, seconds: float, opened: Opened = UNOPENED) -> Held:
+def keep_rows(folder: RunFolder | None, index: int, rows: Rows, seconds: float, opened: Opened = UNOPENED) -> Held:
+    """Write the rows of a sample, where its run's folder is seen from here, and return what it came to."""
     files = files_of_rows(rows)
     if folder is not None:
         folder.write_files(index, files)

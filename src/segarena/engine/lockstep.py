@@ -23,7 +23,7 @@ from segarena.engine.guard import TimeLimit
 from segarena.engine.rows import Rows, encoder_row, failed_sample
 from segarena.engine.seals import unchanged
 from segarena.engine.session import Rules, Session
-from segarena.errors import PredictionInvalid, SegarenaError, SharedChanged, WorkStopped
+from segarena.errors import LoadingFailed, PredictionInvalid, SegarenaError, SharedChanged, WorkStopped
 from segarena.objects import begin
 from segarena.prompts import Prompt
 from segarena.records.rounds import Timing
@@ -85,50 +85,122 @@ def run_sample(
         batches: in which the segmenter is asked.
     """
     try:
+        held = open_sample(cast, sample_id, limit, opening=opening, batches=batches)
+        with limit.ready():
+            for _ in held.hold(held.sessions):
+                pass
+        return held.rows()
+    except (LoadingFailed, SharedChanged) as error:
+        return failed_rows(cast, sample_id, str(error))
+
+
+def failed_rows(cast: Cast, sample_id: str, why: str) -> Rows:
+    """Return what is left of a sample of which no dialogue could be held, or none can be trusted."""
+    return Rows([failed_sample(cast.rules.benchmark, cast.rules.dataset, sample_id, why)])
+
+
+def open_sample(
+    cast: Cast,
+    sample_id: str,
+    limit: TimeLimit,
+    *,
+    opening: Callable[[Cast, Sample], Sequence[AnySession]] | None = None,
+    batches: Batches = "together",
+) -> OpenSample:
+    """Load and encode a sample; otherwise as `run_sample`.
+
+    Raises:
+        LoadingFailed: it could not be loaded.
+        SharedChanged: a plug-in wrote into it.
+        WorkStopped: the run cannot go on at all.
+    """
+    try:
         with limit.watch(f"loading {sample_id}", times=SLOW_CALLS, who=f"dataset {cast.rules.dataset}"):
             sample = load_sample(cast.dataset, sample_id)
             sessions = (opening or open_sessions)(cast, sample)
     except WorkStopped:
         raise
     except Exception as error:
-        return _failed(cast, sample_id, _describe("loading", error))
-    try:
-        return _run_loaded(cast, sample, sessions, limit, batches)
-    except SharedChanged as error:
-        return _failed(cast, sample_id, str(error))
+        raise LoadingFailed(_describe("loading", error)) from error
+    return OpenSample(cast, sample, sessions, limit, batches)
 
 
-def _failed(cast: Cast, sample_id: str, why: str) -> Rows:
-    return Rows([failed_sample(cast.rules.benchmark, cast.rules.dataset, sample_id, why)])
+class OpenSample:
+    """A sample that is loaded and encoded, while its dialogues are held.
 
+    Args:
+        cast: who takes part.
+        sample: what is looked at.
+        sessions: all dialogues about it.
+        limit: for each call.
+        batches: in which the segmenter is asked.
 
-def _run_loaded(cast: Cast, sample: Sample, sessions: Sequence[AnySession], limit: TimeLimit, batches: Batches) -> Rows:
-    rows = Rows()
-    if not sessions:  # nothing in it is a target: nothing to encode for
+    Raises:
+        SharedChanged: the segmenter wrote into the sample.
+    """
+
+    def __init__(
+        self,
+        cast: Cast,
+        sample: Sample,
+        sessions: Sequence[AnySession],
+        limit: TimeLimit,
+        batches: Batches = "together",
+    ) -> None:
+        self.sample = sample
+        self.sessions = sessions
+        self._cast = cast
+        self._limit = limit
+        self._encoding = self._encode() if sessions else None  # nothing in it is a target: nothing to encode for
+        self._answers: _Answers | None = None
+        if self._encoding is not None:
+            self._answers = _Answers(cast, self._encoding.value, limit, sample, batches)
+            for session in sessions:
+                session.spend(self._encoding.seconds)
+
+    def _encode(self) -> Encoding | None:
+        """Return the encoding; None when it could not be had, which is a failure of all dialogues."""
+        cast, sample = self._cast, self.sample
+        try:
+            with (
+                self._limit.watch(f"encoding {sample.id}", times=SLOW_CALLS, who=cast.segmenter_name),
+                unchanged(cast.segmenter_name, sample, is_on=cast.rules.check_plugins),
+            ):
+                return cast.encoder.encode(sample)
+        except SharedChanged:
+            raise
+        except Exception as error:
+            for session in self.sessions:
+                session.fail(_describe("encode", error))
+            return None
+
+    def hold(self, sessions: Sequence[AnySession]) -> Generator[None]:
+        """Hold some of the dialogues to their end, in batches; stops after each round.
+
+        Raises:
+            SharedChanged: a plug-in wrote into the sample.
+        """
+        answers, limit = self._answers, self._limit
+        active = sessions
+        while active and answers is not None:
+            prepare(active, limit)
+            asked = [(session, dialogue) for session in active if (dialogue := ask(session, limit)) is not None]
+            given = iter(answers.to([dialogue for _, dialogue in asked if dialogue.rounds[-1]]))
+            for session, dialogue in asked:
+                take(session, limit, *(next(given) if dialogue.rounds[-1] else (as_before(session), 0.0)))
+            active = [session for session, _ in asked if not session.is_over]
+            yield
+
+    def rows(self) -> Rows:
+        """Return what encoding and all dialogues left."""
+        rows = Rows()
+        is_timed = not abilities_of_segmenter(self._cast.segmenter).encodes_with_prompts
+        if self._encoding is not None and self._answers is not None and is_timed:
+            rows.timings.extend(_encoder_rows(self.sample.id, self._encoding))
+            rows.timings.extend(self._answers.support_rows)
+        for session in self.sessions:
+            rows.extend(session.rows())
         return rows
-    try:
-        with (
-            limit.watch(f"encoding {sample.id}", times=SLOW_CALLS, who=cast.segmenter_name),
-            unchanged(cast.segmenter_name, sample, is_on=cast.rules.check_plugins),
-        ):
-            encoding = cast.encoder.encode(sample)
-    except SharedChanged:
-        raise
-    except Exception as error:
-        for session in sessions:
-            session.fail(_describe("encode", error))
-    else:
-        answers = _Answers(cast, encoding.value, limit, sample, batches)
-        for session in sessions:
-            session.spend(encoding.seconds)
-        with limit.ready():
-            _hold_dialogues(answers, sessions, limit)
-        if not abilities_of_segmenter(cast.segmenter).encodes_with_prompts:
-            rows.timings.extend(_encoder_rows(sample.id, encoding))
-            rows.timings.extend(answers.support_rows)
-    for session in sessions:
-        rows.extend(session.rows())
-    return rows
 
 
 def load_sample(dataset: Dataset, sample_id: str) -> Sample:
@@ -165,17 +237,6 @@ def _encoder_rows(sample_id: str, encoding: Encoding) -> list[Timing]:
     if not isinstance(encoding.value, TimesPasses) or encoding.is_from_cache:
         return [encoder_row(sample_id, encoding.seconds, is_from_cache=encoding.is_from_cache)]
     return [encoder_row(sample_id, each) for each in encoding.value.pass_seconds]
-
-
-def _hold_dialogues(answers: _Answers, sessions: Sequence[AnySession], limit: TimeLimit) -> None:
-    active = sessions
-    while active:
-        prepare(active, limit)
-        asked = [(session, dialogue) for session in active if (dialogue := ask(session, limit)) is not None]
-        given = iter(answers.to([dialogue for _, dialogue in asked if dialogue.rounds[-1]]))
-        for session, dialogue in asked:
-            take(session, limit, *(next(given) if dialogue.rounds[-1] else (as_before(session), 0.0)))
-        active = [session for session, _ in asked if not session.is_over]
 
 
 def as_before(session: AnySession) -> Prediction:

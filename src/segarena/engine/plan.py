@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, get_args
 
-from segarena.abilities import KnowsItsSamples, abilities_of_segmenter, prompt_kinds
+from segarena.abilities import KnowsItsSamples, abilities_of_segmenter, is_person, prompt_kinds
 from segarena.borders import accept_read_only
 from segarena.engine.elsewhere import OpensSessions
 from segarena.engine.embeddings import Encoder, segmenter_key
@@ -243,7 +243,7 @@ def make_plan(
     further = [spec for spec in map(PluginSpec.of, metrics or ()) if spec not in rules.metrics]
     rules = replace(
         rules,
-        users=tuple(users) if users else rules.users,  # the benchmark reads them where they are text
+        users=tuple(_with_prompts(PluginSpec.named(user), rules) for user in users) if users else rules.users,
         metrics=(*rules.metrics, *further),
         rounds=rules.rounds if rounds is None else rounds,
     )
@@ -266,6 +266,14 @@ def make_plan(
     if len(set(called)) != len(called):
         raise InvalidInput(f"each user may be named once, got {', '.join(called)}")
     return plan
+
+
+def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:
+    """Return a user; a person gives what the benchmark's own users give, unless it is said what."""
+    if not is_person(find("user", user.reference)) or {"", "prompts"} & user.options.keys():
+        return user
+    kinds = frozenset[str]().union(*(prompt_kinds(build("user", own)) or () for own in rules.users))
+    return replace(user, options={"prompts": tuple(sorted(kinds)), **user.options}, own_name=user.name)
 
 
 def _check_types(given: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from segarena.records.failures import Cause, Failure, by_cause
 from segarena.records.prompts import prompts_text
-from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Timing, attributes_text
+from segarena.records.rounds import KeptMask, PartValues, PersonRound, RoundRecord, Timing, attributes_text
 
 ENCODED, READ = 0, -1
 """The rounds of timings that belong to a sample: an encoder pass, and an encoding read from the cache instead."""
@@ -14,12 +14,13 @@ ENCODED, READ = 0, -1
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of the four tables of a run (see `segarena.engine.store`)."""
+    """Rows of the tables of a run (see `segarena.engine.store`)."""
 
     records: list[RoundRecord] = field(default_factory=list[RoundRecord])
     timings: list[Timing] = field(default_factory=list[Timing])
     masks: list[KeptMask] = field(default_factory=list[KeptMask])
     parts: list[PartValues] = field(default_factory=list[PartValues])
+    people: list[PersonRound] = field(default_factory=list[PersonRound])
 
     def extend(self, other: Rows) -> None:
         """Append all rows of `other`."""
@@ -27,6 +28,7 @@ class Rows:
         self.timings.extend(other.timings)
         self.masks.extend(other.masks)
         self.parts.extend(other.parts)
+        self.people.extend(other.people)
 
     @property
     def causes(self) -> list[Cause]:

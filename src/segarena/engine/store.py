@@ -1,4 +1,4 @@
-"""A run on disk: `run.json`, four tables in Parquet files, and the ledger of their pieces.
+"""A run on disk: `run.json`, tables in Parquet files, and the ledger of their pieces.
 
     runs/x/
       run.json       everything needed to repeat the run
@@ -6,8 +6,10 @@
       timings/       seconds per round; round 0 is the encoder pass of the sample
       masks/         predictions after chosen rounds, as run lengths
       parts/         what metrics say of each object and frame; only where they do
+      people/        who gave the prompts of a round and what that took; only where users are people
       pieces.jsonl   which files hold which samples; see `segarena.records.pieces`
       data.parquet   SHA-256 of each file of the data; only where the dataset says which these are
+      seats/         where people are asked; see `segarena.engine.seats`
       claims/        who does what, while several processes share the run; see `segarena.work.sharing`
 
 A sample is done when its records are there, whatever happened to the process. Seconds live apart from the records, so
@@ -327,6 +329,10 @@ class RunFolder:
         """Return what metrics said of each object and frame, in the order of the samples."""
         return self.read("parts")
 
+    def people(self) -> pl.DataFrame:
+        """Return who gave which round's prompts, and what that took; no rows where all users are simulated."""
+        return self.read("people")
+
     def read(
         self,
         table: str,
@@ -335,7 +341,7 @@ class RunFolder:
         without: Sequence[str] = (),
         only: Collection[int] | None = None,
     ) -> pl.DataFrame:
-        """Return "records", "timings", "masks" or "parts", or only those of `columns` that it has, less some.
+        """Return "records", "timings", "masks", "parts" or "people", or only those of `columns` that it has, less some.
 
         Args:
             table: its name.

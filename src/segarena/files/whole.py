@@ -35,6 +35,29 @@ def write_whole(path: Path, data: bytes | str) -> Path:
     return path
 
 
+def write_once(path: Path, data: bytes | str) -> bool:
+    """Write `data` to `path` unless a file is there; return whether this call wrote it. Of several, one does.
+
+    Raises:
+        StoreError: as `write_whole`; or the file system has no hard links.
+    """
+    part = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(4)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(data.encode() if isinstance(data, str) else data)
+        _flush(part)
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            return part.stat().st_nlink == 2  # ours: only the answer of a network file system was lost
+        _flush(path.parent)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        _remove(part)
+    return True
+
+
 @contextmanager
 def whole_file(path: Path) -> Generator[BinaryIO]:
     """Give a stream to write to; its content becomes `path` when the block ends without an error.

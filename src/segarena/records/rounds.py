@@ -71,7 +71,27 @@ class PartValues(RoundKey, frozen=True, kw_only=True):
     values: Mapping[str, float]
 
 
-Row: TypeAlias = RoundRecord | Timing | KeptMask | PartValues
+class PersonRound(RoundKey, frozen=True, kw_only=True):
+    """Who gave the prompts of a round, where users are people (`segarena.engine.seats`).
+
+    The round after the last one answered is that in which they said that nothing is left to correct.
+
+    Attributes:
+        person: the same for all rounds of one person in a run, and nothing else about them.
+        user_s: seconds from when they saw the last answer until they gave the prompts, less `away_s`.
+        away_s: seconds of that in which they had paused, or looked at something else.
+        pointer: what they drew with: "mouse", "touch", "pen", "keyboard"; several with "+" between them.
+        note: what they wrote about it.
+    """
+
+    person: str
+    user_s: float
+    away_s: float
+    pointer: str
+    note: str
+
+
+Row: TypeAlias = RoundRecord | Timing | KeptMask | PartValues | PersonRound
 
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:

@@ -11,17 +11,23 @@ import msgspec
 import polars as pl
 
 from segarena.files.hashes import sha256
-from segarena.records.rounds import KeptMask, PartValues, RoundRecord, Row, Timing
+from segarena.records.rounds import KeptMask, PartValues, PersonRound, RoundRecord, Row, Timing
 
 _SEAL = b"segarena-sha256:"
 
-TABLES = ("parts", "masks", "timings", "records")
+TABLES = ("parts", "people", "masks", "timings", "records")
 """In the order of writing."""
 
-ONLY_WITH_ROWS = ("parts",)
+ONLY_WITH_ROWS = ("parts", "people")
 """Tables that most runs have no use for."""
 
-ROWS: Mapping[str, type[Row]] = {"parts": PartValues, "masks": KeptMask, "timings": Timing, "records": RoundRecord}
+ROWS: Mapping[str, type[Row]] = {
+    "parts": PartValues,
+    "people": PersonRound,
+    "masks": KeptMask,
+    "timings": Timing,
+    "records": RoundRecord,
+}
 
 _KINDS: Mapping[Any, Any] = {
     str: pl.String,

@@ -25,7 +25,7 @@ _PACE = 10**6
 def open_alone(folder: Path, port: int, *, workers: int = 1) -> tuple[Site, str]:
     """Return the site of a folder's studio, reached from this machine alone, and the key that lets its person in.
 
-    Keys that were printed before end.
+    Keys that were printed before end. With 0 `workers` it has no processes for long work.
 
     Raises:
         SegarenaError: the folder cannot be used.

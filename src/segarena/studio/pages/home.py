@@ -24,13 +24,14 @@ def show_studio(request: Request) -> Response:
 
 @router.get("/studio/open")
 @needs(ANYONE)
-def open_studio(request: Request, key: str = "") -> Response:
-    """Let the one person in whom this machine's studio is for, by the link that was printed."""
+def open_studio(request: Request, key: str = "", to: str = "") -> Response:
+    """Let the one person in whom this machine's studio is for, by the link that was printed, to a page of it."""
     site = site_of(request)
     with site.database.reading() as session:
         found = find_key(session, "session", key, site.now())
     if site.only_person is None or found is None or found.person_id != site.only_person:
         raise refusals.unknown()
-    answer = RedirectResponse("/studio/look" if Shelf in site.things else "/studio", 303)
+    to = "look" if Shelf in site.things else to if to.isascii() and to.isalpha() else ""
+    answer = RedirectResponse(f"/studio/{to}".rstrip("/"), 303)
     set_session(answer, site, key)
     return answer

@@ -1,0 +1,205 @@
+// Masks of images, volumes and videos as run lengths, and the planes of them that a screen shows.
+//
+// Shapes are as the server has them: [height, width], or [planes, height, width]. A plane is what one sees at an index along an
+// axis: across planes (axis 0), rows (1) or columns (2); its x and y run along the two other axes.
+
+/** @typedef {{width: number, height: number, data: Uint8Array}} Plane  labels, row after row; 0 is background */
+
+// The axes that run down and across a plane.
+/** @type {[number, number][]} */
+const DOWN_AND_ACROSS = [
+  [1, 2],
+  [0, 2],
+  [0, 1],
+];
+
+/**
+ * A shape with three axes: an image is the one plane of a volume.
+ * @param {number[]} shape
+ */
+export function inSpace(shape) {
+  return shape.length === 3 ? shape : [1, ...shape];
+}
+
+/**
+ * Width and height of the planes across an axis.
+ * @param {number[]} shape
+ * @param {number} axis
+ * @returns {[number, number]}
+ */
+export function planeSize(shape, axis) {
+  const [down, across] = DOWN_AND_ACROSS[axis];
+  const space = inSpace(shape);
+  return [space[across], space[down]];
+}
+
+/**
+ * The position in the sample of a pixel of a plane.
+ * @param {number[]} shape
+ * @param {number} axis
+ * @param {number} index
+ * @param {[number, number]} point x, y
+ */
+export function positionOf(shape, axis, index, [x, y]) {
+  if (shape.length === 2) return [y, x];
+  const position = [0, 0, 0];
+  const [down, across] = DOWN_AND_ACROSS[axis];
+  [position[axis], position[down], position[across]] = [index, y, x];
+  return position;
+}
+
+/**
+ * Where a position is on the planes across an axis.
+ * @param {number[]} position
+ * @param {number} axis
+ * @returns {{index: number, point: [number, number]}}
+ */
+export function onPlane(position, axis) {
+  if (position.length === 2) return { index: 0, point: [position[1], position[0]] };
+  const [down, across] = DOWN_AND_ACROSS[axis];
+  return { index: position[axis], point: [position[across], position[down]] };
+}
+
+/** The masks of all objects of a prediction or a target. */
+export class Masks {
+  /**
+   * @param {number[][]} counts  of each object, zeros first
+   * @param {number[]} shape
+   */
+  constructor(counts, shape) {
+    this.shape = inSpace(shape);
+    this.ends = counts.map(endsOf);
+    /** @type {Uint8Array | null} */
+    this.whole = null;
+  }
+
+  /**
+   * The objects that are seen on a plane.
+   * @param {number} axis
+   * @param {number} index
+   * @returns {Plane}
+   */
+  plane(axis, index) {
+    const [width, height] = planeSize(this.shape, axis);
+    const data = new Uint8Array(width * height);
+    if (axis === 0) {
+      this.ends.forEach((ends, place) => fill(data, ends, index * data.length, place + 1));
+      return { width, height, data };
+    }
+    const [planes, rows, columns] = this.shape;
+    const all = this.all();
+    for (let plane = 0, at = 0; plane < planes; plane++) {
+      for (let x = 0; x < width; x++, at++) {
+        data[at] = axis === 1 ? all[(plane * rows + index) * columns + x] : all[(plane * rows + x) * columns + index];
+      }
+    }
+    return { width, height, data };
+  }
+
+  /** Every label; made when planes across rows or columns are first wanted. */
+  all() {
+    if (!this.whole) {
+      const made = new Uint8Array(this.shape.reduce((product, length) => product * length, 1));
+      this.ends.forEach((ends, place) => fill(made, ends, 0, place + 1));
+      this.whole = made;
+    }
+    return this.whole;
+  }
+
+  /**
+   * How many pixels of any object each plane along an axis has.
+   * @param {number} axis
+   */
+  areas(axis) {
+    const areas = new Array(this.shape[axis]).fill(0);
+    for (let index = 0; index < areas.length; index++) for (const label of this.plane(axis, index).data) if (label) areas[index]++;
+    return areas;
+  }
+}
+
+/**
+ * What a prediction lacks (1) and what it has too much (2) on a plane; a wrong object is both, and shown as lacking.
+ * @param {Plane} prediction
+ * @param {Plane} target
+ * @param {Plane | null} [ignore] pixels that do not count
+ */
+export function errors(prediction, target, ignore = null) {
+  return target.data.map((wanted, at) => {
+    if (wanted === prediction.data[at] || ignore?.data[at]) return 0;
+    return wanted ? 1 : 2;
+  });
+}
+
+/**
+ * The borders of what a label covers, along the edges of pixels: x0, y0, x1, y1 of each piece, joined along rows and columns.
+ * @param {Plane} plane
+ * @param {number} label
+ */
+export function edges({ width, height, data }, label) {
+  const isIn = (/** @type {number} */ x, /** @type {number} */ y) =>
+    x >= 0 && y >= 0 && x < width && y < height && data[y * width + x] === label;
+  /** @type {[number, number, number, number][]} */
+  const found = [];
+  for (let y = 0; y <= height; y++) pieces(width, (x) => isIn(x, y) !== isIn(x, y - 1), (from, to) => found.push([from, y, to, y]));
+  for (let x = 0; x <= width; x++) pieces(height, (y) => isIn(x, y) !== isIn(x - 1, y), (from, to) => found.push([x, from, x, to]));
+  return found;
+}
+
+/**
+ * @param {number} length
+ * @param {(at: number) => boolean} isBorder
+ * @param {(from: number, to: number) => void} add
+ */
+function pieces(length, isBorder, add) {
+  let from = -1;
+  for (let at = 0; at <= length; at++) {
+    const is = at < length && isBorder(at);
+    if (is && from < 0) from = at;
+    if (!is && from >= 0) {
+      add(from, at);
+      from = -1;
+    }
+  }
+}
+
+/**
+ * Where each run ends.
+ * @param {number[]} counts
+ */
+function endsOf(counts) {
+  let sum = 0;
+  return Float64Array.from(counts, (count) => (sum += count));
+}
+
+/**
+ * Set a label where a stretch of a mask, from `start` on, is set.
+ * @param {Uint8Array} data
+ * @param {Float64Array} ends
+ * @param {number} start
+ * @param {number} label
+ */
+function fill(data, ends, start, label) {
+  let run = firstAfter(ends, start);
+  let from = start;
+  while (from < start + data.length && run < ends.length) {
+    const to = Math.min(ends[run], start + data.length);
+    if (run % 2) data.fill(label, from - start, to - start);
+    from = to;
+    run += 1;
+  }
+}
+
+/**
+ * The first run that ends after a place.
+ * @param {Float64Array} ends
+ * @param {number} place
+ */
+function firstAfter(ends, place) {
+  let [low, high] = [0, ends.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ends[middle] > place) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

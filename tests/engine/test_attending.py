@@ -37,7 +37,9 @@ class Person(threading.Thread):
         if self.seats.is_over(name) or is_waiting or self.most == 0 or not self.seats.claim(name, self.name_):
             return
         prompts = self.like.get((told.sample, told.target, len(given) + 1))
-        self.seats.give(name, len(given) + 1, Given(id="x", prompts=prompts, person=self.name_, user_s=1.5, pointer="pen"))
+        self.seats.give(
+            name, len(given) + 1, Given(id="x", prompts=prompts, person=self.name_, user_s=1.5, pointer="pen")
+        )
         self.most -= 1
 
 
@@ -90,23 +92,17 @@ def test_a_person_who_clicks_like_the_simulated_user_gets_the_same_records(peopl
     assert told.select("person", "user_s", "pointer").unique().rows() == [("p1", 1.5, "pen")]
 
 
-def test_a_run_that_was_stopped_goes_on_with_what_was_given(people, simulated, tmp_path):
+def test_a_run_that_was_stopped_goes_on_with_what_was_given(people, simulated, tmp_path, monkeypatch):
     class Stopped(Exception):
         pass
 
-    def stop(_):
-        raise Stopped
+    def beat(seats):
+        if len(list(seats.path.glob("*/*.answer"))) == 4:  # in the middle of a dialogue
+            raise Stopped
 
-    def some(run):
-        monkeypatched.append(run)
-        return [Person(run, simulated.records(), most=4)]
-
-    monkeypatched = []
-    people(some)
-    # Somebody ends the run once four rounds were given, in the middle of a dialogue.
-    beats = iter(range(10**9))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Seats, "beat", lambda self: stop(self) if next(beats) and len(list(self.path.glob("*/*.answer"))) == 4 else None)
+    people(lambda run: [Person(run, simulated.records(), most=4)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Seats, "beat", beat)
         patch.setattr("segarena.engine.attending._BEAT_S", 0.0)
         with pytest.raises(Stopped):
             segarena.evaluate("clicks", users=["human"], out=tmp_path / "run", **RUN)
@@ -124,7 +120,9 @@ def test_several_people_share_a_run_and_who_says_that_all_is_well_ends_the_dialo
 
     assert run.records()["round"].max() == 1
     assert set(run.people()["person"]) == {"p1", "p2"}
-    assert run.people().group_by("sample", "target", "repeat").len()["len"].unique().to_list() == [2]  # a click, the end
+    assert run.people().group_by("sample", "target", "repeat").len()["len"].unique().to_list() == [
+        2
+    ]  # a click, the end
     once = simulated.records().filter(round=1)
     assert run.records().filter(repeat=1)["prompts"].to_list() == once["prompts"].to_list()
 

@@ -53,7 +53,7 @@ def run(
         typer.Option(
             "--people",
             metavar="DATA",
-            help="With -u human: ask the people of the server that `segarena serve DATA` is. [default: you, at a page here]",
+            help="With -u human: ask the people of the server that `segarena serve DATA` is; else you, at a page here.",
         ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="With -u human: open that page in the browser.")] = True,

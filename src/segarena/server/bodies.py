@@ -134,6 +134,21 @@ async def read_upload(request: Request, most: int) -> tuple[dict[str, str], byte
     Raises:
         Refusal: as `read_form`; or it has no file, or several.
     """
+    fields, files = await read_uploads(request, most, 1)
+    return fields, files[0][1]
+
+
+async def read_uploads(request: Request, most: int, most_files: int) -> tuple[dict[str, str], list[tuple[str, bytes]]]:
+    """Return the fields of a form that came from a page of ours, and the files in it: names, as told, and contents.
+
+    Args:
+        request: what came.
+        most: bytes of all files together.
+        most_files: how many there may be.
+
+    Raises:
+        Refusal: as `read_form`; or it has no file, or too many.
+    """
     _check_origin(request)
     body = await read_body(request, most + MOST_FORM_BYTES)
 
@@ -142,18 +157,20 @@ async def read_upload(request: Request, most: int) -> tuple[dict[str, str], byte
 
     try:
         form = await MultiPartParser(
-            request.headers, parts(), max_files=1, max_fields=_MOST_FIELDS, max_part_size=MOST_FORM_BYTES
+            request.headers, parts(), max_files=most_files, max_fields=_MOST_FIELDS, max_part_size=MOST_FORM_BYTES
         ).parse()
-        fields = {name: value for name, value in form.items() if isinstance(value, str)}
-        files = [value for value in form.values() if isinstance(value, UploadFile)]
-        content = await files[0].read() if files else b""
+        told = list(form.multi_items())
+        fields = {name: value for name, value in told if isinstance(value, str)}
+        sent = [value for _, value in told if isinstance(value, UploadFile)]
+        files = [(file.filename or "", await file.read()) for file in sent]
         await form.close()
     except (MultiPartException, KeyError, ValueError) as error:
         raise refusals.invalid("expected a form with a file") from error
     _check_key(request, fields)
-    if not content:
+    files = [(name, content) for name, content in files if content]
+    if not files:
         raise refusals.invalid("expected a file, got none; choose one")
-    return fields, content
+    return fields, files
 
 
 def _check_key(request: Request, fields: Mapping[str, str]) -> None:

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from segarena.server.rooms import Room
-from segarena.studio.pages import drafts, home, looking, seats
+from segarena.studio.pages import (
+    drafts,
+    exporting,
+    home,
+    looking,
+    membership,
+    photographs,
+    projects,
+    reviewing,
+    seats,
+)
+
+_PAGES = (
+    home,
+    projects,
+    membership,
+    photographs,
+    exporting,
+    reviewing,
+    drafts,
+    looking,
+    seats,
+)
 
 ROOM = Room(
     title="Studio",
     needs="participant",
-    routers=(home.router, drafts.router, looking.router, seats.router),
+    routers=tuple(page.router for page in _PAGES),
     package="segarena.studio",
 )
-"""Routes of the studio, all at `/studio` or below it."""

@@ -1,0 +1,104 @@
+// The reviewer's page: what is shown of a scene, regions that are pointed out, and comments at places of the picture.
+
+const board = /** @type {SVGSVGElement} */ (document.querySelector("[data-scene]"));
+const form = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-comment]"));
+const NAMESPACE = "http://www.w3.org/2000/svg";
+
+/**
+ * Where the comment that is being written is to be, in pixels of the picture.
+ * @type {[number, number] | null}
+ */
+let place = null;
+/**
+ * The region there.
+ * @type {string}
+ */
+let region = "";
+
+/**
+ * Send something to the server, and return what it says.
+ * @param {string} address
+ * @param {object} told
+ */
+async function tell(address, told) {
+  const headers = {"content-type": "application/json", accept: "application/json", "x-form-key": form?.dataset.key ?? ""};
+  const answer = await fetch(address, {method: "POST", headers, body: JSON.stringify(told)});
+  const said = await answer.json();
+  if (!answer.ok) throw new Error(said.message ?? "it was not taken");
+  return said;
+}
+
+/**
+ * Point out a region everywhere.
+ * @param {string} id
+ */
+function point(id) {
+  for (const one of document.querySelectorAll("[data-region]")) {
+    one.classList.toggle("chosen", id !== "" && one instanceof Element && one.getAttribute("data-region") === id);
+  }
+}
+
+/**
+ * Put the mark of a new comment at a place.
+ * @param {number} x
+ * @param {number} y
+ */
+function mark(x, y) {
+  board.querySelector(".pin.new")?.remove();
+  const box = board.viewBox.baseVal;
+  const pin = document.createElementNS(NAMESPACE, "g");
+  pin.setAttribute("class", "pin new");
+  pin.setAttribute("transform", `translate(${x} ${y}) scale(${Math.max(box.width, box.height) / 55})`);
+  const circle = document.createElementNS(NAMESPACE, "circle");
+  circle.setAttribute("r", "0.85");
+  const text = document.createElementNS(NAMESPACE, "text");
+  text.textContent = "+";
+  pin.append(circle, text);
+  board.append(pin);
+}
+
+for (const input of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll(".tools input"))) {
+  input.addEventListener("change", () => {
+    if (input.name === "how") board.setAttribute("class", input.value);
+    else board.setAttribute("data-when", input.value);
+  });
+}
+
+for (const item of document.querySelectorAll("aside [data-region], [data-scene] [data-region]")) {
+  item.addEventListener("pointerenter", () => point(item.getAttribute("data-region") ?? ""));
+  item.addEventListener("pointerleave", () => point(""));
+}
+
+board.addEventListener("click", (event) => {
+  const matrix = board.getScreenCTM();
+  if (!form || !matrix) return;
+  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+  const box = board.viewBox.baseVal;
+  if (at.x < 0 || at.y < 0 || at.x > box.width || at.y > box.height) return;
+  place = [Math.round(10 * at.x) / 10, Math.round(10 * at.y) / 10];
+  region = event.target instanceof Element ? event.target.getAttribute("data-region") ?? "" : "";
+  mark(place[0], place[1]);
+  const told = /** @type {HTMLElement} */ (form.querySelector("[data-at]"));
+  told.textContent = `At ${Math.round(place[0])}, ${Math.round(place[1])}.`;
+  /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("text")).focus();
+});
+
+form?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const text = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("text")).value;
+  const failed = /** @type {HTMLElement} */ (form.querySelector("[data-failed]"));
+  try {
+    await tell(form.dataset.place ?? "", {text, at: place, region});
+    location.reload();
+  } catch (error) {
+    failed.hidden = false;
+    failed.textContent = error instanceof Error ? error.message : String(error);
+  }
+});
+
+for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-settle]"))) {
+  button.addEventListener("click", async () => {
+    await tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"});
+    location.reload();
+  });
+}

@@ -1,0 +1,80 @@
+// Pictures are sent one after the other, so that thousands can be, and one that is refused keeps no other out.
+/**
+ * What the server tells of files.
+ * @typedef {{new: number, known: number, refused: string[]}} Added
+ */
+
+const KINDS = /\.(jpe?g|png|webp|tiff?|bmp|pgm|ppm)$/i;
+
+/**
+ * Send one file.
+ * @param {HTMLFormElement} form
+ * @param {File} file
+ * @returns {Promise<Added>}
+ */
+async function send(form, file) {
+  const body = new FormData();
+  const key = /** @type {HTMLInputElement} */ (form.elements.namedItem("key"));
+  body.append("key", key.value);
+  body.append("pictures", file, file.name);
+  try {
+    const answer = await fetch(form.action, {method: "POST", body, headers: {accept: "application/json"}});
+    const told = await answer.json();
+    if ("refused" in told) return told;
+    return {new: 0, known: 0, refused: [`${file.name}: ${told.message ?? answer.status}`]};
+  } catch {
+    return {new: 0, known: 0, refused: [`${file.name}: the server did not answer; send it again`]};
+  }
+}
+
+/**
+ * Send files, and tell how far it is.
+ * @param {HTMLFormElement} form
+ * @param {File[]} files
+ */
+async function sendAll(form, files) {
+  const shown = /** @type {HTMLElement} */ (form.querySelector("[data-progress]"));
+  const bar = /** @type {HTMLProgressElement} */ (shown.querySelector("progress"));
+  const words = /** @type {HTMLElement} */ (shown.querySelector("p"));
+  const refused = /** @type {HTMLElement} */ (form.querySelector("[data-refused]"));
+  const button = /** @type {HTMLButtonElement} */ (form.querySelector("button"));
+  shown.hidden = false;
+  button.disabled = true;
+  refused.replaceChildren();
+  const sum = {new: 0, known: 0, refused: 0};
+  for (const [place, file] of files.entries()) {
+    words.textContent = `${place + 1} of ${files.length}: ${file.name}`;
+    const told = await send(form, file);
+    sum.new += told.new;
+    sum.known += told.known;
+    sum.refused += told.refused.length;
+    for (const line of told.refused) {
+      const item = document.createElement("li");
+      item.textContent = line;
+      refused.append(item);
+    }
+    bar.value = (place + 1) / files.length;
+  }
+  const known = sum.known ? `, ${sum.known} were there already` : "";
+  words.textContent = `${sum.new} added${known}${sum.refused ? `, ${sum.refused} refused` : ""}.`;
+  button.disabled = false;
+  form.reset();
+}
+
+for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form[data-upload]"))) {
+  const input = /** @type {HTMLInputElement} */ (form.querySelector("input[type=file]"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    sendAll(form, [...(input.files ?? [])]);
+  });
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    form.addEventListener(kind, (event) => {
+      event.preventDefault();
+      form.classList.toggle("over", kind === "dragover");
+    });
+  }
+  form.addEventListener("drop", (event) => {
+    const files = [...(event.dataTransfer?.files ?? [])].filter((file) => KINDS.test(file.name));
+    if (files.length) sendAll(form, files);
+  });
+}

@@ -12,9 +12,9 @@ from pathlib import Path
 from segarena.engine.asking_people import AskPeople, Pages
 from segarena.engine.seats import SEATS, Seats
 from segarena.errors import InvalidInput, WorkError
+from segarena.server.configuring import own_settings, read_settings
 from segarena.server.folder import DataFolder
 from segarena.server.installed import check_installed
-from segarena.server.settings import own_settings, read_settings
 from segarena.studio.seating.asking import asking
 
 _PATIENCE_S = 10.0

@@ -1,0 +1,1 @@
+"""What people gave: tables of their prompts."""

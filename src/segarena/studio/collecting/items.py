@@ -1,0 +1,94 @@
+"""What is shown in a study: every object of a picture, of some slices of a volume, or of some frames of a video."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.arrays.slices import spaced_slices
+from segarena.people.prompts import Goal
+from segarena.samples import ImageSample, Labels, Mask, Sample, Target, VideoSample
+from segarena.segmenters.volumes.preprocessing import percentile_range, to_grey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Item:
+    """A part of a picture that people are to point at.
+
+    Attributes:
+        image: the same for all items on one picture.
+        sample, target, object_id, plane, label: as in `segarena.people.prompts.PersonPrompt`.
+        is_alone: whether its object is the only one of its sample.
+        goal: what is asked for.
+        model: whose mask is corrected; "" where none is.
+        is_easy: whether it is for training and attention.
+        picture: uint8 (H, W, 3), RGB.
+        mask: bool (H, W): what is to be pointed at.
+        previous: the mask that is corrected; None where none is.
+    """
+
+    image: str
+    sample: str
+    target: str
+    object_id: int = 1
+    plane: int | None = None
+    label: str = ""
+    is_alone: bool = True
+    goal: Goal = "object"
+    model: str = ""
+    is_easy: bool = False
+    picture: NDArray[np.uint8]
+    mask: Mask
+    previous: Mask | None = None
+
+
+def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
+    """Yield every object of a sample, in the order of its targets; objects without a pixel are left out.
+
+    Args:
+        sample: an image, a volume or a video.
+        planes: how many slices or frames of each object, evenly spread over those that it is on; of one, the one on
+            which it is largest.
+    """
+    objects = [(target, number, mask) for target in sample.targets for number, mask in _masks(target)]
+    for target, number, mask in objects:
+        about = {
+            "sample": sample.id, "target": target.id, "object_id": number, "label": target.label,
+            "is_alone": len(objects) == 1,
+        }  # fmt: skip
+        if isinstance(sample, ImageSample):
+            yield Item(image=sample.id, picture=sample.image, mask=mask, **about)
+            continue
+        for plane in _planes(mask, planes):
+            image = f"{sample.id}:{plane}"
+            yield Item(image=image, plane=plane, picture=_plane(sample, plane), mask=mask[plane], **about)
+
+
+def _masks(target: Target) -> Iterator[tuple[int, Mask]]:
+    """Yield the objects of a target with their numbers."""
+    labels: Mask | Labels = target.mask
+    for number in range(1, target.objects + 1):
+        mask = np.asarray(labels == number)
+        if mask.any():
+            yield number, mask
+
+
+def _planes(mask: Mask, count: int) -> list[int]:
+    areas = np.count_nonzero(mask, axis=(1, 2))
+    if count == 1:
+        return [int(np.argmax(areas))]
+    there = np.flatnonzero(areas)
+    return sorted({int(there[place]) for place in spaced_slices(0, len(there) - 1, count)})
+
+
+def _plane(sample: Sample, plane: int) -> NDArray[np.uint8]:
+    """Return a slice as a grey picture, by the volume's percentiles; or a frame."""
+    if isinstance(sample, VideoSample):
+        return sample.frames[plane]
+    if isinstance(sample, ImageSample):
+        return sample.image
+    grey = to_grey(sample.voxels[plane], percentile_range(sample.voxels))
+    return np.repeat(grey[:, :, None], 3, axis=2)

@@ -46,7 +46,7 @@ def choose_items(
     person: str,
     batch: int,
 ) -> list[int]:
-    """Return the numbers of a batch's items in the order in which they are shown; fewer than `size` where no more are left.
+    """Return the numbers of a batch's items as they are shown; fewer than `size` where no more are left.
 
     Args:
         candidates: all that may be shown in the person's arm.

@@ -150,7 +150,8 @@ def test_commands_in_shell_blocks_exist(path):
         if program == "make":
             assert set(arguments) <= set(targets), line
         elif program == "segarena":
-            command = " ".join(arguments[: 2 if " ".join(arguments[:2]) in known else 1])
+            named = [" ".join(arguments[:count]) for count in (3, 2, 1)]
+            command = next((name for name in named if name in known), named[-1])
             assert command in known, line
             options = {argument for argument in arguments if argument.startswith("-")}
             assert options <= known[command] | options_of_benchmark(command, arguments), line

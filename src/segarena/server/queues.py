@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from segarena.challenges.clock import held_back_s
 from segarena.server.jobs.kind import is_due
-from segarena.server.jobs.kinds import KINDS
+from segarena.server.jobs.kinds import kinds
 from segarena.server.jobs.posting import find_job
 from segarena.server.runs import END
 from segarena.server.tables import Job, Run, Turn
@@ -35,8 +35,8 @@ def queue_of_job(session: Session, job: Job) -> dict[str, Any]:
 
     What its process is doing, which may name a hidden sample, is `Job.doing`, and not among them.
     """
-    kinds = [kind for kind in KINDS.values() if kind.is_long == KINDS[job.kind].is_long]
-    waiting = select(func.count()).select_from(Job).where(Job.state == "waiting", is_due(kinds))
+    alike = [kind for kind in kinds().values() if kind.is_long == kinds()[job.kind].is_long]
+    waiting = select(func.count()).select_from(Job).where(Job.state == "waiting", is_due(alike))
     before = (session.scalar(waiting.where(Job.made_at < job.made_at)) or 0) if job.state == "waiting" else 0
     recent = select(Job.done_at - Job.begun_at).where(Job.state == "done", Job.kind == job.kind)
     took_s = _usual(session, recent.order_by(Job.made_at.desc()))

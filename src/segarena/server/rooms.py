@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
 
 from segarena.files.hashes import fingerprint
 from segarena.server.brought import brought
+
+if TYPE_CHECKING:
+    from segarena.server.jobs.kind import Kind
 
 ENTRY_POINTS = "segarena.rooms"
 _KINDS = {".css": "text/css", ".js": "text/javascript"}
@@ -29,12 +33,14 @@ class Room:
         needs: who is shown the way there: a role, or `segarena.server.visitors.ANYONE`.
         routers: their routes, all at `/NAME` or below it.
         package: which has `templates/` and `static/`.
+        kinds: of jobs that its pages ask for.
     """
 
     title: str
     needs: str
     routers: tuple[APIRouter, ...]
     package: str
+    kinds: tuple[Kind, ...] = ()
 
 
 @cache

@@ -3,6 +3,7 @@
 `state.arrived` is when its first byte had come; what sets `state.on_sent` is called with when the first and the last
 byte of the answer had left. `state.turn` names the turn that came, and `state.read` is when its last byte had.
 `state.taken` is how many bytes of a large body it has in memory.
+`state.is_nameless` keeps who asked, from where and for what out of the log: of those who take part in a study.
 """
 
 from __future__ import annotations
@@ -96,15 +97,16 @@ class Watch:
 
     def _log(self, scope: Scope, status: int, seconds: float) -> None:
         visitor, route = scope["state"].get("visitor"), scope.get("route")
+        is_nameless = scope["state"].get("is_nameless", False)
         told = {
             "request": scope["state"]["number"],
             "method": scope["method"],
             "route": getattr(route, "path", ""),
-            "path": scope["path"][:200],
+            "path": "" if is_nameless else scope["path"][:200],
             "status": status,
             "seconds": round(seconds, 4),
-            "person": visitor.person_id if visitor else None,
-            "address": scope["client"][0] if scope.get("client") else "",
+            "person": visitor.person_id if visitor and not is_nameless else None,
+            "address": scope["client"][0] if scope.get("client") and not is_nameless else "",
         }
         if "turn" in scope["state"]:
             told |= {"turn": scope["state"]["turn"], "replied_s": _replied_s(scope["state"])}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from segarena.server.rooms import Room
+from segarena.studio.collecting import tables as _studies  # noqa: F401 - the schema has its tables
+from segarena.studio.collecting.jobs import MakeStudy
 from segarena.studio.pages import (
     drafts,
     exporting,
@@ -32,4 +34,5 @@ ROOM = Room(
     needs="participant",
     routers=tuple(page.router for page in _PAGES),
     package="segarena.studio",
+    kinds=(MakeStudy(),),
 )

@@ -68,8 +68,8 @@ def site(tmp_path_factory):
     kinds = {kind.name: kind for kind in (Acting(), Later())}
     with pytest.MonkeyPatch.context() as patch:
         for module in (doing, hands):
-            patch.setattr(module, "KINDS", kinds)
-        patch.setattr("segarena.server.queues.KINDS", kinds)
+            patch.setattr(module, "kinds", lambda: kinds)
+        patch.setattr("segarena.server.queues.kinds", lambda: kinds)
         made = open_site(tmp_path_factory.mktemp("jobs") / "data", Settings())
         yield made
         made.database.close()
@@ -93,13 +93,13 @@ class Here:
 
 @pytest.fixture(scope="module")
 def hand(site):
-    return JobHand(site, list(doing.KINDS.values()), Here())
+    return JobHand(site, list(doing.kinds().values()), Here())
 
 
 @pytest.fixture
 def real(site):
     process = StandingProcess(AtBench(0.3, 30.0), 30.0)
-    yield JobHand(site, list(doing.KINDS.values()), process)
+    yield JobHand(site, list(doing.kinds().values()), process)
     process.end()
 
 
@@ -195,7 +195,7 @@ def kill_what_starts(process, is_over):
 
 
 def test_a_server_that_ends_leaves_a_long_job_to_others(site, hand):
-    leaving = JobHand(site, list(doing.KINDS.values()), hand.process, lambda: True)
+    leaving = JobHand(site, list(doing.kinds().values()), hand.process, lambda: True)
     ask(site, "well", about="left")
     with pytest.raises(WorkStopped, match="the server ends"):
         leaving.one()

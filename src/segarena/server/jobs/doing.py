@@ -15,7 +15,7 @@ from segarena.server.jobs import holding
 from segarena.server.jobs.hand import Hand, Process
 from segarena.server.jobs.hold import Hold
 from segarena.server.jobs.kind import Kind, is_due
-from segarena.server.jobs.kinds import KINDS
+from segarena.server.jobs.kinds import kinds
 from segarena.server.site import Site
 from segarena.server.tables import Job
 from segarena.work.jobs import Done, Outcome
@@ -61,7 +61,7 @@ class JobHand(Hand[Job]):
     def outcome(self, row: Job, hold: Hold) -> Outcome[Any, Any]:
         """Do it."""
         with self.site.database.reading() as session:
-            unit = KINDS[row.kind].unit(session, self.site, row)
+            unit = kinds()[row.kind].unit(session, self.site, row)
         if unit is None:
             return Done(unit=None, result=_NEEDLESS, seconds=0.0)
         return self.process.do(unit, partial(self._beat, hold), self.site.settings.limits.job_s)
@@ -69,12 +69,12 @@ class JobHand(Hand[Job]):
     def write(self, row: Job, hold: Hold, result: Any, session: Session) -> None:
         """Write what came of it where its kind keeps that."""
         if hold.finish(session, state="done", done_at=self.site.now(), failure="") and result is not _NEEDLESS:
-            KINDS[row.kind].write(session, self.site, session.get_one(Job, row.id), result)
+            kinds()[row.kind].write(session, self.site, session.get_one(Job, row.id), result)
 
     def refuse(self, row: Job, hold: Hold, error: InvalidInput, session: Session) -> None:
         """Write that it cannot be; there is no other try."""
         if hold.finish(session, state="dead", done_at=self.site.now(), failure=str(error)):
-            KINDS[row.kind].fail(session, self.site, session.get_one(Job, row.id), error)
+            kinds()[row.kind].fail(session, self.site, session.get_one(Job, row.id), error)
 
     @staticmethod
     def fail(site: Site, row: Job, hold: Hold, error: SegarenaError, session: Session) -> None:
@@ -82,7 +82,7 @@ class JobHand(Hand[Job]):
         if hold.give_up(session, str(error)) == "dead":
             job = session.get_one(Job, row.id)
             job.done_at = site.now()
-            KINDS[row.kind].fail(session, site, job, error)
+            kinds()[row.kind].fail(session, site, job, error)
             note(session, site.now(), "job failed", f"{row.kind} {row.about}: {error}")
 
     def _beat(self, hold: Hold) -> None:

@@ -19,7 +19,7 @@ from segarena.server.jobs.bench import AtBench
 from segarena.server.jobs.doing import JobHand
 from segarena.server.jobs.hand import Hand, Process
 from segarena.server.jobs.hold import Hold
-from segarena.server.jobs.kinds import KINDS
+from segarena.server.jobs.kinds import kinds
 from segarena.server.jobs.leases import Watched, is_gone, is_mine
 from segarena.server.jobs.turning import TurnHand
 from segarena.server.site import Site
@@ -138,8 +138,8 @@ class Hands:
 
 def _makers(site: Site, is_over: Callable[[], bool]) -> Iterator[Callable[[Process], Hand[Any]]]:
     """Yield what makes each hand: so many for turns, one for short jobs, so many for long ones."""
-    short = [kind for kind in KINDS.values() if not kind.is_long]
-    long = [kind for kind in KINDS.values() if kind.is_long]
+    short = [kind for kind in kinds().values() if not kind.is_long]
+    long = [kind for kind in kinds().values() if kind.is_long]
     yield from [partial(TurnHand, site)] * site.settings.workers
     yield partial(JobHand, site, short)
     if long:

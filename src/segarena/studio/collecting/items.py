@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
     """
     objects = [(target, number, mask) for target in sample.targets for number, mask in _masks(target)]
     for target, number, mask in objects:
-        about = {
+        about: dict[str, Any] = {
             "sample": sample.id, "target": target.id, "object_id": number, "label": target.label,
             "is_alone": len(objects) == 1,
         }  # fmt: skip

@@ -9,8 +9,10 @@ import msgspec
 from sqlalchemy import Integer, and_, cast, func, select
 from sqlalchemy.orm import Session
 
+from segarena.reports.sheets import Sheet
+from segarena.server.site import Site
 from segarena.studio.collecting.answers import Answer
-from segarena.studio.collecting.description import Study
+from segarena.studio.collecting.description import Study, read_study_text
 from segarena.studio.collecting.gathering import stem_of
 from segarena.studio.collecting.tables import StudyItem, StudyRow, StudyTrial, StudyVisitor
 
@@ -80,6 +82,20 @@ class Mark:
     person: str
     counts: bool
     points: Sequence[tuple[float, float]]
+
+
+def overview(site: Site) -> Sheet:
+    """Return a table of all studies: who came, and what they gave."""
+    with site.database.reading() as session:
+        rows = [_overview_row(session, row) for row in session.scalars(select(StudyRow).order_by(StudyRow.id))]
+    head = "study", "state", "people", "answers", "counting"
+    return Sheet(name="studies", caption="Studies", head=head, rows=tuple(rows))
+
+
+def _overview_row(session: Session, row: StudyRow) -> tuple[str, str, int, int, int]:
+    groups = groups_of(session, row, read_study_text(row.description))
+    people, answers, counting = (sum(getattr(g, name) for g in groups) for name in ("people", "answers", "counting"))
+    return row.slug, row.state, people, answers, counting
 
 
 def groups_of(session: Session, row: StudyRow, study: Study) -> list[Group]:

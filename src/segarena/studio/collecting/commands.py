@@ -1,0 +1,173 @@
+"""`segarena people`: tables of what people gave, and the studies that they are collected by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from segarena.terminal.exits import FAILURES, one_line_errors
+
+if TYPE_CHECKING:
+    from segarena.server.site import Site
+
+app = typer.Typer(
+    help="What people gave: check tables of their prompts, and collect them by studies.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+study = typer.Typer(
+    help="Studies: people are shown targets in the browser and give prompts.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+app.add_typer(study, name="study")
+
+Data = Annotated[Path, typer.Option("--data", help="The folder of the server, or that of `segarena studio`.")]
+Db = Annotated[str | None, typer.Option("--db", help="The database, as for `segarena serve`.")]
+Name = Annotated[str, typer.Argument(help="Of the study.")]
+DATA = Path("challenges")
+
+
+@app.command("check")
+def check(table: Annotated[Path, typer.Argument(help="A table of people's prompts (Parquet).")]) -> None:
+    """Say what is in a table of people's prompts, and what is wrong with it.
+
+        segarena people check prompts.parquet
+
+    Exit code 0: usable; 1: something is wrong; 2: it cannot be read.
+    """
+    from segarena.people.checks import check_prompts
+    from segarena.people.table import read_frame
+
+    with one_line_errors():
+        frame = read_frame(table)
+        findings = check_prompts(frame)
+    typer.echo(f"{frame.height} prompts of {frame['person'].n_unique()} people")
+    for finding in findings:
+        mark = "error: " if finding.is_error else ""
+        typer.secho(mark + finding.message, fg="red" if finding.is_error else None)
+    if any(finding.is_error for finding in findings):
+        raise typer.Exit(FAILURES)
+
+
+@study.command("new")
+def new(
+    described: Annotated[Path, typer.Argument(help="The study in TOML; see docs/studies.md.")],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Make a study: its dataset is opened, and what people will be shown is kept ready.
+
+    segarena people study new study.toml --data challenges
+    """
+    from segarena.server.installed import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena.studio.collecting.description import read_study
+        from segarena.studio.collecting.making import make_study
+
+        found = read_study(described)
+        made = make_study(_site(data, db, is_new=True), found)
+    shown = sum(not row["is_easy"] for row in made.rows)
+    typer.echo(f"{found.slug}: {shown} things to be shown, of {made.dataset}")
+    for line in made.unusable:
+        typer.echo(f"left out: {line}")
+    typer.echo(f"next: segarena people study link {found.slug} --data {data}")
+
+
+@study.command("list")
+def list_studies(data: Data = DATA, db: Db = None) -> None:
+    """List the studies, with the people who came and what they gave."""
+    from segarena.server.installed import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena.studio.collecting.progress import overview
+        from segarena.terminal.tables import show_sheet
+
+        show_sheet(overview(_site(data, db)))
+
+
+@study.command("link")
+def link(
+    name: Name,
+    most: Annotated[int, typer.Option(help="So many people may come by it.")] = 100,
+    label: Annotated[str, typer.Option(help="Whom it is for.")] = "",
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Make a link by which people take part without an account."""
+    from segarena.server.installed import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena.studio.collecting.exporting import study_named
+        from segarena.studio.collecting.visits import link_text, make_link
+
+        site = _site(data, db)
+        with site.database.writing() as session:
+            made = make_link(session, study_named(session, name), label, most, site.now())
+            address = f"{site.settings.address}/studio/take/{link_text(site, made)}"
+    typer.echo(address)
+
+
+@study.command("close")
+def close(
+    name: Name,
+    again: Annotated[bool, typer.Option("--open", help="Open it again instead.")] = False,
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Close a study: nobody begins any more; who is in the middle of a batch may end it."""
+    from segarena.server.installed import check_installed
+
+    state = "open" if again else "closed"
+    with one_line_errors():
+        check_installed()
+        from segarena.studio.collecting.exporting import study_named
+        from segarena.studio.collecting.making import COMMAND_LINE, set_study_state
+
+        site = _site(data, db)
+        with site.database.writing() as session:
+            set_study_state(session, site.now(), study_named(session, name), state, COMMAND_LINE)
+    typer.echo(f"{name} is {state}")
+
+
+@study.command("export")
+def export(
+    name: Name,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A file that ends in .zip.")],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Write what was collected: the table of prompts, the clicks table, the masks that were corrected.
+
+    segarena people study export photos --out photos.zip
+    """
+    from segarena.server.installed import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena.errors import InvalidInput
+        from segarena.studio.collecting.exporting import export_study
+
+        if out.suffix != ".zip":
+            raise InvalidInput(f"--out {out}: expected a name that ends in .zip")
+        export_study(_site(data, db), name, out)
+    typer.echo(f"written: {out}")
+
+
+def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
+    from segarena.errors import InvalidInput
+    from segarena.server.folder import DataFolder
+    from segarena.server.serving import open_site
+    from segarena.server.settings import own_settings, read_settings
+    from segarena.studio.alone import OWN
+
+    folder = data / OWN if (data / OWN).is_dir() else data
+    if not is_new and not DataFolder(folder).exists:
+        raise InvalidInput(f"{folder} is no folder of a server; name one with --data")
+    return open_site(folder, read_settings(own_settings(folder), {"db": db}))

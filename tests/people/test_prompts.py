@@ -17,7 +17,8 @@ def points(*places, stroke=0):
 def given(kind="click", drawn=None, **changes):
     about = {
         "id": "one", "study": "s", "dataset": "d", "sample": "a", "target": "t", "width": 20, "height": 10,
-        "person": "p1", "batch": 1, "place": 1, "display_mode": "cut-out", "device": "pc", "declared_device": "pc", "pointer": "mouse",
+        "person": "p1", "batch": 1, "place": 1, "display_mode": "cut-out",
+        "device": "pc", "declared_device": "pc", "pointer": "mouse",
     }  # fmt: skip
     return PersonPrompt(**{**about, "kind": kind, "points": points((3.7, 1.2)) if drawn is None else drawn, **changes})
 

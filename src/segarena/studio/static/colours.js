@@ -1,11 +1,11 @@
-// A colour for each region, by the number in its id, so that it stays whatever else comes and goes. The first eight are those of
-// Okabe and Ito, which people with any kind of colour blindness tell apart; then their lighter and darker kin.
+// A colour for each region, by the number in its id, so that it stays whatever else comes and goes. People with any kind of colour
+// blindness tell the first eight apart (those of Okabe and Ito, with brown for black); then come their lighter and darker kin.
 
 /** @typedef {[number, number, number]} Rgb */
 
 /** @type {Rgb[]} */
 const HUES = [
-  [0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0], [240, 228, 66], [153, 153, 153],
+  [0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0], [240, 228, 66], [120, 50, 20],
 ];
 /** @type {[Rgb, number][]} what the hues are mixed with, and how much of it */
 const KIN = [[[0, 0, 0], 0], [[255, 255, 255], 0.45], [[0, 0, 0], 0.4]];

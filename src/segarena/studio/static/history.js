@@ -107,8 +107,8 @@ export class History {
   static read(scene, json) {
     const history = new History(scene);
     if (json?.version === VERSION && json.stamp === stampOf(scene)) {
-      history.#done = json.done;
-      history.#undone = json.undone;
+      history.#done = [...json.done];
+      history.#undone = [...json.undone];
     }
     return history;
   }

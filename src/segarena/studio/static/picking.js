@@ -54,6 +54,7 @@ export function vertexAt(scene, at, radius, ids) {
  * @param {Point} at
  * @param {number} radius in image pixels
  * @param {Iterable<string>} ids
+ * @returns {{region: string, edge: number, at: Point} | null}
  */
 export function edgeAt(scene, at, radius, ids) {
   let nearest = radius * radius;

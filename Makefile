@@ -18,8 +18,10 @@ lint: $(VENV)/.developed      ## style
 	$(BIN)/ruff check src tests benches examples adapters
 	$(BIN)/ruff format --check src tests benches examples adapters
 
-types: $(VENV)/.developed      ## strict types
+types: $(VENV)/.developed      ## strict types, of Python and of the studio's modules
 	$(BIN)/basedpyright --pythonpath $(BIN)/python src
+	@if command -v tsc >/dev/null; then tsc -p jsconfig.json; \
+	else echo "no tsc here, and apt-get cannot install it: types of the studio's modules are not checked"; fi
 
 contract: $(VENV)/.developed      ## lower folders never import higher ones
 	$(BIN)/lint-imports
@@ -63,12 +65,14 @@ $(STAMP): pyproject.toml
 
 # torch is pinned here and only here: a range would fetch gigabytes of GPU libraries on a machine without one.
 # PostgreSQL and bubblewrap are for tests of the server; where they cannot be installed, these run on SQLite alone, and
-# those of strangers' programs are skipped.
+# those of strangers' programs are skipped. Node and tsc test the studio's modules and check their types; no user needs them.
 $(VENV)/.developed: $(STAMP)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e '.[dev,models,oidc,ray,radiology,s3,server]' tests/plugin_package
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt-get install --quiet --yes postgresql || true
 	command -v bwrap >/dev/null || apt-get install --quiet --yes bubblewrap || true
+	command -v node >/dev/null || apt-get install --quiet --yes --no-install-recommends nodejs || true
+	command -v tsc >/dev/null || apt-get install --quiet --yes --no-install-recommends node-typescript || true
 	@touch $@
 
 $(VENV)/.documented: $(VENV)/.developed

@@ -47,7 +47,7 @@ function changedPairs(before, after, overlaps, [front, behind]) {
 test("'A before B' changes the order of no other pair that overlaps, where any order does that", () => {
   const random = generator(14);
   const seen = { kept: 0, knots: 0 };
-  for (let turn = 0; turn < 300; turn++) {
+  for (let turn = 0; turn < 100; turn++) {
     const { scene, run } = begun(6);
     const ids = scene.regions.map(({ id }) => id);
     const pairs = new Set();
@@ -66,7 +66,7 @@ test("'A before B' changes the order of no other pair that overlaps, where any o
     if (!fewest) assert.equal(changed, 0, `${[...pairs]}: ${front} before ${behind} gives ${after}`);
     else assert.ok(changed >= fewest && changed <= fewest + 2, `${changed} ${fewest}`);
   }
-  assert.ok(seen.kept > 50 && seen.knots > 20, JSON.stringify(seen));
+  assert.ok(seen.kept > 30 && seen.knots > 10, JSON.stringify(seen));
 });
 
 test("'A before B' moves one region past those that do not overlap it, and is one edit", () => {

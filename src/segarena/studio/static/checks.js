@@ -104,10 +104,10 @@ function isSpike(polygon, index) {
  */
 function checkVisible(scene, { id }, depth) {
   const polygon = scene.polygon(id);
-  const holder = depth.inFrontOf(id).find((front) => holds(scene, front, id));
-  if (holder !== undefined) {
-    const message = `expected it in front of region ${holder}, which contains it and hides it; check the order`;
-    return [fault("contained", [holder, id], labelPlace(polygon), message)];
+  const holder = scene.regions.slice(0, scene.place(id)).find((front) => holds(scene, front.id, id));
+  if (holder) {
+    const message = `expected it in front of region ${holder.id}, which contains it and hides it; check the order`;
+    return [fault("contained", [holder.id, id], labelPlace(polygon), message)];
   }
   const [seen, whole] = [depth.visiblePx(id), depth.areaPx(id)];
   if (seen > LEAST_VISIBLE * whole) return [];

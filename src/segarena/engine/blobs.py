@@ -82,11 +82,13 @@ class Recent(Generic[T]):
 
     Args:
         limit_bytes: what they may take together.
+        most: how many there may be; None for any number.
         keeps_last: the last one stays, however large it is.
     """
 
-    def __init__(self, limit_bytes: int, *, keeps_last: bool = False) -> None:
+    def __init__(self, limit_bytes: int, *, most: int | None = None, keeps_last: bool = False) -> None:
         self._limit_bytes = limit_bytes
+        self._most = most
         self._least = 1 if keeps_last else 0
         self._kept: OrderedDict[str, tuple[T, int]] = OrderedDict()
 
@@ -101,5 +103,10 @@ class Recent(Generic[T]):
         """Keep a value, and let go of what was used longest ago until it fits."""
         self._kept[key] = value, size
         self._kept.move_to_end(key)
-        while len(self._kept) > self._least and sum(size for _, size in self._kept.values()) > self._limit_bytes:
+        while len(self._kept) > self._least and self._is_too_much:
             self._kept.popitem(last=False)
+
+    @property
+    def _is_too_much(self) -> bool:
+        is_too_many = self._most is not None and len(self._kept) > self._most
+        return is_too_many or sum(size for _, size in self._kept.values()) > self._limit_bytes

@@ -299,6 +299,13 @@ def test_memory_lets_go_of_what_was_used_longest_ago():
     assert [key for key in "abcd" if memory.get(key) is not None] == ["a", "c", "d"]
 
 
+def test_memory_keeps_no_more_than_so_many():
+    memory = Recent(100, most=2)
+    for key in "abc":
+        memory.put(key, bytes(1), 1)
+    assert [key for key in "abc" if memory.get(key) is not None] == ["b", "c"]
+
+
 def test_a_full_disk_ends_no_run(tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")

@@ -50,13 +50,13 @@ def test_every_wrong_line_of_the_file_is_told(tmp_path):
     config = tmp_path / "server.toml"
     config.write_text(
         'hots = "x"\nport = "many"\nworkers = -1\nurl = "http://challenge.example.org"\n'
-        'roots = ["relative", "/nowhere"]\n[limits]\nsoft = 3\nhard_s = "long"\n'
+        'roots = ["relative", "/nowhere"]\nsegmenters = ["sam("]\n[limits]\nsoft = 3\nhard_s = "long"\n'
     )
     found = "\n".join(check(tmp_path / "data", config, {}).faults)
     for part in (
         "hots is no setting; did you mean 'host'", "port: expected `int`", "workers: expected 0 or more", "without TLS",
         "roots: expected an absolute path, got 'relative'", "roots: /nowhere is no folder", "limits.soft is no setting",
-        "limits.hard_s: expected `float`",
+        "limits.hard_s: expected `float`", "segmenters: 'sam(': expected NAME",
     ):  # fmt: skip
         assert part in found
 

@@ -145,6 +145,8 @@ class Serving:
             post.stop()
             hands.stop()
             self.site.album.stop()
+            for end in self.site.at_end:
+                end()
 
     def stop(self) -> None:
         """End when the requests under way are answered."""

@@ -11,6 +11,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from segarena.errors import PluginInvalid
+from segarena.specs import PluginSpec
+
 _SENDER = re.compile(r"[^@\s<>,;]+@[^@\s<>,;]+")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -166,6 +169,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         registration: "open" takes whoever an organiser confirms, "invited" only those with an invitation.
         behind_proxy: whether a proxy on this machine tells the address of whoever asks.
         roots: folders below which whoever makes a challenge on a page may name files; none by default.
+        segmenters: what may help people draw in the studio beside what needs no weights, `NAME=PLUGIN` or `PLUGIN`.
         limits: see `Limits`.
         mail: see `Mail`; without it nothing is sent, and links are for copying.
         sent: see `Sent`.
@@ -182,6 +186,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     registration: Literal["open", "invited"] = "open"
     behind_proxy: bool = False
     roots: tuple[str, ...] = ()
+    segmenters: tuple[str, ...] = ()
     limits: Limits = Limits()
     mail: Mail | None = None
     sent: Sent = Sent()
@@ -237,7 +242,17 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             ),
         ]
         of_others = [fault for one in (self.mail, self.oidc) if one is not None for fault in one.faults()]
-        return [*(message for is_wrong, message in told if is_wrong), *of_others]
+        unread = [f"segmenters: {fault}" for text in self.segmenters if (fault := _fault_of(text))]
+        return [*(message for is_wrong, message in told if is_wrong), *of_others, *unread]
+
+
+def _fault_of(plugin: str) -> str:
+    """Return what is wrong with the text of a plug-in; "" when it can be read."""
+    try:
+        PluginSpec.named(plugin)
+    except PluginInvalid as error:
+        return str(error)
+    return ""
 
 
 def _secret(file: str, told: str, variable: str) -> str:

@@ -46,6 +46,7 @@ class Site:
         boards: of its phases.
         only_person: the one whom this machine's site is for; None where people have accounts.
         things: what rooms keep beside all that, by its type.
+        at_end: called when it serves no more.
     """
 
     settings: Settings
@@ -66,6 +67,7 @@ class Site:
     boards: Boards = field(default_factory=Boards)
     only_person: int | None = None
     things: dict[type[Any], Any] = field(default_factory=dict[type[Any], Any])
+    at_end: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
 
     def __post_init__(self) -> None:
         """Make what counts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy import select
@@ -22,7 +23,7 @@ _PACE = 10**6
 """Requests a minute: nobody else can ask, and whoever goes through slices asks often."""
 
 
-def open_alone(folder: Path, port: int, *, workers: int = 1) -> tuple[Site, str]:
+def open_alone(folder: Path, port: int, *, workers: int = 1, segmenters: Sequence[str] = ()) -> tuple[Site, str]:
     """Return the site of a folder's studio, reached from this machine alone, and the key that lets its person in.
 
     Keys that were printed before end. With 0 `workers` it has no processes for long work.
@@ -30,7 +31,8 @@ def open_alone(folder: Path, port: int, *, workers: int = 1) -> tuple[Site, str]
     Raises:
         SegarenaError: the folder cannot be used.
     """
-    site = open_site(folder / OWN, Settings(port=port, workers=workers, limits=Limits(requests_per_minute=_PACE)))
+    limits = Limits(requests_per_minute=_PACE)
+    site = open_site(folder / OWN, Settings(port=port, workers=workers, segmenters=tuple(segmenters), limits=limits))
     now = site.now()
     with site.database.writing() as session:
         person = session.scalar(select(Person).where(Person.folded == folded(_NAME)))

@@ -15,6 +15,10 @@ from segarena.terminal.exits import one_line_errors
 def studio(
     folder: Annotated[Path, typer.Argument(help="Pictures to draw in; what is drawn is kept beside them.")],
     port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 8766,
+    segmenter: Annotated[
+        list[str] | None,
+        typer.Option("--segmenter", "-s", help="Helps to draw, beside those without weights: NAME, or sam(...)."),
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Draw scenes, give prompts and look at what there is, in the browser, on this machine alone; no account is needed.
@@ -35,7 +39,7 @@ def studio(
         if not folder.is_dir():
             raise InvalidInput(f"{folder}: expected a folder of pictures; make it, or name another one")
         log_to(None, logging.WARNING)
-        site, key = open_alone(folder, port)
+        site, key = open_alone(folder, port, segmenters=segmenter or ())
 
         def welcome(port: int) -> None:
             address = f"http://127.0.0.1:{port}/studio/open?key={key}"

@@ -6,6 +6,7 @@ from segarena.server.rooms import Room
 from segarena.studio.collecting import tables as _studies  # noqa: F401 - the schema has its tables
 from segarena.studio.collecting.jobs import MakeStudy
 from segarena.studio.pages import (
+    assisting,
     drafts,
     exporting,
     home,
@@ -25,6 +26,7 @@ _PAGES = (
     exporting,
     reviewing,
     drafts,
+    assisting,
     looking,
     seats,
 )

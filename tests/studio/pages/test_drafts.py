@@ -1,27 +1,12 @@
 """What the editor asks of a task: drafts, checks, finishing, comments; and nobody gets what is not theirs."""
 
-import re
-
 import pytest
-from drawn import box, give_task, picture, project_of, save_of, scene, someone, tasks_of
+from drawn import Page, box, give_task, picture, project_of, save_of, scene, tasks_of
 from sqlalchemy import event
 
 from segarena.studio.drawing.drafts import MOST_BYTES
 
 GOOD = scene(box(10, 10, 60, 60), box(50, 20, 110, 80))
-
-
-class Page:
-    """A script of a page, by somebody who is signed in."""
-
-    def __init__(self, served, name, role="participant"):
-        self.client = served.person(name, role)
-        self.id = someone(served.site, name)
-        self.key = re.search(r'name="key" value="([0-9a-f]{64})"', self.client.get("/studio").text)[1]
-
-    def ask(self, method, place, body=None, **headers):
-        headers = {"accept": "application/json", "x-form-key": self.key, **headers}
-        return self.client.request(method, f"/studio/tasks/{place}", json=body, headers=headers)
 
 
 @pytest.fixture(scope="module")

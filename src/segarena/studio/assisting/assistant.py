@@ -69,7 +69,7 @@ class Assistant:
         return self._home(unit.picture, is_ahead=False).ask(Asked(unit, asker))
 
     def encode(self, picture: Picture, *, is_ahead: bool) -> None:
-        """Have a picture made ready: for later, or before others since somebody looks at it; of too many, some are not."""
+        """Have a picture made ready: for later, or before others as somebody looks at it; of too many some are not."""
         self._home(picture, is_ahead=is_ahead).encode(Encode(picture), is_ahead=is_ahead)
 
     @property

@@ -6,12 +6,15 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from segarena.errors import InvalidInput
+from segarena.server.site import Site
 from segarena.specs import PluginSpec
 from segarena.studio.assisting.answering import Bounds
 from segarena.studio.assisting.assistant import Assistant
 
 WITHOUT_WEIGHTS = ("graph", "grabcut", "watershed")
 """Offered everywhere."""
+
+_MAKING = threading.Lock()
 
 
 def offered(further: Sequence[str]) -> dict[str, PluginSpec]:
@@ -42,6 +45,10 @@ class Assistants:
         self._lock = threading.Lock()
         self._made: dict[str, Assistant] = {}
 
+    def among(self, chosen: Sequence[str]) -> tuple[str, ...]:
+        """Return what is offered to a project that chose these; to one that chose nothing, everything."""
+        return tuple(name for name in self.segmenters if name in chosen) if chosen else tuple(self.segmenters)
+
     def of(self, name: str) -> Assistant:
         """Return the assistant of this name.
 
@@ -59,3 +66,12 @@ class Assistants:
         """End all processes."""
         for assistant in self._made.values():
             assistant.stop()
+
+
+def assistants_of(site: Site) -> Assistants:
+    """Return the assistants of a serving process; their processes end when it serves no more."""
+    with _MAKING:
+        if Assistants not in site.things:
+            site.things[Assistants] = made = Assistants(offered(site.settings.segmenters), Bounds())
+            site.at_end.append(made.stop)
+        return site.things[Assistants]

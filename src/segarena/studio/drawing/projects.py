@@ -21,9 +21,6 @@ MOST_LABELS = 1000
 _LONGEST_LABEL = 200
 _LONGEST_GUIDE = 10_000
 
-DEFAULT_SEGMENTERS = ("graph", "grabcut", "watershed")
-"""What answers prompts in the editor where a project does not say it: what needs no weights."""
-
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """What a lead decides about a project.
@@ -32,7 +29,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         name: of the project.
         guide: what annotators are told.
         labels: names that the editor suggests.
-        segmenters: what answers prompts in the editor; none takes those that need no weights.
+        segmenters: what answers prompts in the editor; none takes all that the server offers.
         annotators: how many people annotate each picture.
         is_free: whether whoever asks gets the next task; otherwise a lead gives tasks.
         is_reviewed: whether finished tasks wait for a reviewer.
@@ -96,8 +93,8 @@ def labels_of(project: Project) -> tuple[str, ...]:
 
 
 def segmenters_of(project: Project) -> tuple[str, ...]:
-    """Return what answers prompts in the editor, by name."""
-    return tuple(project.segmenters.splitlines()) or DEFAULT_SEGMENTERS
+    """Return the names of the segmenters that a project chose; none for all that the server offers."""
+    return tuple(project.segmenters.splitlines())
 
 
 def projects_of(session: Session, person_id: int) -> list[tuple[Project, str]]:

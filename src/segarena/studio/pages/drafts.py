@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, Response
 from segarena.server import refusals
 from segarena.server.bodies import read_page_json
 from segarena.server.visitors import needs, site_of, visitor_of
+from segarena.studio.assisting.assistants import assistants_of
 from segarena.studio.drawing.access import Found, find_task
 from segarena.studio.drawing.assignment import own_open
 from segarena.studio.drawing.checking import Looked, Remark, look_at
@@ -88,7 +89,7 @@ def give_draft(request: Request, task_id: int) -> Response:
             "comments": [_told(comment) for comment in comments_of(session, found.task)],
             "said": returned.text if returned else "",
             "labels": labels_of(found.project),
-            "segmenters": segmenters_of(found.project),
+            "segmenters": assistants_of(site).among(segmenters_of(found.project)),
             "picture": _picture(found.picture),
             "project": {"id": found.project.id, "name": found.project.name, "guide": found.project.guide},
         }

@@ -29,7 +29,7 @@ import { newId, OTHER_PERSON } from "./talk.js";
  * @property {number} revision
  * @property {any} scene
  * @property {any} [history]
- * @property {number | string} [saved_at]
+ * @property {number | null} [saved_at]  seconds since 1970
  * @property {string} [id]
  *
  * @typedef {"saved" | "unsaved" | "saving" | "offline" | "signed-out" | "waiting" | "conflict" | "refused"} Kind
@@ -264,7 +264,7 @@ export class Saving {
       case "conflict":
         return this.met(save, answer.body);
       case "refused":
-        if (answer.status === 413 && save.body.history) {
+        if ([413, 422].includes(answer.status) && save.body.history) {
           save.body.history = null; // rather lose the steps of undo than not save
           return this.sendIn(0);
         }
@@ -366,15 +366,9 @@ export function watchPage(saving, page = window) {
 }
 
 /** @param {Theirs} theirs */
-function conflictText(theirs) {
-  const at = theirs.saved_at === undefined ? "" : ` at ${timeOf(theirs.saved_at)}`;
+function conflictText({ saved_at }) {
+  const at = saved_at ? ` at ${new Date(1000 * saved_at).toLocaleTimeString()}` : "";
   return `This picture was also changed elsewhere${at}. Choose which of the two goes on.`;
-}
-
-/** @param {number | string} at  seconds since 1970, or a date */
-function timeOf(at) {
-  const date = new Date(typeof at === "number" ? 1000 * at : at);
-  return Number.isNaN(date.getTime()) ? "another time" : date.toLocaleTimeString();
 }
 
 /** @returns {News} */

@@ -2,7 +2,7 @@
 
 A picture has a home, the process that encoded it. What people wait for goes first; pictures of later are made ready by
 the process that was asked least recently, so that whoever draws is not kept waiting. A process that dies or hangs is
-told in one line to whoever asked, and another one starts with the next question.
+told in one line to whoever asked, and another one starts with the next question. One that dies is tried twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from segarena.server import refusals
 from segarena.server.watching import LOG
 from segarena.specs import PluginSpec
 from segarena.studio.assisting.answering import GRACE_S, Answer, Answering, Ask, Bounds, Encode, Picture, Unit
-from segarena.work.jobs import Done
+from segarena.work.jobs import Done, Failed
 from segarena.work.standing import StandingProcess
 
 MOST_WAITING = 64
@@ -206,6 +206,8 @@ class _Place:
             raise self._told(self._broken[1])
         try:
             outcome = self._process.do(unit)
+            if isinstance(outcome, Failed) and isinstance(outcome.error, UnitDied):  # maybe of something before it
+                outcome = self._process.do(unit)
         except SegarenaError as error:  # it cannot be built, or no process starts
             self._broken = time.monotonic() + _BROKEN_S, error
             raise self._told(error) from error

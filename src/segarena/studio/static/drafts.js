@@ -42,22 +42,40 @@ export class Drafts {
     });
   }
 
-  /** Let go of what a tab kept of a picture. @param {number} person @param {string} task @param {string} tab */
+  /**
+   * Let go of what a tab kept of a picture.
+   * @param {number} person
+   * @param {string} task
+   * @param {string} tab
+   */
   async remove(person, task, tab) {
     await this.change((store) => store.delete([person, task, tab]));
   }
 
-  /** All drafts that somebody has of a picture, the newest first. @param {number} person @param {string} task @returns {Promise<Draft[]>} */
+  /**
+   * All drafts that somebody has of a picture, the newest first.
+   * @param {number} person
+   * @param {string} task
+   * @returns {Promise<Draft[]>}
+   */
   async of(person, task) {
     return this.range([person, task], [person, task, []]);
   }
 
-  /** All drafts that somebody has here, the newest first. @param {number} person @returns {Promise<Draft[]>} */
+  /**
+   * All drafts that somebody has here, the newest first.
+   * @param {number} person
+   * @returns {Promise<Draft[]>}
+   */
   async all(person) {
     return this.range([person], [person, []]);
   }
 
-  /** @param {IDBValidKey} from @param {IDBValidKey} to @returns {Promise<Draft[]>} */
+  /**
+   * @param {IDBValidKey} from
+   * @param {IDBValidKey} to
+   * @returns {Promise<Draft[]>}
+   */
   async range(from, to) {
     const store = (await this.database()).transaction(STORE, "readonly").objectStore(STORE);
     /** @type {Draft[]} */
@@ -97,7 +115,11 @@ export class Drafts {
   }
 }
 
-/** @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
+/**
+ * @template T
+ * @param {IDBRequest<T>} request
+ * @returns {Promise<T>}
+ */
 function result(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -112,17 +134,28 @@ export class Tabs {
     this.locks = locks;
   }
 
-  /** Hold the name of this tab until it ends. @param {string} tab @returns {Promise<void>} */
+  /**
+   * Hold the name of this tab until it ends.
+   * @param {string} tab
+   * @returns {Promise<void>}
+   */
   async hold(tab) {
     const { locks } = this;
     if (locks) await new Promise((held) => void locks.request(lockOf(tab), () => new Promise(() => held(undefined))));
   }
 
-  /** Tell whether a tab lives. @param {string} tab @returns {Promise<boolean>} */
+  /**
+   * Tell whether a tab lives.
+   * @param {string} tab
+   * @returns {Promise<boolean>}
+   */
   async lives(tab) {
     if (!this.locks) return false;
-    const patience = AbortSignal.timeout(LEAVING_MS);
-    return this.locks.request(lockOf(tab), { signal: patience }, () => false).catch(() => true);
+    const patience = new AbortController();
+    const over = setTimeout(() => patience.abort(), LEAVING_MS);
+    const lives = await this.locks.request(lockOf(tab), { signal: patience.signal }, () => false).catch(() => true);
+    clearTimeout(over);
+    return lives;
   }
 }
 

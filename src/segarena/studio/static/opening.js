@@ -44,7 +44,12 @@ export async function openPicture({ talk, drafts, tabs, person, task }) {
   return { content: told, told, isElsewhere, start: { base: told.revision, own: [], isUnsaved: false, news: noNews(), theirs: null, adopted: "" } };
 }
 
-/** Go on from what a tab left behind. @param {Draft} draft @param {any} told @returns {Start} */
+/**
+ * Go on from what a tab left behind.
+ * @param {Draft} draft
+ * @param {any} told
+ * @returns {Start}
+ */
 function startOf({ base, own, news, sent, tab }, told) {
   const isSaved = Boolean(told?.id) && own.includes(told.id);
   const isOwn = !told || told.revision === base || isSaved;

@@ -101,7 +101,10 @@ export class Saving {
     this.savedVersion = 0;
     this.keptVersion = 0;
     this.canKeep = true;
-    /** The save that was sent and not answered, to be sent again as it is. @type {Save | null} */
+    /**
+     * The save that was sent and not answered, to be sent again as it is.
+     * @type {Save | null}
+     */
     this.unanswered = null;
     /** Ids of saves of this draft, of before a reload too: a revision of that id is no one else's. */
     this.own = start.own;
@@ -121,7 +124,10 @@ export class Saving {
     else this.tell("saved", "Saved");
   }
 
-  /** Something was changed. @param {{kind: string, region: string | null}} [done]  for the log */
+  /**
+   * Something was changed.
+   * @param {{kind: string, region: string | null}} [done]  for the log
+   */
   edited(done) {
     this.version += 1;
     if (done && this.news.log.length < MOST_ENTRIES) this.news.log.push({ at_ms: this.clock(), kind: done.kind, region: done.region });
@@ -130,13 +136,21 @@ export class Saving {
     if (!this.theirs && !this.cancelTimer) this.sendIn(SAVE_WITHIN_MS);
   }
 
-  /** An object was finished: save now. @param {{kind: string, region: string | null}} [done] */
+  /**
+   * An object was finished: save now.
+   * @param {{kind: string, region: string | null}} [done]
+   */
   finished(done) {
     this.edited(done);
     void this.send();
   }
 
-  /** Time was spent on a region; it goes with the next save. @param {string} region @param {number} time_ms @param {number} active_ms */
+  /**
+   * Time was spent on a region; it goes with the next save.
+   * @param {string} region
+   * @param {number} time_ms
+   * @param {number} active_ms
+   */
   spent(region, time_ms, active_ms) {
     add(this.news.time_ms, { [region]: time_ms });
     add(this.news.active_ms, { [region]: active_ms });
@@ -152,7 +166,10 @@ export class Saving {
     if (this.settled()) this.finished();
   }
 
-  /** Of two revisions, have theirs go on: return it, for the page to show as one step that can be undone. @returns {Theirs | null} */
+  /**
+   * Of two revisions, have theirs go on: return it, for the page to show as one step that can be undone.
+   * @returns {Theirs | null}
+   */
   takeTheirs() {
     return this.settled();
   }
@@ -184,7 +201,10 @@ export class Saving {
     this.stopTimer();
   }
 
-  /** Keep what there is in this browser; edits that come meanwhile are kept after it. @returns {Promise<void>} */
+  /**
+   * Keep what there is in this browser; edits that come meanwhile are kept after it.
+   * @returns {Promise<void>}
+   */
   keep() {
     this.keeping ??= this.keepAll().finally(() => {
       this.keeping = null;
@@ -256,7 +276,10 @@ export class Saving {
     return { id, version: this.version, news, body: { base: this.base, id, scene, history, ...news } };
   }
 
-  /** @param {Save} save @param {Answer} answer */
+  /**
+   * @param {Save} save
+   * @param {Answer} answer
+   */
   take(save, answer) {
     switch (answer.outcome) {
       case "done":
@@ -284,7 +307,11 @@ export class Saving {
     this.sendIn(Math.max(usual * (0.75 + 0.5 * Math.random()), answer.wait_ms));
   }
 
-  /** Something else came first. @param {Save} save @param {Theirs} theirs */
+  /**
+   * Something else came first.
+   * @param {Save} save
+   * @param {Theirs} theirs
+   */
   met(save, theirs) {
     if (theirs.id === save.id || isSame(theirs.scene, save.body.scene)) return this.acknowledged(save, theirs.revision);
     this.untold(save);
@@ -297,13 +324,19 @@ export class Saving {
     this.tell("conflict", conflictText(theirs));
   }
 
-  /** A save came to nothing: what it told is for the next one. @param {Save} save */
+  /**
+   * A save came to nothing: what it told is for the next one.
+   * @param {Save} save
+   */
   untold(save) {
     this.unanswered = null;
     this.news = together(save.news, this.news);
   }
 
-  /** @param {Save} save @param {number} revision */
+  /**
+   * @param {Save} save
+   * @param {number} revision
+   */
   acknowledged(save, revision) {
     this.base = revision;
     this.savedVersion = save.version;
@@ -328,7 +361,10 @@ export class Saving {
     this.cancelTimer = null;
   }
 
-  /** @param {Kind} kind @param {string} text */
+  /**
+   * @param {Kind} kind
+   * @param {string} text
+   */
   tell(kind, text) {
     this.state = { kind, text, isKept: this.isKept, theirs: this.theirs };
     if (USUAL.includes(kind) && this.canKeep) return this.onState(this.state);
@@ -338,7 +374,12 @@ export class Saving {
   }
 }
 
-/** Have a page's coming and going move its saving along. @param {Saving} saving @param {Window} [page] @returns {() => void} what ends it */
+/**
+ * Have a page's coming and going move its saving along.
+ * @param {Saving} saving
+ * @param {Window} [page]
+ * @returns {() => void} what ends it
+ */
 export function watchPage(saving, page = window) {
   const leave = () => {
     saving.isLeaving = true;
@@ -376,13 +417,20 @@ export function noNews() {
   return { log: [], time_ms: {}, active_ms: {} };
 }
 
-/** @param {News} first @param {News} second @returns {News} */
+/**
+ * @param {News} first
+ * @param {News} second
+ * @returns {News}
+ */
 export function together(first, second) {
   const { log, time_ms, active_ms } = structuredClone(first);
   return { log: [...log, ...second.log], time_ms: add(time_ms, second.time_ms), active_ms: add(active_ms, second.active_ms) };
 }
 
-/** @param {Record<string, number>} sums @param {Record<string, number>} more */
+/**
+ * @param {Record<string, number>} sums
+ * @param {Record<string, number>} more
+ */
 function add(sums, more) {
   for (const [name, value] of Object.entries(more)) sums[name] = (sums[name] ?? 0) + value;
   return sums;
@@ -393,7 +441,12 @@ function isSmall(body) {
   return JSON.stringify(body).length < MOST_WHEN_LEAVING;
 }
 
-/** Whether two scenes say the same. @param {any} a @param {any} b @returns {boolean} */
+/**
+ * Whether two scenes say the same.
+ * @param {any} a
+ * @param {any} b
+ * @returns {boolean}
+ */
 export function isSame(a, b) {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -402,7 +455,10 @@ export function isSame(a, b) {
   return names.length === Object.keys(b).length && names.every((name) => name in b && isSame(a[name], b[name]));
 }
 
-/** @param {number} wait_ms @param {() => void} act */
+/**
+ * @param {number} wait_ms
+ * @param {() => void} act
+ */
 function laterByTimer(wait_ms, act) {
   const timer = setTimeout(act, wait_ms);
   return () => clearTimeout(timer);

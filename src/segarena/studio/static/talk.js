@@ -57,7 +57,10 @@ export class Talk {
     return renewed.outcome === "done" ? this.send(method, address, text, options) : renewed;
   }
 
-  /** Fetch the key of the session that there is now. @returns {Promise<Answer>} */
+  /**
+   * Fetch the key of the session that there is now.
+   * @returns {Promise<Answer>}
+   */
   renew() {
     this.renewing ??= this.send("GET", KEY_ADDRESS, undefined, {}).then((answer) => {
       this.renewing = null;
@@ -98,7 +101,10 @@ export class Talk {
   }
 }
 
-/** @param {Response} response @returns {Promise<Answer>} */
+/**
+ * @param {Response} response
+ * @returns {Promise<Answer>}
+ */
 async function read(response) {
   // A proxy may answer in the server's place, and not in JSON; a connection lost on the way is an answer that never came.
   const text = await response.text();
@@ -109,7 +115,10 @@ async function read(response) {
   return { outcome, status: response.status, body: body ?? {}, message, wait_ms: waitOf(response) };
 }
 
-/** @param {string} text @returns {any} */
+/**
+ * @param {string} text
+ * @returns {any}
+ */
 function objectIn(text) {
   try {
     const found = JSON.parse(text);
@@ -119,7 +128,11 @@ function objectIn(text) {
   }
 }
 
-/** @param {Response} response @param {boolean} isJson @returns {Outcome} */
+/**
+ * @param {Response} response
+ * @param {boolean} isJson
+ * @returns {Outcome}
+ */
 function outcomeOf({ status, type }, isJson) {
   if (type === "opaqueredirect" || status === 401) return "signed-out";
   if (status === 204 || status === 202) return "done";
@@ -135,7 +148,10 @@ function waitOf(response) {
   return Number.isFinite(seconds) && seconds > 0 ? 1000 * seconds : 0;
 }
 
-/** A name that nobody else has, where pages come without TLS too. @returns {string} */
+/**
+ * A name that nobody else has, where pages come without TLS too.
+ * @returns {string}
+ */
 export function newId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;

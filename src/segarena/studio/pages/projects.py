@@ -16,13 +16,14 @@ from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.audit import note
 from segarena.server.bodies import Form, LargeForm
+from segarena.server.site import Site
 from segarena.server.visitors import needs, site_of, visitor_of
+from segarena.studio.assisting.assistants import assistants_of
 from segarena.studio.drawing.access import find_project, is_at_least
 from segarena.studio.drawing.agreement import agreement_of, compare_pending, compared, pending
 from segarena.studio.drawing.assignment import free_count, next_task, own_open
 from segarena.studio.drawing.progress import counts_of, pictures_of, state_counts, work_in
 from segarena.studio.drawing.projects import (
-    DEFAULT_SEGMENTERS,
     Rules,
     change_project,
     make_project,
@@ -55,7 +56,8 @@ def list_projects(request: Request) -> Response:
 @needs("organiser")
 def show_new(request: Request) -> Response:
     """Show the form of a new project."""
-    return studio_page(request, "project_new.html", title="New project", rules=Rules(name=""), offered=segmenters())
+    offered = segmenters(site_of(request))
+    return studio_page(request, "project_new.html", title="New project", rules=Rules(name=""), offered=offered)
 
 
 @router.post("/studio/projects/new")
@@ -64,7 +66,7 @@ def make(request: Request, form: LargeForm) -> Response:
     """Make a project."""
     site, visitor = site_of(request), visitor_of(request)
     with site.database.writing() as session:
-        project = make_project(session, _rules(form), visitor.person_id or 0, site.now())
+        project = make_project(session, _rules(site, form), visitor.person_id or 0, site.now())
         note_about(session, request, "project made", project)
     return RedirectResponse(f"/studio/projects/{project.id}/settings#pictures", 303)
 
@@ -151,7 +153,7 @@ def change(request: Request, project_id: int, form: LargeForm) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="lead", for_change=True)
-        change_project(session, project, _rules(form))
+        change_project(session, project, _rules(site, form))
         note_about(session, request, "project changed", project)
     return RedirectResponse(f"/studio/projects/{project_id}/settings", 303)
 
@@ -179,7 +181,7 @@ def settings_page(request: Request, project_id: int, **values: Any) -> Response:
             "members": members_of(session, project),
             "counts": state_counts(session, project.id),
             "free": free_count(session, project, 0),
-            "chosen": segmenters_of(project),
+            "chosen": assistants_of(site).among(segmenters_of(project)),
             "dealt": "",
             "added": None,
             "started": None,
@@ -187,13 +189,13 @@ def settings_page(request: Request, project_id: int, **values: Any) -> Response:
         }
     return studio_page(
         request, "project_settings.html", title=f"Settings of {project.name}", project=project, role=role,
-        rules=rules_of(project), offered=segmenters(), roots=site.settings.roots, **told,
+        rules=rules_of(project), offered=segmenters(site), roots=site.settings.roots, **told,
     )  # fmt: skip
 
 
-def segmenters() -> tuple[str, ...]:
+def segmenters(site: Site) -> tuple[str, ...]:
     """Return what may answer prompts in the editor."""
-    return DEFAULT_SEGMENTERS
+    return tuple(assistants_of(site).segmenters)
 
 
 def note_about(session: Session, request: Request, action: str, project: Project, more: str = "") -> None:
@@ -212,7 +214,7 @@ def day_of(text: str, *, after: int = 0) -> float | None:
         return None
 
 
-def _rules(form: dict[str, str]) -> Rules:
+def _rules(site: Site, form: dict[str, str]) -> Rules:
     annotators, seed = form.get("annotators", "1"), form.get("seed", "").strip()
     if not annotators.isdecimal() or (seed and not seed.isdecimal()):
         raise InvalidInput("annotators of a picture and seed: expected whole numbers")
@@ -220,7 +222,7 @@ def _rules(form: dict[str, str]) -> Rules:
         name=form.get("name", ""),
         guide=form.get("guide", "").replace("\r\n", "\n"),
         labels=tuple(form.get("labels", "").splitlines()),
-        segmenters=tuple(name for name in segmenters() if form.get(f"segmenter:{name}")),
+        segmenters=tuple(name for name in segmenters(site) if form.get(f"segmenter:{name}")),
         annotators=int(annotators),
         is_free=form.get("is_free", "") == "yes",
         is_reviewed=form.get("is_reviewed", "") == "yes",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher
 
+from segarena.server import database as databases
 from segarena.server import passwords
 from segarena.server.database import Database
 from segarena.server.schema import bring_up_to_date
@@ -64,6 +65,16 @@ def passwords_are_quick():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def usual_pragmas():
+    """Let SQLite leave to the system when it writes; gives what is said to it otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+        usual = databases._PRAGMAS
+        quick = [pragma for pragma in usual if not pragma.startswith("synchronous")]
+        patch.setattr(databases, "_PRAGMAS", (*quick, "synchronous=OFF"))
+        yield usual
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from sqlalchemy import func, inspect, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from segarena.errors import InvalidInput, StoreError
+from segarena.server import database as databases
 from segarena.server.database import Database, DatabaseAway
 from segarena.server.rooms import rooms
 from segarena.server.schema import bring_up_to_date, migrate, revision_of
@@ -115,7 +116,8 @@ def test_a_writer_in_line_for_too_long_is_told(tmp_path, monkeypatch):
     database.close()
 
 
-def test_sqlite_waits_for_the_disk_and_keeps_a_log(tmp_path):
+def test_sqlite_waits_for_the_disk_and_keeps_a_log(tmp_path, monkeypatch, usual_pragmas):
+    monkeypatch.setattr(databases, "_PRAGMAS", usual_pragmas)
     database = Database(tmp_path / "x.sqlite")
     with database.engine.connect() as connection:
         told = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]

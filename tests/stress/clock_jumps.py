@@ -71,7 +71,8 @@ def main() -> int:
         data, clock = Path(folder) / "data", Clock(Path(folder))
         limits = {"seconds_per_answer": 30.0, "seconds_per_run": 600.0}
         tokens = prepare(data, given.clients, draw_photographs(Path(folder) / "photographs"), **limits)
-        server = Server(data, log=Path(folder) / "log", environment=clock.environment)
+        settings = {"workers": min(2, given.clients)}
+        server = Server(data, log=Path(folder) / "log", settings=settings, environment=clock.environment)
         server.start()
         server.wait()
         people = [Participant(server, token, think_s=lambda: 0.1) for token in tokens]

@@ -96,7 +96,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, disk_at(Path(folder) / "disk") as disk:
         data = disk.place / "data"
         tokens = prepare(data, given.clients, draw_photographs(Path(folder) / "photographs"))
-        server = Server(data, log=Path(folder) / "log")
+        server = Server(data, log=Path(folder) / "log", settings={"workers": min(2, given.clients)})
         server.start()
         server.wait()
         people = [Participant(server, token) for token in tokens]

@@ -46,7 +46,7 @@ def restart_and_look(postgres: Postgres, restarts: int, clients: int, seed: int,
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         tokens = prepare(data, clients, draw_photographs(Path(folder) / "photographs"), db=db)
-        server = Server(data, log=Path(folder) / "log", settings={"db": db})
+        server = Server(data, log=Path(folder) / "log", settings={"db": db, "workers": min(2, clients)})
         server.start()
         server.wait()
         people = [Participant(server, token) for token in tokens]

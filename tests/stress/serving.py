@@ -41,7 +41,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         tokens = prepare(data, given.clients, draw_photographs(Path(folder) / "photographs"))
-        server = Server(data, log=Path(folder) / "log")
+        server = Server(data, log=Path(folder) / "log", settings={"workers": min(2, given.clients)})
         server.start()
         people = [Participant(server, token) for token in tokens]
         for person in people:

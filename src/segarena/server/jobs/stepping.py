@@ -1,68 +1,19 @@
-"""Evaluating a turn: what it needs of the tables, and what a worker process does."""
+"""Evaluating a turn: what its unit needs of the tables."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.challenges.steps import RunFacts, StepJob, TurnGiven
-from segarena.engine.store import files_of_rows
 from segarena.server.challenges import find_phase
-from segarena.server.jobs.bench import Bench
+from segarena.server.jobs.step import Step
 from segarena.server.packing import unpack
-from segarena.server.run_folders import RunFolders
 from segarena.server.runs import places_of
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Place, Run, Turn
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluated:
-    """What came of a turn.
-
-    Attributes:
-        reply: for the participant.
-        given: see `StepDone.given`.
-        judged: where its dialogues stand, as JSON.
-        is_over: nothing more will be asked about this place.
-        digest: see `StepDone.digest`.
-    """
-
-    reply: bytes
-    given: bytes
-    judged: str
-    is_over: bool
-    digest: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """The unit that evaluates the last turn of a place.
-
-    Attributes:
-        challenge: its description.
-        job: what `segarena.challenges` needs of it.
-        runs: where its rows go when the place is over.
-    """
-
-    challenge: str
-    job: StepJob
-    runs: RunFolders
-
-    def do(self, bench: Bench, /) -> Evaluated:
-        """Evaluate it."""
-        evaluator = bench.evaluator(self.challenge)
-        with bench.within("evaluating a turn"):
-            done = evaluator.step(self.job)
-        if done.rows is not None:
-            run_id, files = self.job.run.id, files_of_rows(done.rows)
-            evaluator.open_folder(self.runs.path(run_id), self.job.run).write_files(self.job.place, files)
-            self.runs.keep_place(run_id, self.job.place, files)
-        judged = json.dumps([asdict(one) for one in done.judged])
-        return Evaluated(reply=done.reply, given=done.given, judged=judged, is_over=done.is_over, digest=done.digest)
 
 
 def step_of(session: Session, site: Site, turn: Turn, *, is_at_hand: bool) -> Step:

@@ -12,7 +12,8 @@ from segarena.server.audit import note
 from segarena.server.jobs.hand import Hand, Process
 from segarena.server.jobs.hold import Hold
 from segarena.server.jobs.leases import new_lease
-from segarena.server.jobs.stepping import Evaluated, Step, step_of
+from segarena.server.jobs.step import Evaluated, Step
+from segarena.server.jobs.stepping import step_of
 from segarena.server.packing import pack
 from segarena.server.site import Site
 from segarena.server.tables import Place, Turn

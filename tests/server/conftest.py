@@ -9,7 +9,6 @@ from argon2 import PasswordHasher
 from segarena.server import database as databases
 from segarena.server import passwords
 from segarena.server.database import Database
-from segarena.server.schema import bring_up_to_date
 from segarena.server.serving import open_site
 from segarena.server.settings import Settings
 
@@ -17,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from at_work import Served
 from postgres import Postgres, programs
 from s3 import KEY, S3
+from tables_once import tables_made_once
 
 BOTH = ("sqlite", "postgresql")
 
@@ -52,11 +52,26 @@ def empty_database(request, tmp_path):
     database.close()
 
 
-@pytest.fixture
-def database(empty_database):
+@pytest.fixture(autouse=True, scope="session")
+def begin(tmp_path_factory):
+    """Make tables once for all tests of this process; gives what begins a database with them."""
+    with tables_made_once(tmp_path_factory.mktemp("tables")) as begin:
+        yield begin
+
+
+@pytest.fixture(params=BOTH)
+def database(request, tmp_path, begin):
     """A database with all tables, and nothing in them."""
-    bring_up_to_date(empty_database)
-    return empty_database
+    address = tmp_path / "empty.sqlite" if request.param == "sqlite" else postgres_with_tables(request)
+    database = Database(address)
+    begin(database)
+    yield database
+    database.close()
+
+
+def postgres_with_tables(request):
+    """Return the address of a new database of PostgreSQL that has all tables."""
+    return request.getfixturevalue("postgres").new_database(with_tables=True)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -89,7 +104,7 @@ def serve_site():
 @pytest.fixture(scope="module", params=BOTH)
 def working(request, tmp_path_factory):
     """A server that evaluates, for all tests of a module."""
-    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    address = "" if request.param == "sqlite" else postgres_with_tables(request)
     site = open_site(tmp_path_factory.mktemp("working") / "data", Settings(port=0, workers=1, db=address))
     made = Served(site)
     yield made
@@ -114,7 +129,7 @@ def serve(tmp_path_factory):
 @pytest.fixture(scope="module", params=BOTH)
 def on_both(request, tmp_path_factory):
     """A server that evaluates nothing, on each kind of database, for all tests of a module."""
-    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    address = "" if request.param == "sqlite" else postgres_with_tables(request)
     site = open_site(tmp_path_factory.mktemp("on_both") / "data", Settings(port=0, workers=0, db=address))
     made = Served(site)
     yield made

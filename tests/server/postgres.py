@@ -11,6 +11,9 @@ from pathlib import Path
 
 from sqlalchemy import create_engine
 
+from segarena.server.database import Database
+from segarena.server.schema import bring_up_to_date
+
 PLACES = (*sorted(Path("/usr/lib/postgresql").glob("*/bin")), Path("/usr/local/bin"), Path("/usr/bin"))
 
 
@@ -27,6 +30,7 @@ class Postgres:
     """
 
     def __init__(self, fsync="off"):
+        self._template = ""
         self._folder = Path(tempfile.mkdtemp(prefix="segarena-postgres-"))
         self._as = []
         if os.getuid() == 0:
@@ -38,14 +42,24 @@ class Postgres:
         self._settings = f"-c listen_addresses= -c unix_socket_directories={self._folder} -c fsync={fsync}"
         self._start()
 
-    def new_database(self):
-        """Return the address of a new database."""
-        name = f"d{uuid.uuid4().hex}"
+    def new_database(self, with_tables=False):
+        """Return the address of a new database, with nothing in it or with all tables, which are made once."""
+        if with_tables and not self._template:
+            self._template = self._with_tables()
+        name, template = f"d{uuid.uuid4().hex}", self._template if with_tables else "template1"
         engine = create_engine(self._address("postgres", "postgresql+pg8000"), isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+            connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
         engine.dispose()
         return self._address(name, "postgresql")
+
+    def _with_tables(self):
+        """Return the name of a new database with all tables."""
+        address = self.new_database()
+        made = Database(address)
+        bring_up_to_date(made)
+        made.close()
+        return address.rpartition("?")[0].rpartition("/")[2]
 
     def restore(self, dump, address):
         """Put what pg_dump wrote into a database."""

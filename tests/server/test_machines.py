@@ -23,7 +23,7 @@ pytest.importorskip("obstore")
 @pytest.fixture(scope="module")
 def machines(postgres, s3, tmp_path_factory):
     """The site of a machine that evaluates nothing, and one of a machine that does nothing else."""
-    db, storage = postgres.new_database(), "s3://files/event"
+    db, storage = postgres.new_database(with_tables=True), "s3://files/event"
     settings = Settings(db=db, storage=storage, port=0, workers=0)
     serving = open_site(tmp_path_factory.mktemp("serving") / "data", settings)
     evaluating = open_site(tmp_path_factory.mktemp("evaluating") / "data", Settings(db=db, storage=storage))

@@ -35,7 +35,7 @@ def mail():
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def site(request, tmp_path, mail):
-    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database(with_tables=True)
     told = Mail(host="127.0.0.1", port=mail.port, security="none", sender=SENDER)
     site = open_site(tmp_path / "data", Settings(mail=told, db=address, url="https://lab.example"))
     yield site

@@ -63,7 +63,7 @@ class Process:
 @pytest.fixture(scope="module")
 def several(postgres, tmp_path_factory):
     """Two servers that were started at once on an empty database, and one that evaluates for them."""
-    data, db = tmp_path_factory.mktemp("several") / "data", postgres.new_database()
+    data, db = tmp_path_factory.mktemp("several") / "data", postgres.new_database(with_tables=True)
     with ExitStack() as stack:
         words = ("--port", "0", "--workers", "0")
         first, second = (stack.enter_context(Process(data, db, *words)) for _ in range(2))

@@ -206,7 +206,7 @@ def look(data: Path, acknowledged: Mapping[str, int], finished: Sequence[str], d
     database = Database(db or data / "segarena.sqlite")
     with database.reading() as session:
         done = select(Turn.run_id, func.count()).where(Turn.state == "done").group_by(Turn.run_id)
-        counted = Counter({run: count for run, count in session.execute(done)})
+        counted = Counter(dict(map(tuple, session.execute(done))))
     database.close()
     records = [records_of(data / "runs" / run) for run in finished]
     sound = [one for one in records if one is not None]

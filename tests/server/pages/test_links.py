@@ -28,7 +28,7 @@ def mail():
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def posting(request, tmp_path_factory, mail):
     """A server that sends letters; they leave when a test says so."""
-    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database(with_tables=True)
     told = Mail(host="127.0.0.1", port=mail.port, security="none", sender="arena@lab.example")
     site = open_site(tmp_path_factory.mktemp("posting") / "data", Settings(port=0, workers=0, mail=told, db=address))
     with pytest.MonkeyPatch.context() as patch:

@@ -38,7 +38,7 @@ def right(provider):
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def lab(request, tmp_path_factory, provider):
     """A server whose people may come from a provider."""
-    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    address = "" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database(with_tables=True)
     told = Oidc(issuer=provider.issuer, client_id=CLIENT, client_secret=SECRET, name="the lab")
     site = open_site(tmp_path_factory.mktemp("lab") / "data", Settings(port=0, workers=0, oidc=told, db=address))
     made = Served(site)

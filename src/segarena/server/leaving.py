@@ -18,6 +18,7 @@ from segarena.reports.boards.extracts import extract_text, read_extract
 from segarena.server.folder import DataFolder
 from segarena.server.jobs.posting import post
 from segarena.server.people import keep_one_admin
+from segarena.server.rooms import kept_about_people
 from segarena.server.runs import FORGET, end
 from segarena.server.submissions import drop_when_written
 from segarena.server.tables import Event, Identity, Key, Letter, Person, Run, Submission, Team
@@ -32,9 +33,11 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     """Delete an account: its name, contact, password, keys, addresses, what it sent, and what its runs are called.
 
     Raises:
-        InvalidInput: it is the last one that administers.
+        InvalidInput: it is the last one that administers, or that leads what others take part in.
     """
     keep_one_admin(session, person)
+    for kept in kept_about_people().values():
+        kept.forget(session, person.id, now)
     team = session.get_one(Team, person.team_id)
     if not is_of_one(person, team):
         leave(session, person, now)

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from segarena.errors import SegarenaError
 from segarena.server.challenges import find_phase
 from segarena.server.packing import unpack
+from segarena.server.rooms import kept_about_people
 from segarena.server.runs import SHOWN, places_of
 from segarena.server.scores import scores_of
 from segarena.server.site import Site
@@ -26,6 +27,7 @@ account.json               the account, its keys (without their text, which nobo
 runs/RUN/PLACE-TURN.sent   what your program sent in a turn: masks
 runs/RUN/PLACE-TURN.got    what it got: prompts, and values where the phase shows them
 sent/NUMBER                the files that you sent to be judged, in the order of the account's list
+drawing/TASK.json          what you drew in the studio, and when
 
 Turns are frames, as they travelled. segarena.challenges.wire reads them: unpack_turn what was sent, unpack_reply what
 was got.
@@ -48,6 +50,7 @@ def kept_about(session: Session, person: Person, now: float) -> dict[str, Any]:
         "log": [_columns(event, "at", "action", "about", "address") for event in events],
         "runs": [_run(session, run, now) for run in _runs(session, person)],
         "sent": [_columns(sent, *_OF_SENT) for sent in _sent(session, person)],
+        **{name: kept.about(session, person.id) for name, kept in kept_about_people().items()},
     }
 
 
@@ -70,6 +73,10 @@ def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
             yield pieces.taken()
         for number, sha256 in enumerate(files, 1):
             for _ in _put_file(archive, site, f"sent/{number}", sha256):
+                yield pieces.taken()
+        for folder, kept in kept_about_people().items():
+            for name, content in kept.files(site.database, person_id):
+                archive.writestr(f"{folder}/{name}", content)
                 yield pieces.taken()
     yield pieces.taken()
 

@@ -6,22 +6,40 @@ imported when a server starts; see `segarena.server.brought`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
+from sqlalchemy.orm import Session
 
 from segarena.files.hashes import fingerprint
 from segarena.server.brought import brought
+from segarena.server.database import Database
 
 if TYPE_CHECKING:
     from segarena.server.jobs.kind import Kind
 
 ENTRY_POINTS = "segarena.rooms"
 _KINDS = {".css": "text/css", ".js": "text/javascript"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a room keeps about people, for who takes a copy of it along, or has their account deleted.
+
+    Attributes:
+        about: returns it, as JSON can hold it, for the number of somebody.
+        files: yields what is too much for that: names, of its own folder, and contents.
+        forget: takes away what names or tells of somebody; what others rely on stays, under their number. It raises
+            `InvalidInput` where they have to do something before.
+    """
+
+    about: Callable[[Session, int], Any]
+    files: Callable[[Database, int], Iterator[tuple[str, bytes]]]
+    forget: Callable[[Session, int, float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +52,7 @@ class Room:
         routers: their routes, all at `/NAME` or below it.
         package: which has `templates/` and `static/`.
         kinds: of jobs that its pages ask for.
+        kept: what it keeps about people, by what that is called in their copy.
     """
 
     title: str
@@ -41,6 +60,7 @@ class Room:
     routers: tuple[APIRouter, ...]
     package: str
     kinds: tuple[Kind, ...] = ()
+    kept: Mapping[str, Kept] = field(default_factory=dict[str, Kept])
 
 
 @cache
@@ -65,6 +85,11 @@ def shipped(package: str) -> Mapping[str, str]:
 def shipped_fingerprint(package: str) -> str:
     """Return what changes with any of these files: modules import each other, so their addresses change together."""
     return fingerprint("\0".join(text for pair in shipped(package).items() for text in pair))
+
+
+def kept_about_people() -> Mapping[str, Kept]:
+    """Return what all rooms keep about people, by names of which no two rooms have the same."""
+    return {name: kept for room in rooms().values() for name, kept in room.kept.items()}
 
 
 def kind_of(name: str) -> str:

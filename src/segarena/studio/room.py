@@ -5,6 +5,7 @@ from __future__ import annotations
 from segarena.server.rooms import Room
 from segarena.studio.collecting import tables as _studies  # noqa: F401 - the schema has its tables
 from segarena.studio.collecting.jobs import MakeStudy
+from segarena.studio.drawing import personal
 from segarena.studio.pages import (
     assisting,
     drafts,
@@ -37,4 +38,5 @@ ROOM = Room(
     routers=tuple(page.router for page in _PAGES),
     package="segarena.studio",
     kinds=(MakeStudy(),),
+    kept={"drawing": personal.KEPT},
 )

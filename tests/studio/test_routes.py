@@ -62,6 +62,9 @@ WHO = {
     ("GET", f"{TASK}/picture"): SEES_TASK,
     ("GET", f"{TASK}/thumbnail"): SEES_TASK,
     ("GET", f"{TASK}/neighbours"): SEES_TASK,
+    ("GET", "/studio/key"): PARTICIPANTS,
+    ("POST", f"{TASK}/ask"): {OWNER},
+    ("POST", f"{TASK}/encode"): {OWNER},
     ("GET", LOOK): NOBODY_HERE,
     ("GET", f"{LOOK}/{{number:int}}"): NOBODY_HERE,
     ("GET", f"{LOOK}/{{number:int}}/view"): NOBODY_HERE,
@@ -93,6 +96,8 @@ JSON = {
     "reopen": {},
     "comments": {"text": "x"},
     "done": {"is_done": True},
+    "ask": {"segmenter": "none", "prompts": [{"kind": "click", "at": [5, 5], "is_positive": True}]},
+    "encode": {"segmenter": "none"},
 }
 """What scripts send, by how the address ends."""
 

@@ -16,6 +16,9 @@ import { LEAST_AREA_PX, LEAST_VERTICES } from "./rules.js";
 const SPIKE_COSINE = Math.cos((8 * Math.PI) / 180);
 const LEAST_VISIBLE = 0.02;
 
+/** @type {WeakMap<Polygon, Fault[]>} what is wrong with outlines, which are never changed in place */
+const known = new WeakMap();
+
 /**
  * Everything that is wrong, regions front first, then pairs.
  * @param {Scene} scene
@@ -38,7 +41,9 @@ export function check(scene, depth) {
  */
 function checkRegion(scene, region, depth) {
   const polygon = scene.polygon(region.id);
-  const found = checkOutline(region.id, polygon);
+  const outline = known.get(polygon) ?? checkOutline(region.id, polygon);
+  known.set(polygon, outline);
+  const found = [...outline];
   if (!region.name.trim()) {
     found.unshift(fault("unnamed", [region.id], polygon[0] ?? null, "expected a name, found none; name the region"));
   }

@@ -209,12 +209,34 @@ function sizeOf(edit) {
 }
 
 /**
- * A number by which a scene is known again (FNV-1a over its document).
+ * A number by which a scene is known again (FNV-1a over everything in it).
  * @param {Scene} scene
  */
 function stampOf(scene) {
-  let stamp = 0x811c9dc5;
-  const text = JSON.stringify(scene.toDocument());
-  for (let index = 0; index < text.length; index++) stamp = Math.imul(stamp ^ text.charCodeAt(index), 0x01000193);
-  return stamp >>> 0;
+  const { points, regions, open, nextId } = scene;
+  const named = regions.map(({ id, name, is_stuff, is_hidden, is_locked }) => [id, name, is_stuff, is_hidden, is_locked]);
+  const text = new TextEncoder().encode(JSON.stringify(named));
+  const rings = [...regions.map(({ ring }) => ring), open];
+  const numbers = new Float64Array(2 * points.length + rings.reduce((sum, ring) => sum + ring.length + 1, 1));
+  let filled = 0;
+  for (const [x, y] of points) {
+    numbers[filled++] = x;
+    numbers[filled++] = y;
+  }
+  for (const ring of rings) {
+    numbers.set(ring, filled);
+    numbers[filled + ring.length] = ring.length;
+    filled += ring.length + 1;
+  }
+  numbers[filled] = nextId;
+  return hashOf(new Uint32Array(numbers.buffer), hashOf(text, 0x811c9dc5)) >>> 0;
+}
+
+/**
+ * @param {Uint8Array | Uint32Array} numbers
+ * @param {number} hash of what came before
+ */
+function hashOf(numbers, hash) {
+  for (let at = 0; at < numbers.length; at++) hash = Math.imul(hash ^ numbers[at], 0x01000193);
+  return hash;
 }

@@ -54,6 +54,8 @@ export class Scene {
   #free = new Set();
   /** @type {Map<string, Outline>} */
   #outlines = new Map();
+  /** @type {{revision: number, edges: [number, number][]}} */
+  #shared = { revision: -1, edges: [] };
 
   static empty() {
     return new Scene();
@@ -173,17 +175,8 @@ export class Scene {
    * @returns {[number, number][]}
    */
   sharedEdges() {
-    /** @type {[number, number][]} */
-    const shared = [];
-    for (const region of this.regions) {
-      region.ring.forEach((a, edge) => {
-        const b = region.ring[(edge + 1) % region.ring.length];
-        if (!this.isShared(a) || !this.isShared(b)) return;
-        const owners = this.edgeOwners(a, b);
-        if (owners.length > 1 && owners[0].region === region) shared.push([a, b]);
-      });
-    }
-    return shared;
+    if (this.#shared.revision !== this.revision) this.#shared = { revision: this.revision, edges: this.#findShared() };
+    return this.#shared.edges;
   }
 
   /** A point that nobody has, to be used again, or else the one after the last. */
@@ -212,6 +205,24 @@ export class Scene {
     else if (change[0] === "remove") this.#leave(change[1]);
     else if (change[0] === "move") this.regions.splice(change[2], 0, ...this.regions.splice(change[1], 1));
     else Object.assign(this.region(change[1]), { [change[2]]: change[4] });
+  }
+
+  #findShared() {
+    /** @type {Map<number, number>} how often each side was met */
+    const met = new Map();
+    /** @type {[number, number][]} */
+    const shared = [];
+    for (const { ring } of this.regions) {
+      let a = ring[ring.length - 1];
+      for (const b of ring) {
+        const key = Math.min(a, b) * this.points.length + Math.max(a, b);
+        const times = this.isShared(a) && this.isShared(b) ? (met.get(key) ?? 0) + 1 : 0;
+        if (times) met.set(key, times);
+        if (times === 2) shared.push([a, b]);
+        a = b;
+      }
+    }
+    return shared;
   }
 
   /**

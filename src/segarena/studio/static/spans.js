@@ -157,41 +157,57 @@ export function uncoveredPixels(spans, covers) {
  * @param {(row: number, start: number, end: number) => void} tell
  */
 function eachUncovered(spans, covers, tell) {
-  for (let row = spans.top; row < bottomOf(spans); row++) {
-    const covered = coveredIn(row, covers);
-    let cover = 0;
-    for (let at = spans.starts[row - spans.top]; at < spans.starts[row - spans.top + 1]; at += 2) {
-      let start = spans.ends[at];
+  const { starts, begins, ends } = coversByRow(spans, covers);
+  for (let row = 0; row + 1 < spans.starts.length; row++) {
+    for (let at = spans.starts[row]; at < spans.starts[row + 1]; at += 2) {
       const end = spans.ends[at + 1];
-      while (cover < covered.length && covered[cover].end <= start) cover += 1;
-      for (let next = cover; next < covered.length && covered[next].start < end; next++) {
-        if (covered[next].start > start) tell(row, start, covered[next].start);
-        start = Math.max(start, covered[next].end);
+      let start = spans.ends[at];
+      for (let cover = starts[row]; cover < starts[row + 1] && begins[cover] < end; cover++) {
+        if (ends[cover] <= start) continue;
+        if (begins[cover] > start) tell(spans.top + row, start, begins[cover]);
+        start = ends[cover];
       }
-      if (start < end) tell(row, start, end);
+      if (start < end) tell(spans.top + row, start, end);
     }
   }
 }
 
 /**
- * The spans of several in a row, joined where they touch.
- * @param {number} row
+ * What covers each row of some pixels, by where it begins: of row k from `starts[k]` to `starts[k + 1]`.
+ * @param {Spans} spans
  * @param {Spans[]} covers
  */
-function coveredIn(row, covers) {
-  const found = [];
-  for (const { top, starts, ends } of covers) {
-    if (row < top || row - top >= starts.length - 1) continue;
-    for (let at = starts[row - top]; at < starts[row - top + 1]; at += 2) {
-      if (ends[at] < ends[at + 1]) found.push({ start: ends[at], end: ends[at + 1] });
+function coversByRow(spans, covers) {
+  const rows = spans.starts.length - 1;
+  const starts = new Int32Array(rows + 1);
+  eachCover(spans, covers, (row) => (starts[row + 1] += 1));
+  for (let row = 0; row < rows; row++) starts[row + 1] += starts[row];
+  const filled = starts.slice(0, rows);
+  const [begins, ends] = [new Int32Array(starts[rows]), new Int32Array(starts[rows])];
+  eachCover(spans, covers, (row, begin, end) => {
+    let place = filled[row]++;
+    for (; place > starts[row] && begins[place - 1] > begin; place--) {
+      begins[place] = begins[place - 1];
+      ends[place] = ends[place - 1];
+    }
+    begins[place] = begin;
+    ends[place] = end;
+  });
+  return { starts, begins, ends };
+}
+
+/**
+ * @param {Spans} spans
+ * @param {Spans[]} covers
+ * @param {(row: number, begin: number, end: number) => void} tell rows from the first of `spans`
+ */
+function eachCover(spans, covers, tell) {
+  for (const cover of covers) {
+    const [first, last] = [Math.max(cover.top, spans.top), Math.min(bottomOf(cover), bottomOf(spans))];
+    for (let row = first; row < last; row++) {
+      for (let at = cover.starts[row - cover.top]; at < cover.starts[row - cover.top + 1]; at += 2) {
+        if (cover.ends[at] < cover.ends[at + 1]) tell(row - spans.top, cover.ends[at], cover.ends[at + 1]);
+      }
     }
   }
-  found.sort((one, other) => one.start - other.start);
-  const joined = [];
-  for (const span of found) {
-    const last = joined[joined.length - 1];
-    if (last && span.start <= last.end) last.end = Math.max(last.end, span.end);
-    else joined.push(span);
-  }
-  return joined;
 }

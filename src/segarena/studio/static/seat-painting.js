@@ -28,7 +28,7 @@ export async function fillOf(target, prediction, ignore, { isHighlighted, showsE
   const wrong = showsErrors ? errors(prediction, target, ignore) : null;
   for (let at = 0; at < target.data.length; at++) {
     const kind = wrong ? wrong[at] : 0;
-    if (kind) image.data.set([...(kind === 1 ? colours.missing : colours.surplus), 125], 4 * at);
+    if (kind) image.data.set([...(kind === 1 ? colours.missing : colours.surplus), 110], 4 * at);
     else if (isHighlighted && target.data[at]) image.data.set([...colours.truth, 90], 4 * at);
   }
   return createImageBitmap(image);

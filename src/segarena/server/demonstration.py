@@ -23,6 +23,7 @@ from segarena.server.keys import make_key
 from segarena.server.organising import make_challenge
 from segarena.server.passwords import hash_password
 from segarena.server.people import invite, register
+from segarena.server.rooms import rooms
 from segarena.server.settings import Settings, is_loopback
 from segarena.server.site import Site
 from segarena.server.tables import Challenge, Person
@@ -88,6 +89,9 @@ class Demonstration:
         self._account(WAITING, "")
         for each in reversed(self._shown):  # the newest stands first on the first page
             make_challenge(self._site, each.challenge, partial(_tell, on_step, each.challenge.slug))
+        for name, room in rooms().items():
+            on_step(f"making examples for {name}")
+            room.show(self._site)
 
     def take_part(self, address: str, scratch: Path, on_step: OnStep) -> None:
         """Hold the runs, the oldest first, and come back to today.

@@ -21,6 +21,7 @@ from segarena.server.database import Database
 
 if TYPE_CHECKING:
     from segarena.server.jobs.kind import Kind
+    from segarena.server.site import Site
 
 ENTRY_POINTS = "segarena.rooms"
 _KINDS = {".css": "text/css", ".js": "text/javascript"}
@@ -53,6 +54,7 @@ class Room:
         package: which has `templates/` and `static/`.
         kinds: of jobs that its pages ask for.
         kept: what it keeps about people, by what that is called in their copy.
+        show: lays something to click through into the site of a demonstration, whose accounts are there.
     """
 
     title: str
@@ -61,6 +63,7 @@ class Room:
     package: str
     kinds: tuple[Kind, ...] = ()
     kept: Mapping[str, Kept] = field(default_factory=dict[str, Kept])
+    show: Callable[[Site], object] = lambda _: None
 
 
 @cache

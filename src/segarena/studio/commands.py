@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +15,12 @@ from segarena.terminal.exits import one_line_errors
 
 
 def studio(
-    folder: Annotated[Path, typer.Argument(help="Pictures to draw in; what is drawn is kept beside them.")],
+    folder: Annotated[
+        Path | None, typer.Argument(help="Pictures to draw in; what is drawn is kept beside them.", show_default=False)
+    ] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Try it: photographs to draw in, and scenes that others drew.")
+    ] = False,
     port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 8766,
     segmenter: Annotated[
         list[str] | None,
@@ -25,6 +32,8 @@ def studio(
 
         segarena studio photographs
 
+        segarena studio --example
+
     What is drawn is kept in the folder, in segarena-studio/. Ctrl-C ends it; nothing is lost.
     """
     from segarena.server.installed import check_installed
@@ -32,23 +41,50 @@ def studio(
     with one_line_errors("ended; start it again to go on"):
         check_installed()
         from segarena.errors import InvalidInput
-        from segarena.server.serving import Serving
         from segarena.server.watching import log_to
-        from segarena.studio.alone import open_alone
 
-        if not folder.is_dir():
+        if (folder is None) != example:
+            raise InvalidInput("name a folder of pictures, or --example to try it without one")
+        if folder is not None and not folder.is_dir():
             raise InvalidInput(f"{folder}: expected a folder of pictures; make it, or name another one")
         log_to(None, logging.WARNING)
-        site, key = open_alone(folder, port, segmenters=segmenter or ())
+        with ExitStack() as stack:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="segarena-studio-")) if example else ""
+            _serve(folder or Path(scratch), port, segmenter or (), is_example=example, opens_browser=browser)
+        typer.echo("ended" if example else "ended; start it again to go on")
 
-        def welcome(port: int) -> None:
-            address = f"http://127.0.0.1:{port}/studio/open?key={key}"
-            typer.echo(f"The studio of {folder} is here, for you alone:\n  {address}\nCtrl-C ends it.")
-            if browser:
-                typer.launch(address)
 
-        Serving(site).run(welcome)
-        typer.echo("ended; start it again to go on")
+def _serve(folder: Path, port: int, segmenters: Sequence[str], *, is_example: bool, opens_browser: bool) -> None:
+    """Serve the studio of a folder until it is stopped."""
+    from segarena.server.serving import Serving
+    from segarena.studio.alone import open_alone
+    from segarena.studio.drawing.example import lay_example
+    from segarena.studio.drawing.folders import open_folder
+
+    site, key = open_alone(folder, port, segmenters=segmenters)
+    person = site.only_person or 0
+    if is_example:
+        typer.echo("laying an example, which goes with the end of this command")
+        lay_example(site, person)
+    else:
+        added = open_folder(site, person, folder, _tell_now_and_then)
+        typer.echo(f"{added.new + added.known} pictures, {added.new} of them new")
+        for line in added.refused:
+            typer.secho(line, fg="yellow")
+
+    def welcome(port: int) -> None:
+        address = f"http://127.0.0.1:{port}/studio/open?key={key}"
+        where = "the example" if is_example else str(folder)
+        typer.echo(f"The studio of {where} is here, for you alone:\n  {address}\nCtrl-C ends it.")
+        if opens_browser:
+            typer.launch(address)
+
+    Serving(site).run(welcome)
+
+
+def _tell_now_and_then(files: int) -> None:
+    if files % 100 == 0:
+        typer.echo(f"looked at {files} pictures")
 
 
 def look(

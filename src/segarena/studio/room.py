@@ -5,7 +5,7 @@ from __future__ import annotations
 from segarena.server.rooms import Room
 from segarena.studio.collecting import tables as _studies  # noqa: F401 - the schema has its tables
 from segarena.studio.collecting.jobs import MakeStudy
-from segarena.studio.drawing import personal
+from segarena.studio.drawing import example, personal
 from segarena.studio.pages import (
     assisting,
     drafts,
@@ -39,4 +39,5 @@ ROOM = Room(
     package="segarena.studio",
     kinds=(MakeStudy(),),
     kept={"drawing": personal.KEPT},
+    show=example.show,
 )

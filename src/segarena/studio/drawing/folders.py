@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
+from sqlalchemy import select
 
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.images import list_files
 from segarena.server.site import Site
 from segarena.studio.drawing.pictures import MOST_BYTES, Checked, add_picture, check_picture
-from segarena.studio.tables import Project
+from segarena.studio.drawing.projects import Rules, make_project
+from segarena.studio.tables import Picture, Project
 
 _MOST_TOLD = 50
 
@@ -51,25 +53,46 @@ def add_files(
     return added
 
 
-def add_folder(
-    site: Site, project_id: int, folder: Path, on_step: Callable[[int], object] = lambda _: None, *, besides: str = ""
-) -> Added:
+def add_folder(site: Site, project_id: int, folder: Path) -> Added:
     """Add the pictures in a folder and those below it, by their names in there.
 
     Args:
         site: where.
         project_id: which.
         folder: of the pictures.
-        on_step: called with the number of files that were looked at.
-        besides: a folder in it that is left out.
 
     Raises:
         InvalidInput: there are none.
     """
-    paths = [path for path in list_files(folder) if path.relative_to(folder).parts[0] != besides]
+    paths = list_files(folder)
     if not paths:
         raise InvalidInput(f"{folder}: expected pictures in this folder, found none")
-    return add_files(site, project_id, _contents(folder, paths), on_step)
+    return add_files(site, project_id, _contents(folder, paths))
+
+
+def open_folder(site: Site, person_id: int, folder: Path, on_step: Callable[[int], object] = lambda _: None) -> Added:
+    """Bring the pictures of a folder into the one project that is about it, made where there is none.
+
+    Pictures that are known by name are not read again. A folder without pictures has no project.
+
+    Args:
+        site: of one person on this machine.
+        person_id: that person.
+        folder: of the pictures.
+        on_step: called with the number of files that were looked at.
+    """
+    paths = [path for path in list_files(folder) if path.relative_to(folder).parts[0] != site.folder.path.name]
+    if not paths:
+        return Added()
+    name = folder.resolve().name or "Pictures"
+    with site.database.writing() as session:
+        project = session.scalar(select(Project).where(Project.name == name[:80]).order_by(Project.id))
+        project = project or make_project(session, Rules(name=name[:80], is_reviewed=False), person_id, site.now())
+        known = set(session.scalars(select(Picture.name).where(Picture.project_id == project.id)))
+    new = [path for path in paths if path.relative_to(folder).as_posix() not in known]
+    added = add_files(site, project.id, _contents(folder, new), on_step)
+    added.known += len(paths) - len(new)
+    return added
 
 
 def files_below(folder: Path, roots: Iterable[str]) -> Path:

@@ -1,0 +1,135 @@
+"""Two projects to click through: photographs to draw in, and generated scenes that several people drew, each his way.
+
+The photographs come with the installation, see `datasets/demo_data/LICENSES.md`. The generated scenes are those of
+`segarena amodal demo`: what is true of them is known, and how each annotator errs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from segarena.registry import build
+from segarena.server.identities import NO_PASSWORD
+from segarena.server.people import folded
+from segarena.server.site import Site
+from segarena.server.tables import Person
+from segarena.studio.drawing.access import find_task
+from segarena.studio.drawing.agreement import compare_pending
+from segarena.studio.drawing.checking import look_at
+from segarena.studio.drawing.documents import document_text, read_document
+from segarena.studio.drawing.drafts import put_draft
+from segarena.studio.drawing.pictures import add_picture, check_picture
+from segarena.studio.drawing.projects import Rules, make_project, put_member
+from segarena.studio.drawing.review import approve, comment_on, finish, give_back, take
+from segarena.studio.tables import Picture, Project, Task
+from segarena.systems.scenes.demo.scenes import ANNOTATORS, DemoDrawing, DemoScene, demo_scenes
+from segarena.systems.scenes.files.label_png import encode_png
+
+PHOTOGRAPHS = ("china", "flower", "coffee", "chelsea", "astronaut", "rocket")
+DRAWN = "Generated scenes"
+TO_DRAW = "Photographs"
+_GUIDE = """Outline every thing and every stretch of ground, sky or water, with its full extent: also what you cannot \
+see because something is in front of it.
+Put the regions into depth order, what is in front first. Name each of them."""
+_SCENES = 4
+_PER_REGION_S = 61.0
+
+
+def lay_example(site: Site, lead: int, annotators: Sequence[str] = ()) -> None:
+    """Make both projects in a site.
+
+    Args:
+        site: of this machine alone.
+        lead: the number of who leads them.
+        annotators: names of accounts that drew the generated scenes; without any, closed ones are made for it.
+    """
+    names = list(annotators) or _closed_accounts(site)
+    photographs = build("dataset", "demo")
+    pictures = {f"{name}.png": encode_png(photographs.load(name).image) for name in PHOTOGRAPHS}
+    rules = Rules(name=TO_DRAW, guide=_GUIDE, labels=("sky", "water", "grass", "wall", "table"), annotators=2, seed=2)
+    _project(site, lead, rules, pictures, dict.fromkeys(annotators, "annotator"))
+    scenes = demo_scenes(images=_SCENES, seed=3)
+    drawn = {scene.truth.scene.image.file_name: encode_png(scene.truth.photo) for scene in scenes}
+    rules = Rules(name=DRAWN, guide=_GUIDE, annotators=min(3, len(names)), is_free=False, seed=1)
+    project = _project(site, lead, rules, drawn, dict.fromkeys(names, "annotator"))
+    with site.database.writing() as session:
+        _draw_all(session, session.get_one(Project, project), scenes, names, lead, site.now())
+    compare_pending(site, project)
+
+
+def show(site: Site) -> None:
+    """Make both projects for whoever administers a demonstration, drawn by those who take part in it."""
+    with site.database.reading() as session:
+        lead = session.scalars(select(Person.id).where(Person.role == "admin").order_by(Person.id)).first()
+        taking_part = select(Person.name).where(Person.role == "participant", Person.state == "confirmed")
+        names = list(session.scalars(taking_part.order_by(Person.id)))
+    if lead is not None:
+        lay_example(site, lead, names[:3])
+
+
+def _closed_accounts(site: Site) -> list[str]:
+    """Return the names of accounts that nobody can sign in with."""
+    names = [how.annotator.capitalize() for how in ANNOTATORS]
+    with site.database.writing() as session:
+        for name in names:
+            kept = {"name": name, "folded": folded(name), "password": NO_PASSWORD, "made_at": site.now()}
+            session.add(Person(**kept, role="participant", state="confirmed"))
+    return names
+
+
+def _project(site: Site, lead: int, rules: Rules, pictures: dict[str, bytes], members: dict[str, str]) -> int:
+    with site.database.writing() as session:
+        project = make_project(session, rules, lead, site.now())
+        for name, role in members.items():
+            put_member(session, project, name, role, site.now())
+        for name, content in pictures.items():
+            add_picture(session, project, site.folder.photographs, check_picture(name, content), site.now())
+        return project.id
+
+
+def _draw_all(
+    session: Session, project: Project, scenes: Sequence[DemoScene], names: Sequence[str], lead: int, now: float
+) -> None:
+    people = {person.name: person.id for person in session.scalars(select(Person).where(Person.name.in_(names)))}
+    turns = cycle(range(len(ANNOTATORS)))
+    for number, scene in enumerate(scenes):
+        found = select(Task).join(Picture, Picture.id == Task.picture_id).where(Task.project_id == project.id)
+        of_scene = found.where(Picture.name == scene.truth.scene.image.file_name).order_by(Task.id)
+        for place, task in enumerate(session.scalars(of_scene).all()):
+            who = names[(number + place) % len(names)]
+            task.person_id = people[who]
+            session.flush()
+            if _draw(session, task, scene.drawings[next(turns)], now):
+                _judge(session, task, lead, (3 * number + place) % 6, now)
+
+
+def _draw(session: Session, task: Task, drawing: DemoDrawing, now: float) -> bool:
+    """Save a drawing, and return whether it could be finished."""
+    text = document_text(drawing.scene)
+    document = read_document(text)
+    put_draft(session, task, text, document, now, client_id="example")
+    task.annotation_ms = task.total_ms = 1000 * _PER_REGION_S * task.regions
+    task.active_ms = 0.9 * task.total_ms
+    session.flush()
+    return not look_at(document, session.get_one(Picture, task.picture_id)).faults
+
+
+def _judge(session: Session, task: Task, lead: int, number: int, now: float) -> None:
+    """Bring a drawing some way: approved, returned with comments, in review, finished, or still in progress."""
+    if number == 5:
+        return
+    own = find_task(session, task.id, task.person_id)
+    finish(session, own, now)
+    found = find_task(session, task.id, lead)
+    if number in (0, 1):
+        approve(session, found, lead, "", now)
+    elif number == 2:
+        middle = found.picture.width / 2, found.picture.height / 2
+        comment_on(session, found, lead, "Is nothing behind this? Draw what goes on.", middle, "", now)
+        give_back(session, found, lead, "Please look at the order once more.", now)
+    elif number == 3:
+        take(session, found, lead, now)

@@ -127,8 +127,10 @@ function checkVisible(scene, { id }, depth) {
  * @param {string} inner
  */
 function holds(scene, outer, inner) {
-  const [box, polygon] = [scene.box(outer), scene.polygon(outer)];
-  return scene.polygon(inner).every((at) => boxHolds(box, at) && contains(polygon, at));
+  const [box, [left, top, right, bottom]] = [scene.box(outer), scene.box(inner)];
+  if (!boxHolds(box, [left, top]) || !boxHolds(box, [right, bottom])) return false; // most are far from each other
+  const polygon = scene.polygon(outer);
+  return scene.polygon(inner).every((at) => contains(polygon, at));
 }
 
 /**

@@ -134,7 +134,7 @@ def look(
             def welcome(port: int) -> None:
                 address = f"http://127.0.0.1:{port}/studio/open?key={key}"
                 for one in shelf.collections:
-                    typer.echo(one.told)
+                    typer.echo(f"{one.name}: {one.counted}")
                 typer.echo(f"They are here to look at, for you alone:\n  {address}\nCtrl-C ends it.")
                 if browser:
                     typer.launch(address)

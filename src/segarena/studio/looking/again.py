@@ -43,28 +43,34 @@ class _Asked:
 
 
 class Holdings:
-    """What is held again, one after the other, in threads: a request begins it, later ones ask how it stands.
-
-    Attributes:
-        told: by run and dialogue what came of it, as a sentence; "" while it is under way.
-    """
+    """What is held again, one after the other, in threads: a request begins it, later ones ask how it stands."""
 
     def __init__(self) -> None:
-        self.told: dict[tuple[int, DialogueKey], str] = {}
+        self._told: dict[tuple[int, DialogueKey], str | None] = {}
         self._is_holding = threading.Lock()
 
-    def begin(self, run: int, key: DialogueKey, hold: Callable[[], str]) -> None:
-        """Begin, unless it is under way."""
-        if self.told.get((run, key)) != "":
-            self.told[run, key] = ""
-            threading.Thread(target=self._hold, args=((run, key), hold), daemon=True).start()
+    def told(self, run: int, key: DialogueKey, hold: Callable[[], str]) -> str | None:
+        """Return what came of it, once, as a sentence; None while it is under way, which it is from the first call on.
+
+        Args:
+            run, key: which dialogue.
+            hold: holds it again, and says what came of it.
+        """
+        which = run, key
+        if which not in self._told:
+            self._told[which] = None
+            threading.Thread(target=self._hold, args=(which, hold), daemon=True).start()
+        found = self._told[which]
+        if found is not None:
+            del self._told[which]
+        return found
 
     def _hold(self, which: tuple[int, DialogueKey], hold: Callable[[], str]) -> None:
         with self._is_holding:
             try:
-                self.told[which] = hold()
+                self._told[which] = hold()
             except Exception as error:  # the code of a segmenter or a dataset
-                self.told[which] = f"It could not be held again: {one_line(error)}"
+                self._told[which] = f"It could not be held again: {one_line(error)}"
 
 
 def hold_again(folder: RunFolder, key: DialogueKey, *, trust: bool, data: str | None = None) -> HeldAgain:

@@ -64,11 +64,10 @@ class Collection:
         self.answers = Answers([folder for _, folder in self.runs])
 
     @property
-    def told(self) -> str:
+    def counted(self) -> str:
         """What there is, in one line."""
-        samples = count_text(self.table.count(Question()), "dialogue" if self.runs else "sample")
         runs = f" of {', '.join(label for label, _ in self.runs)}" if self.runs else ""
-        return f"{self.name}: {samples}{runs}"
+        return count_text(self.table.count(Question()), "dialogue" if self.runs else "sample") + runs
 
     def place(self, key: DialogueKey) -> ToldPlace:
         """Return what is told of a place.
@@ -96,13 +95,8 @@ class Collection:
         return found
 
     def hold_again(self, run: int, key: DialogueKey) -> str | None:
-        """Begin to hold a dialogue again, or return what came of it; None while that is under way."""
-        self.holdings.begin(run, key, lambda: self._hold(run, key))
-        return self.held(run, key)
-
-    def held(self, run: int, key: DialogueKey) -> str | None:
-        """Return what came of holding a dialogue again; None while that is under way, "" where nobody asked."""
-        return self.holdings.told.get((run, key), "never") or None
+        """Have a dialogue held again, and return what came of it; None while that is under way."""
+        return self.holdings.told(run, key, lambda: self._hold(run, key))
 
     def _hold(self, run: int, key: DialogueKey) -> str:
         masks, told = hold_again(self.runs[run][1], key, trust=self.trust, data=self.data)

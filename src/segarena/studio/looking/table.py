@@ -131,7 +131,8 @@ def _reduced(folder: RunFolder, only: range | None) -> pl.DataFrame:
     metrics = [name for name in rounds.columns if name not in COLUMNS["records"]]
     last = [pl.col(name).drop_nulls().last() for name in ("effort", *metrics)]
     made = rounds.group_by(*KEY, maintain_order=True).agg(
-        *(pl.col(name).first() for name in _ABOUT_TARGET),
+        pl.col("label").first(),
+        pl.col("attributes").first().str.replace_all(r'[{}"]', ""),
         pl.col("round").filter(pl.col("failure").is_null()).max().fill_null(0).alias("rounds"),
         *last,
         pl.col("failure").drop_nulls().first(),

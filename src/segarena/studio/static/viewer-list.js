@@ -226,6 +226,7 @@ document.addEventListener("keydown", (event) => {
     control("words").focus();
   }
 });
+if (matchMedia("(max-width: 760px)").matches) /** @type {HTMLDetailsElement} */ (root.querySelector("details.ask")).open = false;
 control("as").value = root.dataset.as ?? "pictures";
 showAs();
 apply();

@@ -67,6 +67,19 @@ export function edges(mask, [height, width]) {
 }
 
 /**
+ * The box around some masks: left, top, right, bottom in pixels; null around nothing.
+ * @param {Uint8Array[]} masks
+ * @param {[number, number]} size
+ * @returns {[number, number, number, number] | null}
+ */
+export function boxOf(masks, size) {
+  const found = masks.map((mask) => bounds(mask, size)).filter(([top, bottom]) => bottom >= top);
+  if (!found.length) return null;
+  const side = (/** @type {number} */ at) => found.map((box) => box[at]);
+  return [Math.min(...side(2)), Math.min(...side(0)), Math.max(...side(3)), Math.max(...side(1))];
+}
+
+/**
  * First and last row and column where an edge can be; the last ones are one past the mask.
  * @param {Uint8Array} mask
  * @param {[number, number]} size

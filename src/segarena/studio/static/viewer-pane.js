@@ -3,7 +3,7 @@
 import { Picture } from "./picture.js";
 import { shownSize } from "./viewer-geometry.js";
 import { drawMarks } from "./viewer-marks.js";
-import { areas, edges, errors } from "./viewer-masks.js";
+import { areas, boxOf, edges, errors } from "./viewer-masks.js";
 
 /** @typedef {import("./viewer-geometry.js").Plane} Plane */
 /** @typedef {import("./viewer-masks.js").Objects} Objects */
@@ -33,7 +33,18 @@ import { areas, edges, errors } from "./viewer-masks.js";
 /** @type {Objects} */
 const NONE = new Map();
 const IGNORED_ALPHA = 0.6;
+const FIT_MARGIN_PX = 4;
 const LEAST_ERROR_ALPHA = 0.6;
+/** What is seen around a target: a share of its longer side, in pixels at least. */
+const [CONTEXT, LEAST_CONTEXT] = [0.35, 24];
+
+/** A picture that fills its pane. */
+class Filling extends Picture {
+  fit() {
+    this.view.fit(this.size, this.screen, FIT_MARGIN_PX);
+    this.moved();
+  }
+}
 
 export class Pane {
   /**
@@ -45,7 +56,7 @@ export class Pane {
     this.isTarget = isTarget;
     this.look = look;
     this.crossOf = crossOf;
-    this.picture = new Picture(host, { label });
+    this.picture = new Filling(host, { label });
     if (view) this.picture.view = view;
     this.picture.onDraw = (context, own) => this.draw(context, own);
     /** @type {Drawn | null} */
@@ -102,6 +113,18 @@ export class Pane {
       drawMarks(context, view, this.plane, drawn.index, drawn.prompts, drawn.round, colours);
     }
     if (this.plane.letters) drawLetters(context, this.plane.letters, view.screenSize);
+  }
+
+  /** Zoom to the target, unless it fills most of the picture or is not on this plane. */
+  showTarget() {
+    const box = boxOf([...(this.drawn?.target.values() ?? [])], this.plane.size);
+    if (!box) return;
+    const [down, across] = this.plane.edges;
+    const [width, height] = shownSize(this.plane);
+    const [left, top, right, bottom] = [box[0] * across, box[1] * down, box[2] * across, box[3] * down];
+    const around = Math.max(CONTEXT * Math.max(right - left, bottom - top), LEAST_CONTEXT);
+    if (right - left + 2 * around > width || bottom - top + 2 * around > height) return;
+    this.picture.show([left - around, top - around, right + around, bottom + around], 0);
   }
 
   get pixels() {

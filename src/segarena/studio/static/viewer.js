@@ -3,7 +3,7 @@
 import { listen } from "./pointer.js";
 import { View } from "./view.js";
 import { drawCurve } from "./viewer-curve.js";
-import { isInside, pointOf, positionOf } from "./viewer-geometry.js";
+import { isInside, pointOf, positionOf, shownSize } from "./viewer-geometry.js";
 import { Pane } from "./viewer-pane.js";
 import { momentOf, noteOf, roundsOf, valueText } from "./viewer-rounds.js";
 import { Store } from "./viewer-store.js";
@@ -20,6 +20,8 @@ import { PRESETS, dragged, firstWindow, greys, short, tableOf } from "./viewer-w
 
 const AHEAD = 12;
 const SWIPE_PX = 60;
+/** What stands above and below the panes, what a caption takes, and the least height of a pane. */
+const [CHROME_PX, CAPTION_PX, LEAST_PX] = [215, 32, 220];
 const MODES = ["fill", "lines", "errors", "plain"];
 /**
  * @template {Element} T
@@ -131,7 +133,8 @@ export class Viewer {
     if (!isSameSample || !before || before.key[1] !== key[1]) this.begin(place);
     if (place.levels && (!this.window || !isSameSample)) this.setWindow(firstWindow(place.levels), false);
     this.fillControls(place, rounds);
-    this.build(place, isSameSample);
+    this.wantsTarget = place.kind === "image" && Boolean(key[1]) && (!before || before.key[1] !== key[1] || !isSameSample);
+    this.build(place, isSameSample && before?.key[1] === key[1]);
     this.moveCursor = drawCurve(find(".rounds", HTMLElement, this.root), place.dialogues, rounds, (chosen) => this.setRound(chosen));
     this.refresh();
     this.note();
@@ -203,8 +206,10 @@ export class Viewer {
     const columns = directions > 1 ? Math.min(directions, most) : Math.min(rows, most, 4);
     const lines = Math.ceil((rows * directions) / columns);
     this.panes.style.setProperty("--columns", String(columns));
-    const room = window.innerHeight - 320;
-    this.panes.style.setProperty("--height", `${Math.round(Math.max(width < 500 ? 240 : 260, Math.min(room / Math.min(lines, 2), (1.15 * width) / columns)))}px`);
+    const [across, down] = shownSize(/** @type {Place} */ (this.place).planes[this.shownDirections[0] ?? 0]);
+    const room = (window.innerHeight - CHROME_PX) / Math.min(lines, 2) - CAPTION_PX;
+    const needed = ((width / columns) * down) / across;
+    this.panes.style.setProperty("--height", `${Math.round(Math.max(LEAST_PX, Math.min(room, directions > 1 ? room : needed)))}px`);
   }
 
   /**
@@ -291,6 +296,8 @@ export class Viewer {
         await this.showPicture(held, picture, index);
         if (isCurrent(held)) this.showLayers(held, layers, index, round);
       }
+      if (this.wantsTarget) panes.find(isCurrent)?.pane.showTarget();
+      this.wantsTarget = false;
       this.problem.hidden = true;
     } catch (error) {
       if (!panes.some(isCurrent)) return;
@@ -723,6 +730,8 @@ export class Viewer {
 
   wire() {
     this.isSpaceDown = false;
+    this.wantsTarget = false;
+    this.isFresh = true;
     this.controls.addEventListener("submit", (event) => event.preventDefault());
     this.controls.addEventListener("input", (event) => this.chosen(/** @type {HTMLInputElement} */ (event.target)));
     this.control("play").addEventListener("click", () => this.togglePlay());
@@ -791,7 +800,7 @@ export class Viewer {
     Object.assign(this.control("width"), { min: Math.min(step, wide / 200), max: 2 * wide, step: "any" });
     const preset = this.control("preset");
     const isCt = place.levels.modality.toUpperCase() === "CT" || low <= -200;
-    preset.replaceChildren(...["as it came", ...(isCt ? Object.keys(PRESETS) : [])].map((name) => new Option(name)));
+    preset.replaceChildren(...["automatic", ...(isCt ? Object.keys(PRESETS) : [])].map((name) => new Option(name)));
     const directions = this.control("directions");
     directions.replaceChildren(new Option("all", "all"), ...place.planes.map((plane, direction) => new Option(plane.name, String(direction))));
     directions.value = this.directions;
@@ -848,6 +857,7 @@ export class Viewer {
       "=": () => this.zoom(1.25),
       "-": () => this.zoom(0.8),
       0: () => this.fit(),
+      z: () => this.held.filter((one) => one === this.held.find((other) => other.direction === one.direction)).forEach(({ pane }) => pane.showTarget()),
       "[": opacity(-0.1),
       "]": opacity(0.1),
       ...Object.fromEntries(MODES.map((name, at) => [String(at + 1), mode(name)])),

@@ -53,7 +53,8 @@ class Holdings:
         """Return what came of it, once, as a sentence; None while it is under way, which it is from the first call on.
 
         Args:
-            run, key: which dialogue.
+            run: its number.
+            key: which dialogue of it.
             hold: holds it again, and says what came of it.
         """
         which = run, key

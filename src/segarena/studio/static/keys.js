@@ -31,13 +31,21 @@ export function keyOf(event) {
   return `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.altKey ? "Alt+" : ""}${isShift ? "Shift+" : ""}${key}`;
 }
 
-/** The keys that one holds and presses, as they are printed. @param {string} key @returns {string[]} */
+/**
+ * The keys that one holds and presses, as they are printed.
+ * @param {string} key
+ * @returns {string[]}
+ */
 export function printed(key) {
   const parts = key === "+" ? ["+"] : key.endsWith("++") ? [...key.slice(0, -2).split("+"), "+"] : key.split("+");
   return parts.map((part) => PRINTED.get(part) ?? part);
 }
 
-/** Whether an element takes the key for itself: text that is being written, a button that is being pressed. @param {EventTarget | null} target @param {string} key */
+/**
+ * Whether an element takes the key for itself: text that is being written, a button that is being pressed.
+ * @param {EventTarget | null} target
+ * @param {string} key
+ */
 export function isTaken(target, key) {
   if (!(target instanceof HTMLElement)) return false;
   if (target.closest("dialog[open]")) return true;

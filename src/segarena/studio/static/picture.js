@@ -9,7 +9,7 @@ const SQUARES_FROM = 4;
 export class Picture {
   /**
    * @param {HTMLElement} host  an element with a size; two canvases fill it
-   * @param {{label?: string}} [options]  what a screen reader says of it
+   * @param {{label?: string}} options  what a screen reader says of it
    */
   constructor(host, { label = "Picture" } = {}) {
     this.host = host;
@@ -21,7 +21,10 @@ export class Picture {
     this.ratio = 1;
     /** @type {(context: CanvasRenderingContext2D, view: View) => void} */
     this.onDraw = () => {};
-    /** After pan, zoom or another size of the window; before painting. @type {() => void} */
+    /**
+     * After pan, zoom or another size of the window; before painting.
+     * @type {() => void}
+     */
     this.onView = () => {};
     /** @type {ImageBitmap[]} */
     this.levels = [];
@@ -39,7 +42,7 @@ export class Picture {
   /**
    * Show another picture, whole unless the view is kept. Raises what fetching and decoding it raise.
    * @param {Blob | ImageBitmap | string} source  or its address
-   * @param {{size?: [number, number], keepsView?: boolean}} [options]  the size that it is shown in, where its pixels are not squares
+   * @param {{size?: [number, number], keepsView?: boolean}} options  the size that it is shown in, where its pixels are not squares
    */
   async setImage(source, { size, keepsView = false } = {}) {
     const whole = await bitmapOf(source);
@@ -53,7 +56,10 @@ export class Picture {
     this.moved();
   }
 
-  /** Halves of halves: a picture of twelve megapixels that is zoomed out is painted from one of two. @param {ImageBitmap} whole */
+  /**
+   * Halves of halves: a picture of twelve megapixels that is zoomed out is painted from one of two.
+   * @param {ImageBitmap} whole
+   */
   async makeLevels(whole) {
     let last = whole;
     while (Math.max(last.width, last.height) > 2 * SMALLEST_LEVEL && this.levels[0] === whole) {
@@ -75,13 +81,19 @@ export class Picture {
     this.redraw();
   }
 
-  /** @param {[number, number]} point @param {number} factor */
+  /**
+   * @param {[number, number]} point
+   * @param {number} factor
+   */
   zoomAbout(point, factor) {
     this.view.zoomAbout(point, factor);
     this.moved();
   }
 
-  /** @param {number} dx @param {number} dy */
+  /**
+   * @param {number} dx
+   * @param {number} dy
+   */
   panBy(dx, dy) {
     this.view.panBy(dx, dy);
     this.moved();
@@ -92,7 +104,11 @@ export class Picture {
     this.moved();
   }
 
-  /** Zoom to a box in image px. @param {[number, number, number, number]} box @param {number} [margin] in screen px */
+  /**
+   * Zoom to a box in image px.
+   * @param {[number, number, number, number]} box
+   * @param {number} [margin] in screen px
+   */
   show(box, margin = 50) {
     this.view.show(box, margin);
     this.moved();
@@ -152,7 +168,10 @@ export class Picture {
   }
 }
 
-/** @param {Blob | ImageBitmap | string} source @returns {Promise<ImageBitmap>} */
+/**
+ * @param {Blob | ImageBitmap | string} source
+ * @returns {Promise<ImageBitmap>}
+ */
 async function bitmapOf(source) {
   if (source instanceof ImageBitmap) return source;
   if (source instanceof Blob) return createImageBitmap(source);
@@ -161,7 +180,11 @@ async function bitmapOf(source) {
   return createImageBitmap(await answer.blob());
 }
 
-/** A box clipped to the picture, out to whole pixels. @param {[number, number, number, number]} box @param {[number, number]} size */
+/**
+ * A box clipped to the picture, out to whole pixels.
+ * @param {[number, number, number, number]} box
+ * @param {[number, number]} size
+ */
 function inside([x0, y0, x1, y1], [width, height]) {
   return [Math.max(0, Math.floor(x0)), Math.max(0, Math.floor(y0)), Math.min(width, Math.ceil(x1)), Math.min(height, Math.ceil(y1))];
 }

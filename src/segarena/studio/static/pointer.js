@@ -68,7 +68,10 @@ export function listen(element, handlers) {
 
 /** What touches the element just now, and what that is: nothing, a press, a pan, a pinch. */
 class Hand {
-  /** @param {HTMLElement} element @param {Handlers} handlers */
+  /**
+   * @param {HTMLElement} element
+   * @param {Handlers} handlers
+   */
   constructor(element, handlers) {
     this.element = element;
     this.handlers = handlers;
@@ -160,7 +163,11 @@ class Hand {
     this.waiting = [];
   }
 
-  /** @param {"waits" | "presses" | "pans" | "done"} state @param {Sample} sample @param {() => void} [start] */
+  /**
+   * @param {"waits" | "presses" | "pans" | "done"} state
+   * @param {Sample} sample
+   * @param {() => void} [start]
+   */
   begin(state, sample, start) {
     this.state = state;
     this.first = sample;
@@ -204,7 +211,12 @@ class Hand {
     if (this.state !== "done") this.state = "pans";
   }
 
-  /** One pointer pans; of several, the middle pans and their distance zooms. @param {number} id @param {Sample} held @param {Sample} now */
+  /**
+   * One pointer pans; of several, the middle pans and their distance zooms.
+   * @param {number} id
+   * @param {Sample} held
+   * @param {Sample} now
+   */
   moveView(id, held, now) {
     const others = [...this.touching].filter(([other]) => other !== id).map(([, sample]) => sample);
     if (others.length === 0) return this.handlers.pan?.(now.x - held.x, now.y - held.y);
@@ -214,7 +226,10 @@ class Hand {
     if (before > 8 && after > 8) this.handlers.zoom?.([(now.x + other.x) / 2, (now.y + other.y) / 2], after / before);
   }
 
-  /** How many presses came quickly at one place. @param {Sample} sample */
+  /**
+   * How many presses came quickly at one place.
+   * @param {Sample} sample
+   */
   clicksOf(sample) {
     const last = this.lastPress;
     const isQuick = sample.time - last.time < DOUBLE_MS && Math.hypot(sample.x - last.x, sample.y - last.y) < 2 * SLOP[sample.kind];
@@ -222,7 +237,10 @@ class Hand {
     return this.lastPress.clicks;
   }
 
-  /** A finger while the pen touches. @param {Sample} sample */
+  /**
+   * A finger while the pen touches.
+   * @param {Sample} sample
+   */
   isPalm(sample) {
     return sample.kind === "touch" && [...this.touching.values()].some((held) => held.kind === "pen");
   }
@@ -238,7 +256,10 @@ class Hand {
     this.forget();
   }
 
-  /** @param {number} wait_ms @param {() => void} act */
+  /**
+   * @param {number} wait_ms
+   * @param {() => void} act
+   */
   later(wait_ms, act) {
     const timer = setTimeout(() => {
       this.timers.delete(timer);
@@ -253,7 +274,10 @@ class Hand {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
 
-  /** @param {PointerEvent} event @returns {Sample} */
+  /**
+   * @param {PointerEvent} event
+   * @returns {Sample}
+   */
   sampleOf(event) {
     const kind = event.pointerType === "pen" || event.pointerType === "touch" ? event.pointerType : "mouse";
     if (kind === "pen") this.penAt = event.timeStamp;
@@ -263,13 +287,19 @@ class Hand {
   }
 }
 
-/** @param {PointerEvent} event @returns {PointerEvent[]} */
+/**
+ * @param {PointerEvent} event
+ * @returns {PointerEvent[]}
+ */
 function coalesced(event) {
   const all = event.getCoalescedEvents?.() ?? [];
   return all.length ? all : [event];
 }
 
-/** @param {HTMLElement} element @param {number} id */
+/**
+ * @param {HTMLElement} element
+ * @param {number} id
+ */
 function capture(element, id) {
   try {
     element.setPointerCapture(id);
@@ -278,7 +308,10 @@ function capture(element, id) {
   }
 }
 
-/** @param {Sample} a @param {Sample} b */
+/**
+ * @param {Sample} a
+ * @param {Sample} b
+ */
 function distance(a, b) {
   return Math.hypot(a.x - b.x, a.y - b.y);
 }

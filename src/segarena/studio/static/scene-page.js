@@ -1,0 +1,240 @@
+// The page of one picture: opens what there is, puts editor, tools, list, hints and saving together.
+
+import { actionOf, isOn, run } from "./actions.js";
+import { DepthList } from "./depth-list.js";
+import { Drafts, Tabs } from "./drafts.js";
+import { Adjusting } from "./editor-adjusting.js";
+import { Drawing } from "./editor-drawing.js";
+import { Painting } from "./editor-painting.js";
+import { Sweeping } from "./editor-sweeping.js";
+import { Editor } from "./editor.js";
+import { Faults, Finishing } from "./finishing.js";
+import { fillHelp } from "./help.js";
+import { Hints } from "./hints.js";
+import { History } from "./history.js";
+import { isTaken, keyOf } from "./keys.js";
+import { Loupe } from "./loupe.js";
+import { Minimap } from "./minimap.js";
+import { showNotes } from "./notes.js";
+import { openPicture } from "./opening.js";
+import { Picture } from "./picture.js";
+import { Saving, watchPage } from "./saving.js";
+import { Scene } from "./scene.js";
+import { newId, Talk } from "./talk.js";
+import { Timing } from "./timing.js";
+
+const SAID_FOR_MS = 4000;
+
+/**
+ * @template {HTMLElement} [T=HTMLElement]
+ * @param {string} id
+ * @returns {T}
+ */
+const part = (id) => /** @type {T} */ (document.getElementById(id));
+
+/** @param {HTMLElement} root */
+async function open(root) {
+  const { task = "", key = "", person = "0" } = root.dataset;
+  const talk = new Talk({ key, person: Number(person) });
+  const [drafts, tabs, tab] = [new Drafts(), new Tabs(), newId()];
+  void tabs.hold(tab);
+  const opened = await openPicture({ talk, drafts, tabs, person: Number(person), task });
+  if (!("content" in opened)) throw new Error(opened.message || "The picture did not come.");
+  const picture = new Picture(part("picture"), { label: "The picture and what is drawn on it" });
+  await picture.setImage(`/studio/tasks/${task}/picture`);
+  const scene = opened.content.scene ? Scene.read(opened.content.scene) : Scene.empty();
+  const history = opened.content.history ? History.read(scene, opened.content.history) : new History(scene);
+  const editor = edit(picture, scene, history);
+  editor.isReadOnly = opened.told?.is_open === false;
+  const list = new DepthList(part("regions"), editor, part("names"));
+  list.labels = opened.told?.labels ?? [];
+  const saving = new Saving({
+    talk, drafts, person: Number(person), task, tab, start: opened.start, onState: showSaved,
+    content: () => ({ scene: scene.toDocument(), history: history.toJSON() }),
+  }); // prettier-ignore
+  save(editor, saving);
+  watchPage(saving);
+  const faults = new Faults(part("faults"), editor);
+  new Finishing(editor, saving, talk, task, faults);
+  if (opened.told) showNotes(part("notes"), editor, talk, task, opened.told);
+  ofConflicts(saving, tab, () => location.reload());
+  part("waiting").hidden = true;
+  editor.useTool(scene.regions.length ? "adjust" : "draw");
+  editor.measureDepth();
+  picture.overlay.focus();
+  root.dataset.ready = "true";
+  return { editor, saving, talk, task, root };
+}
+
+/**
+ * The editor with its tools, and what shows it.
+ * @param {Picture} picture
+ * @param {Scene} scene
+ * @param {History} history
+ */
+function edit(picture, scene, history) {
+  const editor = new Editor(picture, scene, history);
+  editor.addTool(new Drawing(editor));
+  editor.addTool(new Adjusting(editor));
+  editor.addTool(new Sweeping(editor));
+  new Painting(editor);
+  new Loupe(part("loupe"), editor);
+  const minimap = new Minimap(part("minimap"), picture);
+  picture.onView = () => {
+    minimap.update();
+    part("zoom").textContent = `${Math.round(100 * picture.view.scale)} %`;
+  };
+  new Hints(part("hints"), editor);
+  picture.overlay.tabIndex = 0;
+  picture.overlay.setAttribute("role", "application");
+  say(editor);
+  listenToKeys(editor);
+  listenToButtons(editor);
+  fillHelp(part("keys"));
+  return editor;
+}
+
+/** @param {Editor} editor */
+function say(editor) {
+  let timer = 0;
+  editor.say = (text) => {
+    part("said").textContent = text;
+    clearTimeout(timer);
+    timer = setTimeout(() => (part("said").textContent = ""), SAID_FOR_MS);
+  };
+}
+
+/** @param {Editor} editor */
+function listenToKeys(editor) {
+  const host = part("picture");
+  const hold = (/** @type {boolean} */ isHeld) => {
+    editor.isSpaceHeld = isHeld;
+    host.toggleAttribute("data-pans", isHeld);
+  };
+  document.addEventListener("keydown", (event) => {
+    const key = keyOf(event);
+    if (event.isComposing || isTaken(event.target, key)) return;
+    if (key === "?") part("help-open").click();
+    else if (key === "Space") hold(true);
+    else if (!editor.tool.keys?.[key]?.()) {
+      const action = actionOf(editor, key);
+      if (!action) return;
+      action.run(editor);
+    }
+    event.preventDefault();
+  });
+  document.addEventListener("keyup", (event) => {
+    if (event.key === " ") hold(false);
+  });
+  window.addEventListener("blur", () => hold(false));
+}
+
+/**
+ * The tool bar and what opens dialogs.
+ * @param {Editor} editor
+ */
+function listenToButtons(editor) {
+  const buttons = /** @type {HTMLButtonElement[]} */ ([...document.querySelectorAll(".scene button[data-action]")]);
+  for (const button of buttons) button.addEventListener("click", () => run(editor, button.dataset.action ?? ""));
+  editor.listeners.add(() => {
+    for (const button of buttons) showState(button, editor);
+    part("picture").dataset.tool = editor.tool.name;
+    const { length } = editor.scene.regions;
+    part("count").textContent = String(length);
+    part("nothing").hidden = length > 0;
+    part("end-front").hidden = part("end-back").hidden = length === 0;
+  });
+  part("help-open").addEventListener("click", () => /** @type {HTMLDialogElement} */ (part("help")).showModal());
+  listenToList(editor);
+}
+
+/**
+ * On narrow screens the list comes and goes.
+ * @param {Editor} editor
+ */
+function listenToList(editor) {
+  const opener = part("list-open");
+  const show = (/** @type {boolean} */ isOpen) => {
+    part("side").classList.toggle("is-open", isOpen);
+    opener.setAttribute("aria-expanded", String(isOpen));
+  };
+  opener.addEventListener("click", () => show(!part("side").classList.contains("is-open")));
+  editor.picture.overlay.addEventListener("pointerdown", () => show(false));
+  const write = editor.onName;
+  editor.onName = () => {
+    show(true);
+    write();
+  };
+}
+
+/**
+ * @param {HTMLButtonElement} button
+ * @param {Editor} editor
+ */
+function showState(button, editor) {
+  const { action = "" } = button.dataset;
+  if (button.hasAttribute("aria-pressed")) button.setAttribute("aria-pressed", String(isOn(editor, action)));
+  if (action === "undo") button.disabled = !editor.history.canUndo;
+  if (action === "redo") button.disabled = !editor.history.canRedo;
+}
+
+/**
+ * Every edit is kept and saved; a region that is finished at once.
+ * @param {Editor} editor
+ * @param {Saving} saving
+ */
+function save(editor, saving) {
+  const timing = new Timing((region, time_ms, active_ms) => saving.spent(region, time_ms, active_ms));
+  const now = () => editor.selected ?? `r${editor.scene.nextId}`;
+  editor.history.onEdit = (told) => {
+    timing.did(told.region ?? now());
+    const done = { kind: told.way === "do" ? told.kind : told.way, region: told.region };
+    if (told.way === "do" && told.kind === "close") saving.finished(done);
+    else saving.edited(done);
+  };
+  for (const name of ["pointermove", "pointerdown", "keydown"]) {
+    document.addEventListener(name, () => timing.did(now()), { passive: true, capture: true });
+  }
+  const look = () => (timing.isActive = document.hasFocus() && !document.hidden);
+  for (const name of ["focus", "blur"]) window.addEventListener(name, look);
+  document.addEventListener("visibilitychange", look);
+  look();
+}
+
+/** @param {import("./saving.js").State} state */
+function showSaved({ kind, text, theirs }) {
+  const place = part("saved");
+  place.className = `saved saved-${kind}`;
+  place.textContent = text;
+  place.title = text;
+  const dialog = /** @type {HTMLDialogElement} */ (part("conflict"));
+  part("conflict-text").textContent = text;
+  if (theirs && !dialog.open) dialog.showModal();
+  if (!theirs && dialog.open) dialog.close();
+}
+
+/**
+ * @param {Saving} saving
+ * @param {string} tab
+ * @param {() => void} reload
+ */
+function ofConflicts(saving, tab, reload) {
+  part("keep-mine").addEventListener("click", () => saving.keepMine());
+  part("take-theirs").addEventListener("click", async () => {
+    saving.takeTheirs();
+    saving.end();
+    await saving.drafts.remove(saving.person, saving.task, tab).catch(() => {});
+    reload();
+  });
+}
+
+const root = document.getElementById("scene");
+if (root) {
+  open(root).then(
+    (page) => Object.assign(window, { segarena: page }),
+    (error) => {
+      part("waiting").textContent = error instanceof RangeError ? "What was saved of this picture cannot be read." : String(error.message ?? error);
+      part("waiting").setAttribute("role", "alert");
+    },
+  );
+}

@@ -52,6 +52,14 @@ export class Adjusting {
     this.forget();
   }
 
+  /** What to do now. */
+  advice() {
+    const { editor } = this;
+    if (editor.chosen.size) return `${editor.chosen.size} vertices are chosen: drag one to move them all.`;
+    if (!editor.scene.regions.length) return "";
+    return editor.region ? "Drag a vertex, or a small handle between two." : "Click a region; again, for what lies behind it.";
+  }
+
   /** @param {Touch} touch */
   hover(touch) {
     this.vertex = this.vertexAt(touch);

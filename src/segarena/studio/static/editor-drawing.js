@@ -29,6 +29,13 @@ export class Drawing {
     this.editor.selected = null;
   }
 
+  /** What to do now. */
+  advice() {
+    const { open } = this.editor.scene;
+    if (!open.length) return "Click along the outline of a region, also where it is hidden.";
+    return open.length < 3 ? "Go on along the outline." : "";
+  }
+
   exit() {
     this.target = null;
     this.closes = false;
@@ -110,6 +117,7 @@ export class Drawing {
     const isClosed = editor.edit("close", null, (steps) => closeOpen(steps, { size: editor.size }));
     if (!isClosed) return;
     const made = editor.scene.regions.find((region) => !known.has(region.id));
+    this.isBad = this.closes = false;
     if (!made) return;
     editor.select(made.id);
     editor.onClosed(made.id);
@@ -124,6 +132,6 @@ export class Drawing {
     const { scene } = this.editor;
     if (scene.open.length < 3) return false;
     const [x, y] = scene.openPolygon()[0];
-    return Math.hypot(x - touch.at[0], y - touch.at[1]) < touch.reach;
+    return Math.hypot(x - touch.at[0], y - touch.at[1]) < touch.snap;
   }
 }

@@ -27,6 +27,7 @@ export class Painting {
     this.hatches = new Map();
     this.resting = new Sheet();
     this.borders = new Sheet();
+    this.numbers = new Sheet();
     this.restingKey = "";
     editor.picture.onDraw = (context, view) => this.draw(context, view);
   }
@@ -39,11 +40,12 @@ export class Painting {
     const { editor } = this;
     const held = this.held();
     this.rest(context.canvas, view, held);
-    context.save();
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.drawImage(this.resting.canvas, 0, 0);
-    context.restore();
-    for (const region of [...editor.scene.regions].reverse()) if (held.has(region.id)) this.drawHeld(context, view, region);
+    const inHand = editor.scene.regions.filter((region) => held.has(region.id)).reverse();
+    this.layWhole(context, this.resting);
+    for (const region of inHand) this.drawHeld(context, view, region);
+    this.layWhole(context, this.numbers);
+    for (const region of inHand) this.drawNumber(context, view, region);
+    if (editor.region && held.has(editor.region.id)) this.drawHandles(context, view, editor.region);
     this.drawFrame(context, view);
     this.drawOpen(context, view);
     this.drawTarget(context, view);
@@ -72,17 +74,20 @@ export class Painting {
    */
   rest(like, view, held) {
     const { scene, settings } = this.editor;
-    const regions = scene.regions.filter((region) => !region.is_hidden && !held.has(region.id));
-    const outlines = regions.map((region) => `${region.id}.${scene.revisionOf(region.id)}`).join();
-    const numbers = scene.regions.map((region) => region.id).join();
-    const key = [like.width, like.height, view.scale, ...view.offset, JSON.stringify(settings), outlines, settings.numbers && numbers, [...held]].join("|");
+    const shown = scene.regions.filter((region) => !region.is_hidden);
+    const resting = settings.fills ? shown : shown.filter((region) => !held.has(region.id));
+    const outlines = resting.map((region) => `${region.id}.${scene.revisionOf(region.id)}`).join();
+    const order = settings.numbers && scene.regions.map((region) => region.id).join();
+    const place = [like.width, like.height, view.scale, ...view.offset];
+    const key = [...place, JSON.stringify(settings), outlines, order, [...held]].join("|");
     if (key === this.restingKey) return;
     this.restingKey = key;
     const context = this.resting.cleared(like);
-    const inView = regions.filter((region) => meet(scene.box(region.id), view.inView));
+    const inView = resting.filter((region) => meet(scene.box(region.id), view.inView));
     if (settings.fills) this.fill(context, view, inView, like);
     this.drawBorders(context, view, inView, like);
-    if (settings.numbers) for (const region of inView) this.drawNumber(context, view, region);
+    const numbers = this.numbers.cleared(like);
+    for (const region of inView) if (!held.has(region.id)) this.drawNumber(numbers, view, region);
   }
 
   /**
@@ -156,24 +161,38 @@ export class Painting {
    */
   drawHeld(context, view, region) {
     const { editor } = this;
-    const { scene, settings } = editor;
+    const { settings } = editor;
     const isSelected = region.id === editor.selected;
     const { path } = this.shape(region.id);
     const { fill, stroke } = colourOf(region.id, false);
     context.save();
     this.inImage(context, view);
-    context.globalAlpha = settings.fills ? 0.6 : 0.2;
-    context.fillStyle = fill;
-    context.fill(path);
-    context.globalAlpha = 1;
-    const box = scene.box(region.id);
-    const before = scene.regions.slice(0, scene.place(region.id)).filter((other) => !other.is_hidden && meet(scene.box(other.id), box));
-    if (isSelected) this.hatch(context, view, region.id, before);
-    const isBad = isSelected && /** @type {any} */ (editor.tool).isBad;
+    if (!settings.fills) {
+      context.globalAlpha = 0.2;
+      context.fillStyle = fill;
+      context.fill(path);
+      context.globalAlpha = 1;
+    }
+    if (isSelected) this.hatchAround(context, view, region);
+    const isBad = isSelected && editor.tool.name === "adjust" && /** @type {any} */ (editor.tool).isBad;
     this.stroke(context, view, path, isBad ? BAD : stroke, isSelected ? 2.75 : LINE);
     context.restore();
-    if (settings.numbers) this.drawNumber(context, view, region);
-    if (isSelected && !region.is_locked && !editor.isReadOnly) this.drawHandles(context, view, region);
+  }
+
+  /**
+   * What hides the selected region, and what it hides of others.
+   * @param {CanvasRenderingContext2D} context in image px
+   * @param {View} view
+   * @param {Region} region
+   */
+  hatchAround(context, view, region) {
+    const { scene, settings } = this.editor;
+    const [place, box] = [scene.place(region.id), scene.box(region.id)];
+    const touching = scene.regions.filter((other) => other !== region && !other.is_hidden && meet(scene.box(other.id), box));
+    const before = touching.filter((other) => scene.place(other.id) < place);
+    this.hatch(context, view, region.id, before);
+    if (!settings.hatches) return;
+    for (const other of touching) if (!before.includes(other)) this.hatch(context, view, other.id, [region]);
   }
 
   /**
@@ -185,6 +204,7 @@ export class Painting {
   drawHandles(context, view, region) {
     const { editor } = this;
     const { scene, chosen, cursor } = editor;
+    if (region.is_locked || editor.isReadOnly) return;
     const { stroke } = colourOf(region.id, false);
     const size = cursor.kind === "touch" ? 6.5 : 4.5;
     const adjusting = /** @type {any} */ (editor.tool);
@@ -290,7 +310,8 @@ export class Painting {
    * @param {Region} region
    */
   drawNumber(context, view, region) {
-    const { scene, picture } = this.editor;
+    const { scene, picture, settings } = this.editor;
+    if (!settings.numbers) return;
     const [x0, y0, x1, y1] = scene.box(region.id);
     if (Math.max(x1 - x0, y1 - y0) * view.scale < LEAST_LABELLED) return;
     const shape = this.shape(region.id);
@@ -389,9 +410,9 @@ export class Painting {
     const tile = document.createElement("canvas");
     tile.width = tile.height = 9;
     const pen = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
-    for (const [colour, shift] of /** @type {[string, number][]} */ ([[HALO, 1.2], [colourOf(id, false).stroke, 0]])) {
+    for (const [colour, shift] of /** @type {[string, number][]} */ ([["rgba(8, 14, 20, 0.4)", 1], [colourOf(id, false).stroke, 0]])) {
       pen.strokeStyle = colour;
-      pen.lineWidth = 1.6;
+      pen.lineWidth = 1.3;
       for (const at of [-9, 0, 9]) {
         pen.beginPath();
         pen.moveTo(at - 2 + shift, 11);
@@ -412,6 +433,17 @@ export class Painting {
   inImage(context, view) {
     const { ratio } = this.editor.picture;
     context.setTransform(ratio * view.scale, 0, 0, ratio * view.scale, ratio * view.offset[0], ratio * view.offset[1]);
+  }
+
+  /**
+   * The same, in a context that goes on with screen px.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Sheet} sheet
+   */
+  layWhole(context, sheet) {
+    context.save();
+    this.lay(context, sheet);
+    context.restore();
   }
 
   /**

@@ -24,6 +24,12 @@ export class Sweeping {
     this.from = null;
   }
 
+  /** What to do now. */
+  advice() {
+    const whose = this.editor.region ? "of the selected region" : "of all regions";
+    return `${this.form === "brush" ? "Brush over" : "Draw a box around"} vertices ${whose} to delete them.`;
+  }
+
   /** @param {"brush" | "box"} form */
   take(form) {
     this.form = form;

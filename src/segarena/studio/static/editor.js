@@ -17,7 +17,8 @@ import { snap } from "./snapping.js";
  * @typedef {object} Touch  a place that somebody points at
  * @property {Point} at  in image px
  * @property {"mouse" | "touch" | "pen" | "keys"} kind
- * @property {number} reach  how near counts as there, in image px
+ * @property {number} reach  how near a handle counts as there, in image px
+ * @property {number} snap  how near a new vertex is drawn to what is there, in image px
  * @property {boolean} isSplit  Alt is held, or the tool bar says so: shared vertices come apart
  * @property {boolean} isBox  Shift is held
  */
@@ -35,12 +36,14 @@ import { snap } from "./snapping.js";
  * @property {(context: CanvasRenderingContext2D, view: View) => void} [draw]  in screen px
  * @property {() => void} [enter]  it is taken into the hand
  * @property {() => void} [exit]
+ * @property {() => string} [advice]  what to do now, in a sentence; "" where hints say enough
  * @property {Record<string, () => boolean>} [keys]  keys that it takes first; true when taken
  * @property {boolean} [hasLoupe]  fingers want to see what is below them
  */
 
 /** How near is near, in screen px. */
-const REACH = { mouse: 9, pen: 12, touch: 24, keys: 12 };
+const REACH = { mouse: 9, pen: 12, touch: 22, keys: 12 };
+const SNAP = { mouse: 9, pen: 10, touch: 13, keys: 9 };
 /** How far a cursor moved by keys steps, in screen px. */
 const STEPS = { fine: 1, plain: 10, far: 60 };
 /** For a pen or a finger alone: it moves the picture. */
@@ -71,7 +74,7 @@ export class Editor {
     /** @type {Tool} */
     this.tool = { name: "none", title: "" };
     /** @type {Touch} */
-    this.cursor = { at: [this.size[0] / 2, this.size[1] / 2], kind: "mouse", reach: 0, isSplit: false, isBox: false };
+    this.cursor = { at: [this.size[0] / 2, this.size[1] / 2], kind: "mouse", reach: 0, snap: 0, isSplit: false, isBox: false };
     this.isPointing = false;
     this.hasCursor = false;
     this.isHolding = false;
@@ -232,7 +235,7 @@ export class Editor {
    */
   snapAt(touch, options = {}) {
     if (!this.settings.magnet || this.isSuspended) return null;
-    return snap(this.scene, touch.at, this.size, touch.reach, options);
+    return snap(this.scene, touch.at, this.size, touch.snap, options);
   }
 
   /** @param {number} pixels on the screen */
@@ -363,14 +366,14 @@ export class Editor {
     this.isPointing = true;
     const { altKey, shiftKey } = sample.event;
     this.isSuspended = altKey && this.tool.name === "draw";
-    this.point({ at, kind: sample.kind, reach: 0, isSplit: altKey, isBox: shiftKey });
+    this.point({ at, kind: sample.kind, reach: 0, snap: 0, isSplit: altKey, isBox: shiftKey });
     return this.cursor;
   }
 
   /** @param {Touch} touch */
   point(touch) {
     const isSplit = touch.isSplit || this.settings.splits;
-    this.cursor = { ...touch, isSplit, reach: this.inImage(REACH[touch.kind]) };
+    this.cursor = { ...touch, isSplit, reach: this.inImage(REACH[touch.kind]), snap: this.inImage(SNAP[touch.kind]) };
   }
 }
 

@@ -1,5 +1,6 @@
 // What is still wrong in a scene, beside the list while one draws; and the way to finish it, with the two questions.
 
+import { nameOf } from "./actions.js";
 import { check } from "./checks.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -7,6 +8,11 @@ import { check } from "./checks.js";
 
 const LOOK_AFTER_MS = 400;
 const SHOWN = 40;
+/**
+ * In few words, where the check says more.
+ * @type {Record<string, string>}
+ */
+const PLAIN = { unnamed: "has no name yet" };
 
 /** The list of what is still wrong. */
 export class Faults {
@@ -29,7 +35,7 @@ export class Faults {
   find() {
     const { scene, depth } = this.editor;
     depth.update();
-    return check(scene, depth).map(({ kind, message, regions, at, severity }) => ({ kind, message, regions, at, isError: severity === "error" }));
+    return check(scene, depth).map((fault) => ({ ...fault, isError: fault.severity === "error" }));
   }
 
   update() {
@@ -41,7 +47,7 @@ export class Faults {
     const summary = /** @type {HTMLElement} */ (this.place.querySelector("summary"));
     summary.textContent = faults.length === 1 ? "1 thing to look at" : `${faults.length} things to look at`;
     const list = /** @type {HTMLElement} */ (this.place.querySelector("ul"));
-    list.replaceChildren(...faults.slice(0, SHOWN).map((fault) => faultLine(fault, () => this.show(fault))));
+    list.replaceChildren(...faults.slice(0, SHOWN).map((fault) => faultLine(this.editor, fault, () => this.show(fault))));
   }
 
   /** @param {Fault} fault */
@@ -93,7 +99,7 @@ export class Finishing {
     const isOpen = this.editor.scene.open.length > 0;
     const first = isOpen ? [{ kind: "open", message: "A region is not closed yet.", regions: [], at: null, isError: true }] : [];
     const list = document.createElement("ul");
-    list.append(...[...first, ...faults].slice(0, SHOWN).map((fault) => faultLine(fault, () => this.goTo(fault))));
+    list.append(...[...first, ...faults].slice(0, SHOWN).map((fault) => faultLine(this.editor, fault, () => this.goTo(fault))));
     this.place.replaceChildren(list);
   }
 
@@ -125,12 +131,16 @@ export class Finishing {
 }
 
 /**
+ * Which regions, and what is the matter with them; the way there.
+ * @param {Editor} editor
  * @param {Fault} fault
  * @param {() => void} go
  */
-function faultLine(fault, go) {
+function faultLine(editor, fault, go) {
   const line = document.createElement("li");
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: fault.message });
+  const who = fault.regions.filter((id) => editor.scene.has(id)).map((id) => nameOf(editor, id));
+  const text = `${who.join(", ")}${who.length ? ": " : ""}${PLAIN[fault.kind] ?? fault.message}`;
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
   button.className = fault.isError ? "is-error" : "";
   button.addEventListener("click", go);
   line.append(button);

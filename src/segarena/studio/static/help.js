@@ -12,8 +12,8 @@ const GROUPS = ["Tools", "Drawing", "Cursor", "Adjusting", "Region", "Depth", "S
 const BESIDE = {
   Cursor: [
     [["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"], "Move the cursor; without one, the picture"],
-    [["Shift+ArrowRight"], "far"],
-    [["Ctrl+ArrowRight"], "by one px of the screen"],
+    [["Shift+ArrowRight"], "Move it far"],
+    [["Ctrl+ArrowRight"], "Move it by one px of the screen"],
   ],
   View: [[["Space"], "Hold it and drag: move the picture"]],
   Steps: [[["?"], "This help"]],

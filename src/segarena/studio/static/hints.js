@@ -27,10 +27,13 @@ export class Hints {
   update() {
     this.frame = 0;
     const hints = hintsFor(this.editor);
-    const key = hints.map(({ action, text }) => `${action.name}:${text}`).join("|");
+    const advice = this.editor.isReadOnly ? "" : this.editor.tool.advice?.() ?? "";
+    const key = advice + hints.map(({ action, text }) => `${action.name}:${text}`).join("|");
     if (key === this.shown) return;
     this.shown = key;
+    const said = Object.assign(document.createElement("span"), { className: "advice", textContent: advice });
     this.place.replaceChildren(
+      ...(advice ? [said] : []),
       ...hints.map(({ action, text }) => {
         const made = Object.assign(document.createElement("button"), { type: "button" });
         made.append(keyCap(action.keys[0]), ` ${text}`);

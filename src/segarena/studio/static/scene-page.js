@@ -61,7 +61,7 @@ async function open(root) {
   part("waiting").hidden = true;
   editor.useTool(scene.regions.length ? "adjust" : "draw");
   editor.measureDepth();
-  picture.overlay.focus();
+  picture.moved();
   root.dataset.ready = "true";
   return { editor, saving, talk, task, root };
 }
@@ -82,6 +82,7 @@ function edit(picture, scene, history) {
   const minimap = new Minimap(part("minimap"), picture);
   picture.onView = () => {
     minimap.update();
+    editor.point(editor.cursor);
     part("zoom").textContent = `${Math.round(100 * picture.view.scale)} %`;
   };
   new Hints(part("hints"), editor);

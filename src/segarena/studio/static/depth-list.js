@@ -159,6 +159,8 @@ class Row {
     this.more.className = "more";
     /** What `more` shows now. */
     this.shown = "";
+    /** What its line shows now. */
+    this.line = "";
     const line = document.createElement("div");
     line.className = "line";
     line.append(this.grip, this.name, this.part, this.hide, this.lock);
@@ -216,6 +218,11 @@ class Row {
   show(region, place) {
     const { editor, id } = this;
     const isSelected = editor.selected === id;
+    this.showMore(isSelected, region);
+    const hidden = editor.depth.occlusion(id);
+    const key = [place, isSelected, region.name, region.is_hidden, region.is_locked, hidden, editor.isReadOnly].join();
+    if (key === this.line) return;
+    this.line = key;
     const { fill, text } = colourOf(id, false);
     this.item.classList.toggle("is-selected", isSelected);
     this.item.classList.toggle("is-hidden", region.is_hidden);
@@ -229,12 +236,10 @@ class Row {
     if (document.activeElement !== this.name) this.name.value = region.name;
     this.name.setAttribute("aria-label", `Name of region ${place + 1}`);
     this.name.readOnly = editor.isReadOnly;
-    const hidden = editor.depth.occlusion(id);
     this.part.textContent = hidden >= 0.005 ? `${Math.round(100 * hidden)} %` : "";
     this.part.title = hidden ? "of it are hidden by regions in front" : "";
     pressed(this.hide, region.is_hidden, `Hide ${called}`);
     pressed(this.lock, region.is_locked, `Lock ${called}`);
-    this.showMore(isSelected, region);
   }
 
   /**

@@ -6,7 +6,7 @@ import { check } from "./checks.js";
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {{kind: string, message: string, regions: string[], at: [number, number] | null, isError: boolean}} Fault */
 
-const LOOK_AFTER_MS = 400;
+const LOOK_AFTER_MS = 800;
 const SHOWN = 40;
 /**
  * In few words, where the check says more.

@@ -162,7 +162,6 @@ export class Picture {
     const [right, bottom] = this.view.toScreen([x1, y1]);
     const [sx, sy] = [level.width / this.size[0], level.height / this.size[1]];
     context.imageSmoothingEnabled = pixels < SQUARES_FROM;
-    context.imageSmoothingQuality = "high";
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.drawImage(level, x0 * sx, y0 * sy, (x1 - x0) * sx, (y1 - y0) * sy, left, top, right - left, bottom - top);
   }

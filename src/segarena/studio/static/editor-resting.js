@@ -1,0 +1,227 @@
+// Regions that rest, painted once and shown until they or the view change. Where there are too many for one frame they are painted
+// over several, and meanwhile what was painted before is shown moved and scaled: the hand never waits for them.
+
+import { colourOf } from "./colours.js";
+import { meet, Sheet } from "./editor-shapes.js";
+
+/** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("./editor-shapes.js").Shapes} Shapes */
+/** @typedef {import("./view.js").View} View */
+/** @typedef {import("./scene.js").Region} Region */
+/** @typedef {CanvasRenderingContext2D} Context */
+
+const FRAME_MS = 17;
+const FEWEST = 6;
+const MOST = 120;
+/** Hidden borders are dashed where they are few enough to be told apart. */
+const MOST_DASHED = 80;
+
+/** What was painted, and for which view. */
+class Leaf {
+  key = "";
+  scale = 1;
+  /** @type {[number, number]} */
+  offset = [0, 0];
+  lines = new Sheet();
+  numbers = new Sheet();
+}
+
+export class Resting {
+  /**
+   * @param {Editor} editor
+   * @param {Shapes} shapes
+   */
+  constructor(editor, shapes) {
+    this.editor = editor;
+    this.shapes = shapes;
+    this.shown = new Leaf();
+    this.next = new Leaf();
+    this.borders = new Sheet();
+    this.hidden = new Sheet();
+    this.tops = new Sheet();
+    /** @type {Generator<void> | null} */
+    this.work = null;
+    this.place = "";
+    /** How many regions are painted in a frame. */
+    this.pace = 24;
+    this.lastFrame = 0;
+    this.hasPainted = false;
+  }
+
+  /**
+   * Paint on; show what there is.
+   * @param {Context} context
+   * @param {View} view
+   * @param {Set<string>} held regions that are painted elsewhere
+   */
+  show(context, view, held) {
+    const regions = this.editor.scene.regions.filter((region) => !region.is_hidden && !held.has(region.id));
+    const place = [context.canvas.width, context.canvas.height, view.scale, ...view.offset].join("|");
+    const hasMoved = place !== this.place;
+    this.place = place;
+    const key = `${place}|${this.stateOf(regions)}`;
+    if (key !== this.shown.key) {
+      this.keepPace();
+      const inView = regions.filter((region) => meet(this.editor.scene.box(region.id), view.inView));
+      if (inView.length > this.pace && hasMoved) this.work = null;
+      else if (!this.work || this.next.key !== key) this.begin(context, view, inView, key);
+      this.goOn();
+    } else this.hasPainted = false;
+    this.lay(context, view, this.shown.lines);
+  }
+
+  /**
+   * The numbers, above what is in the hand.
+   * @param {Context} context
+   * @param {View} view
+   */
+  showNumbers(context, view) {
+    this.lay(context, view, this.shown.numbers);
+  }
+
+  /**
+   * All that is seen of regions but where.
+   * @param {Region[]} regions
+   */
+  stateOf(regions) {
+    const { scene, settings } = this.editor;
+    const outlines = regions.map((region) => `${region.id}.${scene.revisionOf(region.id)}`);
+    const order = settings.numbers ? scene.regions.map((region) => region.id) : [];
+    return [settings.fills, settings.hatches, settings.numbers, outlines, order].join("|");
+  }
+
+  /**
+   * @param {Context} context
+   * @param {View} view
+   * @param {Region[]} regions
+   * @param {string} key
+   */
+  begin({ canvas }, view, regions, key) {
+    Object.assign(this.next, { key, scale: view.scale, offset: [...view.offset] });
+    const backFirst = [...regions].reverse();
+    this.work = this.paint(canvas, /** @type {View} */ (Object.assign(Object.create(view), this.next)), backFirst);
+  }
+
+  /** Some more regions; when all are painted they are shown. */
+  goOn() {
+    this.hasPainted = this.work !== null;
+    for (let left = this.pace; left > 0 && this.work; left--) {
+      if (!this.work.next().done) continue;
+      this.work = null;
+      [this.shown, this.next] = [this.next, this.shown];
+      return;
+    }
+    this.editor.picture.redraw();
+  }
+
+  /** As many in a frame as it takes well. */
+  keepPace() {
+    const now = performance.now();
+    const took = now - this.lastFrame;
+    this.lastFrame = now;
+    if (!this.hasPainted) return;
+    if (took > 1.5 * FRAME_MS) this.pace = Math.max(FEWEST, Math.floor(this.pace / 2));
+    else this.pace = Math.min(MOST, Math.ceil(this.pace * 1.1));
+  }
+
+  /**
+   * Paint all, back to front, a region at each step.
+   * @param {HTMLCanvasElement} like
+   * @param {View} view
+   * @param {Region[]} regions
+   */
+  *paint(like, view, regions) {
+    const { settings } = this.editor;
+    const lines = this.next.lines.clear(like);
+    if (settings.fills) yield* this.fill(like, view, regions);
+    const [borders, hidden, tops] = [this.borders, this.hidden, this.tops].map((sheet) => sheet.clear(like));
+    for (const context of [lines, borders, hidden, tops]) this.shapes.inImage(context, view);
+    for (const { id } of regions) {
+      if (settings.hatches) this.hide(hidden, tops, view, id);
+      if (regions.length <= MOST_DASHED) this.shapes.stroke(lines, view, id, { width: 1.25, dash: [4, 4] });
+      erase(borders, this.shapes.path(id));
+      this.shapes.stroke(borders, view, id);
+      yield;
+    }
+    for (const sheet of [this.hidden, this.borders]) layWhole(lines, sheet);
+    const numbers = this.next.numbers.clear(like);
+    for (const region of regions) this.shapes.number(numbers, view, region);
+  }
+
+  /**
+   * Fills in their order, so that a wrong order is seen; together they let the picture through.
+   * @param {HTMLCanvasElement} like
+   * @param {View} view
+   * @param {Region[]} regions
+   */
+  *fill(like, view, regions) {
+    const fills = this.borders.clear(like);
+    this.shapes.inImage(fills, view);
+    for (const { id } of regions) {
+      fills.fillStyle = colourOf(id, false).fill;
+      fills.fill(this.shapes.path(id));
+      yield;
+    }
+    const { context } = this.next.lines;
+    context.globalAlpha = 0.6;
+    layWhole(context, this.borders);
+    context.globalAlpha = 1;
+  }
+
+  /**
+   * A further region in front: what was on top below it is hidden from now on, and stays hatched.
+   * @param {Context} hidden
+   * @param {Context} tops the hatch of whatever is on top so far
+   * @param {View} view
+   * @param {string} id
+   */
+  hide(hidden, tops, view, id) {
+    const path = this.shapes.path(id);
+    hidden.save();
+    hidden.clip(path);
+    layWhole(hidden, this.tops);
+    hidden.restore();
+    erase(tops, path);
+    tops.fillStyle = this.shapes.hatch(tops, view, id);
+    tops.fill(path);
+  }
+
+  /**
+   * Show a sheet where its view was, seen from the view of now.
+   * @param {Context} context in screen px
+   * @param {View} view
+   * @param {Sheet} sheet
+   */
+  lay(context, view, { canvas }) {
+    const { ratio } = this.editor.picture;
+    const { scale, offset } = this.shown;
+    const factor = view.scale / scale;
+    context.save();
+    context.setTransform(factor, 0, 0, factor, ratio * (view.offset[0] - offset[0] * factor), ratio * (view.offset[1] - offset[1] * factor));
+    context.imageSmoothingEnabled = factor !== 1;
+    context.drawImage(canvas, 0, 0);
+    context.restore();
+  }
+}
+
+/**
+ * @param {Context} context
+ * @param {Sheet} sheet
+ */
+function layWhole(context, sheet) {
+  context.save();
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.drawImage(sheet.canvas, 0, 0);
+  context.restore();
+}
+
+/**
+ * @param {Context} context
+ * @param {Path2D} path
+ */
+function erase(context, path) {
+  context.globalCompositeOperation = "destination-out";
+  context.fillStyle = "#000";
+  context.fill(path);
+  context.globalCompositeOperation = "source-over";
+}

@@ -148,23 +148,45 @@ class Pen(Hand):
 class Keys(Hand):
     """A keyboard alone: a cursor in the picture that arrows move."""
 
-    KEYS = {"draw": "d", "adjust": "a"}
-
     def __init__(self, page, size):
         super().__init__(page, size)
-        self.size = size
-        self.cursor = None
+        self.cursor = [self.at([side / 2 for side in size])[axis] for axis in range(2)]
+        self.key("k")
+
+    def key(self, name, times=1):
+        """Press a key."""
+        for _ in range(times):
+            self.page.keyboard.press(name)
 
     def go(self, place):
-        """Move the cursor there, in steps of sixty, ten and one px of the screen."""
-        if self.cursor is None:
-            self.page.keyboard.press("k")
-            self.cursor = [side / 2 for side in self.size]
+        """Move the cursor there: in steps of sixty, of ten and of one px of the screen."""
         for axis, (less, more) in enumerate((("ArrowLeft", "ArrowRight"), ("ArrowUp", "ArrowDown"))):
-            left = round((place[axis] - self.cursor[axis]) * self.scale)
-            self.cursor[axis] += left / self.scale
+            way = round(self.at(place)[axis] - self.cursor[axis])
+            self.cursor[axis] += way
+            left = abs(way)
             for step, held in ((60, "Shift+"), (10, ""), (1, "Control+")):
-                times, left = divmod(abs(left), step) if left >= 0 else divmod(-left, step)
-                key = f"{held}{more if place[axis] >= self.cursor[axis] - 1e9 and self._ahead else less}"
-                for _ in range(times):
-                    self.page.keyboard.press(key)
+                times, left = divmod(left, step)
+                self.key(held + (more if way > 0 else less), times)
+
+    def take(self, tool):
+        """Take a tool by its key."""
+        self.key({"draw": "d", "adjust": "a"}[tool])
+
+    def tap(self, place):
+        """What a click does, at a place."""
+        self.go(place)
+        self.key("Enter")
+
+    def drag(self, start, end):
+        """Grab, move and drop."""
+        self.tap(start)
+        self.tap(end)
+
+    def close(self):
+        """Close the outline."""
+        self.key("Shift+Enter")
+
+    def press(self, selector):
+        """Press a button that has the focus."""
+        self.page.locator(selector).focus()
+        self.key("Enter")

@@ -16,6 +16,7 @@ from segarena.studio.pages import (
     photographs,
     projects,
     reviewing,
+    scene,
     seats,
 )
 
@@ -26,6 +27,7 @@ _PAGES = (
     photographs,
     exporting,
     reviewing,
+    scene,
     drafts,
     assisting,
     looking,

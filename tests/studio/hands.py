@@ -1,4 +1,4 @@
-"""What annotators have to draw with: a mouse, a finger, a pen, a keyboard; each does the same to the picture on the page."""
+"""What annotators draw with: a mouse, a finger, a pen, a keyboard; each does the same to the picture on the page."""
 
 MARGIN = 24
 """Around a picture that is wholly shown, in px of the screen."""
@@ -111,9 +111,8 @@ class Pen(Hand):
 
     def send(self, kind, place, *, button="left", force=0.0):
         """Tell the browser where the pen is now."""
-        (x, y), buttons = place, 1 if force else 0
-        told = {"x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1, "force": force, "pointerType": "pen"}
-        self.tablet.send("Input.dispatchMouseEvent", {"type": kind, **told})
+        told = {"type": kind, "x": place[0], "y": place[1], "button": button, "buttons": int(force > 0), "force": force}
+        self.tablet.send("Input.dispatchMouseEvent", {**told, "clickCount": 1, "pointerType": "pen"})
 
     def touch(self, start, end, hold_ms=0):
         """Set the pen down, move it in steps, hold it, and lift it."""

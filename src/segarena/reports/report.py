@@ -12,6 +12,7 @@ from segarena.reports.gallery import BUDGET_BYTES, every_key, gallery
 from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
 from segarena.reports.pages import Page, fold_title
 from segarena.reports.parts import Fold, Note, Part, Row, Section, Terms, is_empty, kind_of
+from segarena.reports.people import people_parts
 from segarena.reports.ranking import MOST_FAILED, failed_keys
 from segarena.reports.ranks import pairs_sheet, ranks_sheet
 from segarena.reports.reading import Key, Run
@@ -109,6 +110,7 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     every = [
         *([ranks, means] if len(runs) > MOST_SUMMED else [means, ranks]),
         Section("differences", "Paired differences", _differences(own)),
+        Section("people", "People", people_parts(own)),
         Section("figures", "Figures", [Row(figures(own))]),
         Section("hardest", f"Hardest {own.target_word}s", [_hardest(own, shown)]),
         Section("targets", f"Every {own.target_word}", _targets(own, shown)),

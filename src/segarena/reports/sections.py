@@ -78,7 +78,7 @@ def paired_sheet(runs: Sequence[Run], *, target: str = "target") -> Sheet:
     """Return a row per user and pair of runs with the difference of each statistic; no rows without pairs."""
     rows: list[tuple[Cell, ...]] = []
     for row in paired_rows(runs):
-        values = [_difference(statistic, row.cells[statistic.name]) for statistic in runs[0].summary]
+        values = [difference_value(statistic, row.cells[statistic.name]) for statistic in runs[0].summary]
         rows.append((row.user, f"{row.label} − {row.baseline}", *values, row.matched, row.unmatched))
     head = (
         Column("User", key="user"),
@@ -199,7 +199,8 @@ def _estimate(statistic: Statistic, found: Interval, best: float | None) -> Valu
     )
 
 
-def _difference(statistic: Statistic, found: PairedDifference) -> Value:
+def difference_value(statistic: Statistic, found: PairedDifference) -> Value:
+    """Return a difference of a statistic as tables have it, with its interval and what it says."""
     return Value(
         mean=found.difference,
         low=found.low,

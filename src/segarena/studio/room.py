@@ -18,6 +18,8 @@ from segarena.studio.pages import (
     reviewing,
     scene,
     seats,
+    studies,
+    taking,
 )
 
 _PAGES = (
@@ -32,6 +34,8 @@ _PAGES = (
     assisting,
     looking,
     seats,
+    studies,
+    taking,
 )
 
 ROOM = Room(

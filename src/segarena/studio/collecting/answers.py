@@ -70,6 +70,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         strokes: as they were drawn; the last one counts, of a click the first.
         screen, times: see there.
         scrolls, zooms, leaves, early_presses: see `segarena.people.prompts.PersonPrompt`.
+        late_presses: after the prompt was given.
     """
 
     strokes: Annotated[tuple[Stroke, ...], msgspec.Meta(min_length=1, max_length=MOST_STROKES)]
@@ -79,6 +80,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     zooms: _Times = 0
     leaves: _Times = 0
     early_presses: _Times = 0
+    late_presses: _Times = 0
 
     @property
     def decisive(self) -> Stroke:

@@ -162,9 +162,9 @@ def export(
 
 def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
     from segarena.errors import InvalidInput
+    from segarena.server.configuring import own_settings, read_settings
     from segarena.server.folder import DataFolder
     from segarena.server.serving import open_site
-    from segarena.server.settings import own_settings, read_settings
     from segarena.studio.alone import OWN
 
     folder = data / OWN if (data / OWN).is_dir() else data

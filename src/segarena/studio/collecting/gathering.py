@@ -79,9 +79,8 @@ def _prompt(row: StudyRow, item: StudyItem, trial: StudyTrial, visitor: StudyVis
     }
     measured |= {name: getattr(times, name) for name in ("free_ms", "shown_ms", "blocked_ms", "answer_ms")}
     measured |= {name: getattr(answer, name) for name in ("scrolls", "zooms", "leaves", "early_presses")}
-    needed = 1 if visitor.kind in ("click", "box") else len({stroke.pointer for stroke in answer.strokes})
     return PersonPrompt(
-        id=trial.id, study=row.slug, dataset="" if item.is_easy else row.dataset, goal_mask=part, previous_mask=part,
+        id=trial.id, study=row.slug, dataset="easy" if item.is_easy else row.dataset, goal_mask=part, previous_mask=part,
         person=visitor.name, batch=trial.batch, place=trial.place, purpose=cast("Any", trial.purpose),
         round=2 if item.model else 1, kind=cast("Any", visitor.kind), is_positive=item.goal != "surplus",
         display_mode=visitor.mode, device=answer.device, declared_device=cast("Any", visitor.device),
@@ -89,7 +88,7 @@ def _prompt(row: StudyRow, item: StudyItem, trial: StudyTrial, visitor: StudyVis
         window_width=max(0.0, screen.window[0]), window_height=max(0.0, screen.window[1]),
         scroll_x=max(0.0, screen.scroll[0]), scroll_y=max(0.0, screen.scroll[1]),
         server_ms=round(1000 * (trial.answered_s or 0.0), 1), reloads=max(0, trial.loads - 1),
-        extra_presses=max(0, len(answer.strokes) - needed), fate=_fate(trial, visitor), **about, **measured,
+        extra_presses=len(answer.strokes) - 1 + answer.late_presses, fate=_fate(trial, visitor), **about, **measured,
     )  # fmt: skip
 
 

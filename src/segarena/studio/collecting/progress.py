@@ -87,12 +87,13 @@ class Mark:
 def overview(site: Site) -> Sheet:
     """Return a table of all studies: who came, and what they gave."""
     with site.database.reading() as session:
-        rows = [_overview_row(session, row) for row in session.scalars(select(StudyRow).order_by(StudyRow.id))]
+        rows = [overview_row(session, row) for row in session.scalars(select(StudyRow).order_by(StudyRow.id))]
     head = "study", "state", "people", "answers", "counting"
     return Sheet(name="studies", caption="Studies", head=head, rows=tuple(rows))
 
 
-def _overview_row(session: Session, row: StudyRow) -> tuple[str, str, int, int, int]:
+def overview_row(session: Session, row: StudyRow) -> tuple[str, str, int, int, int]:
+    """Return name and state of a study, how many people came, what they gave, and how much of it counts."""
     groups = groups_of(session, row, read_study_text(row.description))
     people, answers, counting = (sum(getattr(g, name) for g in groups) for name in ("people", "answers", "counting"))
     return row.slug, row.state, people, answers, counting

@@ -129,7 +129,7 @@ class StudyTrial(Table):
     answered_s: Mapped[float | None] = mapped_column(Float)
     """Seconds from there to the answer."""
     sha256: Mapped[str] = mapped_column(String(64), default="")
-    """Of the answer as it came."""
+    """Of the answer."""
     answer: Mapped[str] = mapped_column(Text, default="")
     """As JSON; see `segarena.studio.collecting.answers`."""
     is_inside: Mapped[bool] = mapped_column(default=False)

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import msgspec
 from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.orm import Session
 
@@ -76,6 +77,12 @@ def find_trial(session: Session, visit: Visit, trial_id: str) -> StudyTrial | No
     return trial if trial is not None and trial.visitor_id == visit.visitor.id else None
 
 
+def trial_after(session: Session, trial: StudyTrial) -> StudyTrial | None:
+    """Return the trial that comes next in the batch of one, so that its pictures can be fetched ahead."""
+    same = StudyTrial.visitor_id == trial.visitor_id, StudyTrial.batch == trial.batch, StudyTrial.place > trial.place
+    return session.scalar(select(StudyTrial).where(*same).order_by(StudyTrial.place).limit(1))
+
+
 def begin_trial(trial: StudyTrial, now: float) -> float:
     """Note that the picture is to be seen now; return for how many seconds it is already.
 
@@ -98,14 +105,15 @@ def may_see_target(visit: Visit, trial: StudyTrial, now: float) -> bool:
     return trial.begun_at is None or now - trial.begun_at <= seconds.free + seconds.shown + SLACK_S
 
 
-def take_answer(session: Session, site: Site, visit: Visit, trial: StudyTrial, answer: Answer, body: bytes) -> Feedback:
+def take_answer(session: Session, site: Site, visit: Visit, trial: StudyTrial, answer: Answer) -> Feedback:
     """Keep what came back; the same once more changes nothing.
 
     Raises:
         OutOfTurn: there is another answer, or it is too early for one.
         InvalidInput: it cannot be an answer to this.
     """
-    now, digest = site.now(), sha256(body)
+    now, body = site.now(), msgspec.json.encode(answer).decode()
+    digest = sha256(body)
     item = item_of(session, trial)
     if trial.answered_s is not None:
         if trial.sha256 != digest:
@@ -115,7 +123,7 @@ def take_answer(session: Session, site: Site, visit: Visit, trial: StudyTrial, a
     check_answer(answer, visit.arm.kind, (item.height, item.width))
     judged = judge(answer, visit.arm.kind, mask_of(item), visit.study.radius_share)
     trial.answered_s = now - (trial.begun_at or now)
-    trial.sha256, trial.answer, trial.device = digest, body.decode(), answer.device
+    trial.sha256, trial.answer, trial.device = digest, body, answer.device
     trial.is_inside, trial.is_near = judged.is_inside, judged.is_near
     _count(visit.visitor, trial)
     session.flush()

@@ -33,11 +33,10 @@ export const MOST_POINTS = 20000;
 
 export class Strokes {
   /**
-   * @param {(point: [number, number]) => [number, number]} toImage  from CSS px of the element to the picture
-   * @param {object} [options]
-   * @param {() => [number, number]} [options.corner]  where the element's corner is on the screen
-   * @param {number} [options.since]  the moment that times are counted from
-   * @param {number} [options.most]  points; what comes after these is dropped
+   * Options: where the element's corner is on the screen; the moment that times are counted from; how many points are
+   * kept, those that come after these are dropped.
+   * @param {(point: [number, number]) => [number, number]} toImage from CSS px of the element to the picture
+   * @param {{corner?: () => [number, number], since?: number, most?: number}} options
    */
   constructor(toImage, { corner = () => [0, 0], since = 0, most = MOST_POINTS } = {}) {
     this.toImage = toImage;
@@ -50,7 +49,10 @@ export class Strokes {
     this.points = 0;
   }
 
-  /** @param {Sample} sample @param {number} clicks */
+  /**
+   * @param {Sample} sample
+   * @param {number} clicks
+   */
   press(sample, clicks = 1) {
     this.strokes.push({ pointer: sample.kind, clicks, points: [] });
     this.isDown = true;
@@ -120,7 +122,11 @@ function boxOf(places) {
   };
 }
 
-/** What the screen is like now. @param {number} imageScale @returns {Screen} */
+/**
+ * What the screen is like now.
+ * @param {number} imageScale
+ * @returns {Screen}
+ */
 export function screenNow(imageScale) {
   return {
     device_pixel_ratio: window.devicePixelRatio,

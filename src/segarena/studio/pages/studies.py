@@ -1,0 +1,258 @@
+"""Studies, for those who lead them: made on a page, with links for people, how far they are, pictures, the export."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+from fastapi import APIRouter, Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
+
+from segarena.errors import InvalidInput
+from segarena.people.prompts import Kind
+from segarena.registry import names
+from segarena.server import refusals
+from segarena.server.bodies import Form, LargeForm
+from segarena.server.jobs.posting import find_job, post
+from segarena.server.offered import fault_of_name
+from segarena.server.tables import Job
+from segarena.server.visitors import Visitor, needs, site_of, visitor_of
+from segarena.studio.collecting.description import MODES, Study, read_study_text, study_text
+from segarena.studio.collecting.exporting import write_export
+from segarena.studio.collecting.filling import fill, texts_of
+from segarena.studio.collecting.jobs import MakeStudy
+from segarena.studio.collecting.making import check_new, delete_study, set_study_state
+from segarena.studio.collecting.progress import groups_of, items_of_study, marks_of, overview_row
+from segarena.studio.collecting.tables import StudyItem, StudyLink, StudyRow
+from segarena.studio.collecting.visits import find_link, link_text, make_link
+from segarena.studio.pages.rendering import studio_page
+
+router = APIRouter(include_in_schema=False)
+_PATH = "/studio/studies"
+_ITEMS = 100
+_MARKS = 500
+_PART = 2**18
+_KINDS: tuple[Kind, ...] = ("click", "box", "scribble", "lasso")
+_FIRST = {"slug": "", "title": "", "dataset": "demo", "kinds.click": "on", "modes.cut-out": "on"}
+
+
+@router.get(_PATH)
+@needs("organiser")
+def show_studies(request: Request) -> Response:
+    """List all studies."""
+    with site_of(request).database.reading() as session:
+        rows = [
+            (row, read_study_text(row.description), overview_row(session, row))
+            for row in session.scalars(select(StudyRow).order_by(StudyRow.made_at.desc()))
+        ]
+        known = {row.slug for row, _, _ in rows}
+        jobs = [job for job in session.scalars(select(Job).where(Job.kind == MakeStudy.name)) if job.about not in known]
+    return studio_page(request, "studies.html", title="Studies", rows=rows, jobs=jobs)
+
+
+@router.get(_PATH + "/new")
+@needs("organiser")
+def show_new(request: Request, like: str = "") -> Response:
+    """Show the form of a new study, filled in like another one."""
+    texts = {**texts_of(Study(slug="x", title="x", dataset="demo")), **_FIRST}
+    if like:
+        with site_of(request).database.reading() as session:
+            texts = {**texts_of(read_study_text(_row(session, like).description)), "slug": ""}
+    return _form(request, texts, {})
+
+
+@router.post(_PATH + "/new")
+@needs("organiser")
+def make(request: Request, form: LargeForm) -> Response:
+    """Have a study made."""
+    site = site_of(request)
+    filled = fill(form)
+    faults = filled.faults or _not_offered(request, filled.study)
+    if filled.study is None or faults:
+        return _form(request, form, faults)
+    told = json.dumps({"study": study_text(filled.study), "by": _by(visitor_of(request))})
+    try:
+        with site.database.writing() as session:
+            check_new(session, filled.study)
+            post(session, MakeStudy.name, filled.study.slug, site.now(), told)
+    except InvalidInput as error:
+        field, _, why = str(error).partition(": ")
+        return _form(request, form, {field: why})
+    site.hurry()
+    return RedirectResponse(f"{_PATH}/{filled.study.slug}", 303)
+
+
+@router.get(_PATH + "/{slug}")
+@needs("organiser")
+def show_study(request: Request, slug: str, first: int = 0) -> Response:
+    """Show how far a study is; of one that is being made, how far that is."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
+        if row is None:
+            return _being_made(request, session, slug)
+        study = read_study_text(row.description)
+        items, total = items_of_study(session, row, min(max(0, first), 10**9), _ITEMS)
+        links = session.scalars(select(StudyLink).where(StudyLink.study_id == row.id).order_by(StudyLink.id)).all()
+        told: dict[str, Any] = {
+            "row": row,
+            "study": study,
+            "groups": groups_of(session, row, study),
+            "items": items,
+            "total": total,
+            "first": first,
+            "most": _ITEMS,
+            "links": [(link, f"{site.settings.address}/studio/take/{link_text(site, link)}") for link in links],
+        }
+    return studio_page(request, "study.html", title=study.title, **told)
+
+
+@router.post(_PATH + "/{slug}")
+@needs("organiser")
+def change(request: Request, slug: str, form: Form) -> Response:
+    """Open, close or delete a study."""
+    site, by, asked = site_of(request), _by(visitor_of(request)), form.get("state", "")
+    with site.database.writing() as session:
+        row = _row(session, slug)
+        if asked == "deleted":
+            delete_study(session, site.now(), row, by)
+            return RedirectResponse(_PATH, 303)
+        try:
+            set_study_state(session, site.now(), row, asked, by)
+        except InvalidInput as error:
+            raise refusals.invalid(str(error)) from error
+    return RedirectResponse(f"{_PATH}/{slug}", 303)
+
+
+@router.post(_PATH + "/{slug}/links")
+@needs("organiser")
+def add_link(request: Request, slug: str, form: Form) -> Response:
+    """Make a link for people."""
+    site, most = site_of(request), form.get("most", "")
+    if not (most.isascii() and most.isdecimal() and len(most) < 10):
+        raise refusals.invalid(f"most: expected a number, got {most[:40]!r}")
+    try:
+        with site.database.writing() as session:
+            make_link(session, _row(session, slug), form.get("label", ""), int(most), site.now())
+    except InvalidInput as error:
+        raise refusals.invalid(str(error)) from error
+    return RedirectResponse(f"{_PATH}/{slug}#links", 303)
+
+
+@router.post(_PATH + "/{slug}/links/{link}/end")
+@needs("organiser")
+def end_link(request: Request, slug: str, link: str, form: Form) -> Response:
+    """End a link: nobody more comes by it, who came goes on."""
+    site = site_of(request)
+    with site.database.writing() as session:
+        found = find_link(session, site, link)
+        if found is None or found.study_id != _row(session, slug).id:
+            raise refusals.unknown()
+        found.ended_at = site.now()
+    return RedirectResponse(f"{_PATH}/{slug}#links", 303)
+
+
+@router.get(_PATH + "/{slug}/items/{number:int}")
+@needs("organiser")
+def show_item(request: Request, slug: str, number: int) -> Response:
+    """Show a picture with what was given on it."""
+    with site_of(request).database.reading() as session:
+        row = _row(session, slug)
+        item = _item(session, row, number)
+        marks = marks_of(session, row, number, _MARKS)
+        _, total = items_of_study(session, row, 0, 0)
+    # Easy ones are the last, and are not led to.
+    around = {"before": number - 1 if number else None, "after": number + 1 if number + 1 < total else None}
+    study = read_study_text(row.description)
+    title = item.label or item.target
+    told: dict[str, Any] = {"row": row, "study": study, "item": item, "marks": marks, "most": _MARKS, **around}
+    return studio_page(request, "study_item.html", title=f"{item.sample}: {title}", **told)
+
+
+@router.get(_PATH + "/{slug}/items/{number:int}/picture")
+@needs("organiser")
+def give_picture(request: Request, slug: str, number: int) -> Response:
+    """Give the picture of an item."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        sha256 = _item(session, _row(session, slug), number).sha256
+    headers = {"cache-control": "private, max-age=3600"}
+    return FileResponse(site.folder.samples.fetch(sha256), media_type="image/jpeg", headers=headers)
+
+
+@router.get(_PATH + "/{slug}/export")
+@needs("organiser")
+def export(request: Request, slug: str) -> Response:
+    """Give the archive of a study."""
+    site = site_of(request)
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed once it is sent
+    with site.database.reading() as session:
+        write_export(session, _row(session, slug), file)
+    file.seek(0)
+    headers = {"content-disposition": f'attachment; filename="{slug}.zip"'}
+    return StreamingResponse(
+        _parts(file), media_type="application/zip", headers=headers, background=BackgroundTask(file.close)
+    )
+
+
+def _parts(file: IO[bytes]) -> Iterator[bytes]:
+    while part := file.read(_PART):
+        yield part
+
+
+def _being_made(request: Request, session: Session, slug: str) -> Response:
+    job = find_job(session, MakeStudy.name, slug)
+    if job is None:
+        raise refusals.unknown()
+    answer = studio_page(request, "study_made.html", title=slug, job=job)
+    if job.state in ("waiting", "leased"):
+        answer.headers["refresh"] = "2"
+    return answer
+
+
+def _form(request: Request, texts: Mapping[str, str], faults: Mapping[str, str]) -> Response:
+    told: dict[str, Any] = {
+        "texts": defaultdict(str, texts),
+        "faults": defaultdict(str, faults),
+        "kinds": _KINDS,
+        "modes": MODES,
+        "datasets": sorted(names("dataset")),
+        "roots": site_of(request).settings.roots,
+    }
+    return studio_page(request, "study_new.html", title="A new study", status=422 if faults else 200, **told)
+
+
+def _not_offered(request: Request, study: Study | None) -> dict[str, str]:
+    """Return what of a study a page may not name; whoever is alone on a machine may name all that is on it."""
+    site = site_of(request)
+    if study is None or site.only_person is not None:
+        return {}
+    roots = site.settings.roots
+    told = {"dataset": fault_of_name("dataset", study.dataset, roots)}
+    wrong = [fault for text in study.corrections if (fault := fault_of_name("segmenter", text, roots))]
+    told["corrections"] = "; ".join(wrong)
+    return {field: fault for field, fault in told.items() if fault}
+
+
+def _row(session: Session, slug: str) -> StudyRow:
+    row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
+    if row is None:
+        raise refusals.unknown()
+    return row
+
+
+def _item(session: Session, row: StudyRow, number: int) -> StudyItem:
+    item = session.get(StudyItem, (row.id, number)) if number < 2**31 else None
+    if item is None:
+        raise refusals.unknown()
+    return item
+
+
+def _by(visitor: Visitor) -> dict[str, Any]:
+    return {"person_id": visitor.person_id, "address": visitor.address}

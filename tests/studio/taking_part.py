@@ -1,0 +1,83 @@
+"""Somebody who takes part in a study in a browser: with a mouse, a finger, or the keys."""
+
+from sqlalchemy import select
+
+from segarena.arrays.distance import deepest_pixel
+from segarena.studio.collecting.tables import StudyTrial
+from segarena.studio.collecting.trials import item_of, mask_of
+
+ALLOWED = '#stage[data-phase="answer"]'
+
+
+class Hand:
+    """A person at a page of trials, who knows where the targets are.
+
+    Args:
+        page: of the browser.
+        site: where the study is.
+    """
+
+    def __init__(self, page, site):
+        self.page, self.site = page, site
+
+    def agree(self, device):
+        """Agree to take part."""
+        self.page.get_by_label("A computer" if device == "pc" else "A phone").check()
+        self.page.get_by_label("I have read this").check()
+        self.page.get_by_role("button", name="Begin").click()
+
+    def go_on(self, button="Go on"):
+        """Press a button of a break."""
+        self.page.get_by_role("button", name=button).click()
+
+    def allowed(self):
+        """Wait until a prompt is allowed; return the middle of the target and its corners, on the screen."""
+        self.page.locator(ALLOWED).wait_for()
+        self.page.wait_for_function("/^(Click|Draw)/.test(document.getElementById('task').textContent)")
+        mask = self.target()
+        height, width = mask.shape
+        box = self.page.locator("#stage").bounding_box()
+        scale = min(box["width"] / width, box["height"] / height)
+        left, top = (
+            box[at] + (box[side] - size * scale) / 2
+            for at, side, size in (("x", "width", width), ("y", "height", height))
+        )
+        rows, columns = mask.any(axis=1).nonzero()[0], mask.any(axis=0).nonzero()[0]
+        ends = (columns[0], rows[0]), (columns[-1] + 1, rows[-1] + 1)
+        row, column = deepest_pixel(mask).position
+        middle = left + (column + 0.5) * scale, top + (row + 0.5) * scale
+        return middle, [(left + x * scale, top + y * scale) for x, y in ends]
+
+    def target(self):
+        """Return what is to be pointed at."""
+        with self.site.database.reading() as session:
+            begun = StudyTrial.begun_at.is_not(None), StudyTrial.answered_s.is_(None)
+            trial = session.scalars(select(StudyTrial).where(*begun).order_by(StudyTrial.begun_at.desc())).first()
+            return mask_of(item_of(session, trial))
+
+    def click(self):
+        """Give a click in the middle of the target."""
+        (x, y), _ = self.allowed()
+        self.page.mouse.click(x, y)
+        self.left()
+
+    def tap(self):
+        """Tap on it."""
+        (x, y), _ = self.allowed()
+        self.page.touchscreen.tap(x, y)
+        self.left()
+
+    def draw(self):
+        """Draw from corner to corner of what is around it; from left to right through its middle for a scribble."""
+        middle, corners = self.allowed()
+        is_box = "box" in self.page.locator("#task").text_content()
+        (x0, y0), (x1, y1) = corners if is_box else ((middle[0] - 2, middle[1]), (middle[0] + 2, middle[1] + 1))
+        self.page.mouse.move(x0, y0)
+        self.page.mouse.down()
+        self.page.mouse.move(x1, y1, steps=4)
+        self.page.mouse.up()
+        self.left()
+
+    def left(self):
+        """Wait until the trial is over."""
+        self.page.wait_for_function("!document.querySelector('#stage[data-phase=answer]')")

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from collected import answer, link_of, study_of
 from drawn import box, give_task, picture, project_of, save_of, scene, someone, tasks_of
 from starlette.routing import Route
 
@@ -24,11 +25,13 @@ SEES_TASK = {OWNER, REVIEWER, LEAD}
 NOBODY_HERE: set[str] = set()
 """What is of a studio on one machine alone, or of something that this test does not make."""
 
-PROJECT, TASK, LOOK, SEAT = (
+PROJECT, TASK, LOOK, SEAT, STUDY, TAKE = (
     "/studio/projects/{project_id:int}",
     "/studio/tasks/{task_id:int}",
     "/studio/look",
     "/studio/seats",
+    "/studio/studies/{slug}",
+    "/studio/take/{link}",
 )
 WHO = {
     ("GET", "/studio"): PARTICIPANTS,
@@ -86,6 +89,28 @@ WHO = {
     ("PUT", f"{SEAT}/{{run}}/{{seat}}/rounds/{{number}}"): NOBODY_HERE,
     ("GET", f"{SEAT}/{{run}}/{{seat}}/picture/{{number}}"): NOBODY_HERE,
     ("GET", f"{SEAT}/{{run}}/{{seat}}/voxels"): NOBODY_HERE,
+    ("GET", "/studio/studies"): ORGANISERS,
+    ("GET", "/studio/studies/new"): ORGANISERS,
+    ("POST", "/studio/studies/new"): ORGANISERS,
+    ("GET", STUDY): ORGANISERS,
+    ("POST", STUDY): ORGANISERS,
+    ("POST", f"{STUDY}/links"): ORGANISERS,
+    ("POST", f"{STUDY}/links/{{link}}/end"): ORGANISERS,
+    ("GET", f"{STUDY}/items/{{number:int}}"): ORGANISERS,
+    ("GET", f"{STUDY}/items/{{number:int}}/picture"): ORGANISERS,
+    ("GET", f"{STUDY}/export"): ORGANISERS,
+    ("GET", TAKE): EVERYBODY,
+    ("POST", TAKE): EVERYBODY,
+    ("GET", f"{TAKE}/trials"): EVERYBODY,
+    # Only who agreed, whatever account they have:
+    ("GET", f"{TAKE}/next"): NOBODY_HERE,
+    ("POST", f"{TAKE}/batch"): NOBODY_HERE,
+    ("POST", f"{TAKE}/finish"): NOBODY_HERE,
+    ("POST", f"{TAKE}/withdraw"): NOBODY_HERE,
+    ("POST", f"{TAKE}/trials/{{trial}}"): NOBODY_HERE,
+    ("POST", f"{TAKE}/trials/{{trial}}/begin"): NOBODY_HERE,
+    ("GET", f"{TAKE}/trials/{{trial}}/picture"): NOBODY_HERE,
+    ("GET", f"{TAKE}/trials/{{trial}}/target"): NOBODY_HERE,
 }
 """Who gets something else than that they may not, or that there is nothing."""
 
@@ -98,11 +123,20 @@ JSON = {
     "done": {"is_done": True},
     "ask": {"segmenter": "none", "prompts": [{"kind": "click", "at": [5, 5], "is_positive": True}]},
     "encode": {"segmenter": "none"},
+    "batch": {},
+    "finish": {},
+    "begin": {},
+    "{trial}": answer((5, 5)),
 }
 """What scripts send, by how the address ends."""
 
 FILES = {"pictures": ("pictures", ("a.png", picture(9), "image/png")), "start": ("file", ("a.json", b"{}"))}
-FORMS = {"review": {"do": "approve"}, "members": {"name": "second", "role": "annotator"}, "state": {"state": "open"}}
+FORMS = {
+    "review": {"do": "approve"},
+    "members": {"name": "second", "role": "annotator"},
+    "state": {"state": "open"},
+    "{slug}": {"state": "open"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +153,8 @@ def scene_of_all(served):
     give_task(site, first, numbers[OWNER])
     give_task(site, second, numbers[SECOND])
     values = {"project_id": project, "task_id": first.id, "comment_id": 1, "number": 1, "direction": 0, "index": 0}
-    return pages, values | {"run": "none", "seat": "none"}
+    values |= {"run": "none", "seat": "none", "trial": "none", "slug": "photos"}
+    return pages, values | {"link": link_of(study_of(site, slug="photos"))}
 
 
 def key_of(client):

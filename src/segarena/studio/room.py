@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from segarena.server.rooms import Room
-from segarena.studio.collecting import tables as _studies  # noqa: F401 - the schema has its tables
+from segarena.studio.collecting import personal as leading
 from segarena.studio.collecting.jobs import MakeStudy
 from segarena.studio.drawing import example, personal
 from segarena.studio.pages import (
@@ -44,6 +44,6 @@ ROOM = Room(
     routers=tuple(page.router for page in _PAGES),
     package="segarena.studio",
     kinds=(MakeStudy(),),
-    kept={"drawing": personal.KEPT},
+    kept={"drawing": personal.KEPT, "studies": leading.KEPT},
     show=example.show,
 )

@@ -82,7 +82,8 @@ def _prompt(row: StudyRow, item: StudyItem, trial: StudyTrial, visitor: StudyVis
     return PersonPrompt(
         id=trial.id, study=row.slug, dataset="easy" if item.is_easy else row.dataset, goal_mask=part,
         previous_mask=part, person=visitor.name, batch=trial.batch, place=trial.place,
-        purpose=cast("Any", trial.purpose), round=2 if item.model else 1, kind=cast("Any", visitor.kind), is_positive=item.goal != "surplus",
+        purpose=cast("Any", trial.purpose), round=2 if item.model else 1, kind=cast("Any", visitor.kind),
+        is_positive=item.goal != "surplus",
         display_mode=visitor.mode, device=answer.device, declared_device=cast("Any", visitor.device),
         pointer=answer.decisive.pointer, points=tuple(_points(answer)),
         window_width=max(0.0, screen.window[0]), window_height=max(0.0, screen.window[1]),

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import segarena
 from segarena.challenges.description import Phase
 from segarena.cli.main import app
+from segarena.client import connection
 from segarena.client.begun import begun_in
 from segarena.client.taking_part import evaluate, sessions, standing
 from segarena.errors import InvalidInput, PluginInvalid, RemoteError, RunConflict, StoreError, WorkError
@@ -20,6 +21,13 @@ from segarena.records.tables import frame_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fake import Arena, serving
+
+
+@pytest.fixture(autouse=True)
+def pauses_are_short(monkeypatch):
+    """Let who asks again wait for a moment; how long it is otherwise is tested with the connection."""
+    monkeypatch.setattr(connection, "_pause_s", lambda _: 0.01)
+
 
 KEYS = ["benchmark", "sample", "target", "user", "repeat", "round"]
 

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from segarena.errors import InvalidInput
+from segarena.server.configuring import own_settings, read_settings
+from segarena.server.folder import DataFolder
 from segarena.server.identities import NO_PASSWORD
 from segarena.server.keys import end_keys, make_key
 from segarena.server.people import folded
@@ -44,3 +47,20 @@ def open_alone(folder: Path, port: int, *, workers: int = 1, segmenters: Sequenc
         end_keys(session, person.id, now, kind="session")
         site.only_person = person.id
         return site, make_key(session, "session", now, person_id=person.id, label=secrets.token_hex(4))
+
+
+def find_site(data: Path, db: str | None = None, *, is_new: bool = False) -> Site:
+    """Return the site of a server's data folder, or of the folder that `segarena studio` is about.
+
+    Args:
+        data: the folder.
+        db: the database, as for `segarena serve`.
+        is_new: whether it may be made.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    folder = data / OWN if (data / OWN).is_dir() else data
+    if not is_new and not DataFolder(folder).exists:
+        raise InvalidInput(f"{folder} is no folder of a server; name one with --data")
+    return open_site(folder, read_settings(own_settings(folder), {"db": db}))

@@ -161,13 +161,6 @@ def export(
 
 
 def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
-    from segarena.errors import InvalidInput
-    from segarena.server.configuring import own_settings, read_settings
-    from segarena.server.folder import DataFolder
-    from segarena.server.serving import open_site
-    from segarena.studio.alone import OWN
+    from segarena.studio.alone import find_site
 
-    folder = data / OWN if (data / OWN).is_dir() else data
-    if not is_new and not DataFolder(folder).exists:
-        raise InvalidInput(f"{folder} is no folder of a server; name one with --data")
-    return open_site(folder, read_settings(own_settings(folder), {"db": db}))
+    return find_site(data, db, is_new=is_new)

@@ -104,6 +104,20 @@ def projects_of(session: Session, person_id: int) -> list[tuple[Project, str]]:
     return [(project, role) for project, role in rows]
 
 
+def find_named(session: Session, name: str) -> Project:
+    """Return the project of a name or number; of no name the only one there is.
+
+    Raises:
+        InvalidInput: there is none, or several.
+    """
+    known = list(session.scalars(select(Project).order_by(Project.id)))
+    found = [one for one in known if name in ("", one.name, str(one.id))]
+    if len(found) != 1:
+        listed = ", ".join(f"{one.id} ({one.name})" for one in known) or "none"
+        raise InvalidInput(f"--project {name}: expected one of {listed}; say which by its number")
+    return found[0]
+
+
 def members_of(session: Session, project: Project) -> list[tuple[Person, str]]:
     """Return who is in a project, leads first."""
     asked = select(Person, Member.role).join(Member, Member.person_id == Person.id)

@@ -1,7 +1,7 @@
 """Commands that packages bring: each entry point of the group `segarena.commands` is one.
 
 `mine = "my_package.commands:app"` adds a group of commands, `"data.mine" = "my_package.commands:mine"` one command to a
-group that is there already or that another entry point adds. What an entry point names is a `typer.Typer` or a function.
+group that is there already, or that another entry point adds. What one names is a `typer.Typer` or a function.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from statistics import fmean
 from typing import NamedTuple
 
 from sqlalchemy import and_, or_, select
@@ -104,6 +105,21 @@ def compared(session: Session, project_id: int) -> tuple[ImageAgreement, ...]:
 def summary_of(images: tuple[ImageAgreement, ...]) -> AgreementSummary:
     """Return the agreement over pictures, with intervals over pictures."""
     return summarise_agreement(images, repeats=200)
+
+
+def of_pictures(images: tuple[ImageAgreement, ...]) -> dict[int, float]:
+    """Return the mean F of regions of each picture, by its number."""
+    return {int(one.image): fmean(pair.regions for pair in one.pairs) for one in images}
+
+
+def of_people(images: tuple[ImageAgreement, ...]) -> dict[int, tuple[float, int]]:
+    """Return for each annotator, by number, the mean F of their regions with the others', and the number of pairs."""
+    found: dict[int, list[float]] = {}
+    for pair in (pair for one in images for pair in one.pairs):
+        for person in (pair.one, pair.other):
+            if person != "None":  # whose account is gone altogether
+                found.setdefault(int(person), []).append(pair.regions)
+    return {person: (fmean(values), len(values)) for person, values in found.items()}
 
 
 def agreement_of(images: tuple[ImageAgreement, ...]) -> Sheet | None:

@@ -103,15 +103,19 @@ def _draw_all(
             who = names[(number + place) % len(names)]
             task.person_id = people[who]
             session.flush()
-            if _draw(session, task, scene.drawings[next(turns)], now):
-                _judge(session, task, lead, (3 * number + place) % 6, now)
+            if not _draw(session, task, scene.drawings[next(turns)], now):
+                continue
+            _judge(session, task, lead, (3 * number + place) % 6, now)
+            if (3 * number + place) % 6 == 4:  # returned, and drawn again without fault
+                _draw(session, task, scene.drawings[0], now)
+                finish(session, find_task(session, task.id, task.person_id), now)
 
 
 def _draw(session: Session, task: Task, drawing: DemoDrawing, now: float) -> bool:
     """Save a drawing, and return whether it could be finished."""
     text = document_text(drawing.scene)
     document = read_document(text)
-    put_draft(session, task, text, document, now, client_id="example")
+    put_draft(session, task, text, document, now, client_id=f"example-{task.revision}")
     task.annotation_ms = task.total_ms = 1000 * _PER_REGION_S * task.regions
     task.active_ms = 0.9 * task.total_ms
     session.flush()
@@ -127,7 +131,7 @@ def _judge(session: Session, task: Task, lead: int, number: int, now: float) -> 
     found = find_task(session, task.id, lead)
     if number in (0, 1):
         approve(session, found, lead, "", now)
-    elif number == 2:
+    elif number in (2, 4):
         middle = found.picture.width / 2, found.picture.height / 2
         comment_on(session, found, lead, "Is nothing behind this? Draw what goes on.", middle, "", now)
         give_back(session, found, lead, "Please look at the order once more.", now)

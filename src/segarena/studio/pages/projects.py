@@ -20,7 +20,7 @@ from segarena.server.site import Site
 from segarena.server.visitors import needs, site_of, visitor_of
 from segarena.studio.assisting.assistants import assistants_of
 from segarena.studio.drawing.access import find_project, is_at_least
-from segarena.studio.drawing.agreement import agreement_of, compare_pending, compared, pending
+from segarena.studio.drawing.agreement import agreement_of, compare_pending, compared, of_people, of_pictures, pending
 from segarena.studio.drawing.assignment import free_count, next_task, own_open
 from segarena.studio.drawing.progress import counts_of, pictures_of, state_counts, work_in
 from segarena.studio.drawing.projects import (
@@ -98,12 +98,13 @@ def show_project(
             "own": list(session.scalars(own_open(project.id, me))),
             "free": free_count(session, project, me),
             "members": members_of(session, project) if sees_all else [],
-            "agreement": agreement_of(compared(session, project.id)) if sees_all else None,
         }
+        measured = compared(session, project.id) if sees_all else ()
         is_behind = sees_all and bool(pending(session, project.id, 1))
     query = urlencode({"state": state, "person": person if chosen else "", "text": text[:100]})
     told |= {"project": project, "role": role, "sees_all": sees_all, "me": me, "is_behind": is_behind, "states": STATES}
     told |= {"shown": shown, "count": count, "asked": how, "query": query}
+    told |= {"agreement": agreement_of(measured), "agreed": of_pictures(measured)}
     told |= {"number": page, "pages": max(1, math.ceil(count / ON_A_PAGE))}
     answer = studio_page(request, "project.html", title=project.name, **told)
     if is_behind:
@@ -132,10 +133,12 @@ def show_people(request: Request, project_id: int, since: str = "", until: str =
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id)
         work = work_in(session, project, since=day_of(since), until=day_of(until, after=1))
+        measured = compared(session, project.id)
     sees_all = is_at_least(role, "reviewer")
     shown = [one for one in work if sees_all or one.person_id == visitor.person_id]
     days = {"since": since if day_of(since) else "", "until": until if day_of(until) else ""}
     told: dict[str, Any] = {"project": project, "role": role, "work": shown, "states": STATES, **days}
+    told["agreed"] = of_people(measured) if sees_all else {}
     return studio_page(request, "people.html", title=f"People of {project.name}", **told)
 
 

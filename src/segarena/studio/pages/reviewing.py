@@ -32,6 +32,7 @@ from segarena.studio.drawing.review import (
 )
 from segarena.studio.drawing.times import spent_on
 from segarena.studio.pages.rendering import studio_page
+from segarena.systems.scenes.checks.quality import centre
 from segarena.systems.scenes.model.rasters import rasterise
 
 router = APIRouter(include_in_schema=False)
@@ -52,6 +53,7 @@ class ShownRegion:
         points: corners.
         spent_s: time with it; None where nothing was counted.
         is_stuff: whether it is stuff.
+        at: (x, y) of its number; None where it has no pixels.
     """
 
     id: str
@@ -63,6 +65,7 @@ class ShownRegion:
     points: int = 0
     spent_s: float | None = None
     is_stuff: bool = False
+    at: tuple[float, float] | None = None
 
 
 @router.get("/studio/tasks/{task_id:int}/look")
@@ -150,6 +153,7 @@ def _regions(document: Document, found: Found) -> list[ShownRegion]:
             points=len(region.ring),
             spent_s=spent[region.id].total_s if region.id in spent else None,
             is_stuff=bool(region.is_stuff),
+            at=None if (found_at := centre(raster)) is None else (found_at[1], found_at[0]),
         )
         for number, (region, path, raster) in enumerate(
             zip(document.regions, _paths(document), rasters, strict=True), 1

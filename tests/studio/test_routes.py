@@ -52,6 +52,7 @@ WHO = {
     ("POST", f"{PROJECT}/start"): {LEAD},
     ("GET", f"{PROJECT}/export"): JUDGES,
     ("GET", f"{PROJECT}/export.zip"): JUDGES,
+    ("GET", TASK): SEES_TASK,
     ("GET", f"{TASK}/look"): SEES_TASK,
     ("POST", f"{TASK}/review"): SEES_TASK,
     ("POST", f"{TASK}/give"): {LEAD},

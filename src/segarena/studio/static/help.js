@@ -3,7 +3,7 @@
 import { ACTIONS } from "./actions.js";
 import { keyCap } from "./parts.js";
 
-const GROUPS = ["Tools", "Drawing", "Cursor", "Adjusting", "Region", "Depth", "Steps", "View"];
+const GROUPS = ["Tools", "Drawing", "Asking", "Cursor", "Adjusting", "Region", "Depth", "Steps", "View"];
 
 /**
  * Further keys that are no actions.
@@ -21,7 +21,7 @@ const BESIDE = {
 
 /** @param {HTMLElement} place */
 export function fillHelp(place) {
-  place.replaceChildren(...GROUPS.map(groupOf));
+  place.replaceChildren(...GROUPS.filter((group) => ACTIONS.some((action) => action.group === group)).map(groupOf));
 }
 
 /** @param {string} group */

@@ -1,9 +1,11 @@
 // The page of one picture: opens what there is, puts editor, tools, list, hints and saving together.
 
-import { actionOf, isOn, run } from "./actions.js";
+import { ACTIONS, actionOf, isOn, run } from "./actions.js";
+import { Assist } from "./assist.js";
 import { DepthList } from "./depth-list.js";
 import { Drafts, Tabs } from "./drafts.js";
 import { Adjusting } from "./editor-adjusting.js";
+import { ASSISTING, Assisting } from "./editor-assisting.js";
 import { Drawing } from "./editor-drawing.js";
 import { Painting } from "./editor-painting.js";
 import { Sweeping } from "./editor-sweeping.js";
@@ -17,6 +19,7 @@ import { Loupe } from "./loupe.js";
 import { Minimap } from "./minimap.js";
 import { showNotes } from "./notes.js";
 import { openPicture } from "./opening.js";
+import { icon } from "./parts.js";
 import { Picture } from "./picture.js";
 import { Saving, watchPage } from "./saving.js";
 import { Scene } from "./scene.js";
@@ -44,7 +47,10 @@ async function open(root) {
   await picture.setImage(`/studio/tasks/${task}/picture`);
   const scene = opened.content.scene ? Scene.read(opened.content.scene) : Scene.empty();
   const history = opened.content.history ? History.read(scene, opened.content.history) : new History(scene);
+  const segmenters = opened.told?.is_open ? opened.told.segmenters ?? [] : [];
+  if (segmenters.length) offerAssist(segmenters);
   const editor = edit(picture, scene, history);
+  if (segmenters.length) assistBy(editor, new Assist({ talk, task, segmenters }));
   editor.isReadOnly = opened.told?.is_open === false;
   const list = new DepthList(part("regions"), editor, part("names"));
   list.labels = opened.told?.labels ?? [];
@@ -64,6 +70,34 @@ async function open(root) {
   picture.moved();
   root.dataset.ready = "true";
   return { editor, saving, talk, task, root };
+}
+
+/**
+ * Buttons that ask segmenters, and their keys.
+ * @param {string[]} segmenters
+ */
+function offerAssist(segmenters) {
+  const ways = [["assist-click", "wand"], ["assist-box", "ask-box"], ["assist-scribble", "scribble"]]; // prettier-ignore
+  for (const [name, drawing] of ways) {
+    const action = ASSISTING.find((each) => each.name === name);
+    const button = icon(drawing, action?.title ?? "", action?.keys[0]);
+    button.dataset.action = name;
+    button.setAttribute("aria-pressed", "false");
+    part("assist-tools").append(button);
+  }
+  ACTIONS.splice(ACTIONS.findIndex((action) => action.name === "vertex"), 0, ...ASSISTING);
+  part("assist-choice").append(...segmenters.map((name) => new Option(name)));
+}
+
+/**
+ * @param {Editor} editor
+ * @param {Assist} assist
+ */
+function assistBy(editor, assist) {
+  editor.addTool(new Assisting(editor, assist));
+  const choice = /** @type {HTMLSelectElement} */ (part("assist-choice"));
+  choice.addEventListener("change", () => assist.choose(choice.value));
+  editor.listeners.add(() => (part("assist-by").hidden = editor.tool.name !== "assist"));
 }
 
 /**

@@ -100,7 +100,6 @@ class Finger(Hand):
     def press(self, selector):
         """Touch a button."""
         self.page.locator(selector).tap()
-        self.page.wait_for_timeout(50)  # the click follows the touch
 
 
 class Pen(Hand):

@@ -101,6 +101,7 @@ def test_a_whole_scene_is_drawn_by_hand(kind, editor, kept):
     assert page.locator(".regions li.is-selected input").input_value() == "tree"
     hand.drag((540, 150), (580, 120))
     hand.press('[aria-label="Swap: Put tree before Auto 车"]')
+    page.locator('[aria-label="Swap: Put Auto 车 before tree"]').wait_for()
     after = kept(page)
     assert list(rings(after))[:2] == ["tree", "Auto 车"]
     corner = after["points"][rings(after)["tree"][1]]

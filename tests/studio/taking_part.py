@@ -33,7 +33,7 @@ class Hand:
     def allowed(self):
         """Wait until a prompt is allowed; return the middle of the target and its corners, on the screen."""
         self.page.locator(ALLOWED).wait_for()
-        self.page.wait_for_function("/^(Click|Draw)/.test(document.getElementById('task').textContent)")
+        self.page.wait_for_function("() => /^(Click|Draw)/.test(document.getElementById('task').textContent)")
         mask = self.target()
         height, width = mask.shape
         box = self.page.locator("#stage").bounding_box()
@@ -55,29 +55,39 @@ class Hand:
             trial = session.scalars(select(StudyTrial).where(*begun).order_by(StudyTrial.begun_at.desc())).first()
             return mask_of(item_of(session, trial))
 
-    def click(self):
-        """Give a click in the middle of the target."""
+    def give(self, *, is_touch=False):
+        """Give what is asked for: a click or tap in the middle of the target, a short line through it."""
         (x, y), _ = self.allowed()
-        self.page.mouse.click(x, y)
+        if "Click" in self.page.locator("#task").text_content():
+            (self.page.touchscreen.tap if is_touch else self.page.mouse.click)(x, y)
+        else:
+            self.page.mouse.move(x - 2, y)
+            self.page.mouse.down()
+            self.page.mouse.move(x + 2, y + 1, steps=4)
+            self.page.mouse.up()
         self.left()
 
-    def tap(self):
-        """Tap on it."""
+    def give_by_keys(self, **_):
+        """Give it by keys alone: the cross begins in the middle of the stage."""
         (x, y), _ = self.allowed()
-        self.page.touchscreen.tap(x, y)
+        box = self.page.locator("#stage").bounding_box()
+        self.move_cross(x - box["x"] - box["width"] / 2, y - box["y"] - box["height"] / 2)
+        self.page.keyboard.press("Enter")
+        if "Click" not in self.page.locator("#task").text_content():
+            self.move_cross(-9, 0)
+            self.page.keyboard.press("Enter")
         self.left()
 
-    def draw(self):
-        """Draw from corner to corner of what is around it; from left to right through its middle for a scribble."""
-        middle, corners = self.allowed()
-        is_box = "box" in self.page.locator("#task").text_content()
-        (x0, y0), (x1, y1) = corners if is_box else ((middle[0] - 2, middle[1]), (middle[0] + 2, middle[1] + 1))
-        self.page.mouse.move(x0, y0)
-        self.page.mouse.down()
-        self.page.mouse.move(x1, y1, steps=4)
-        self.page.mouse.up()
-        self.left()
+    def move_cross(self, dx, dy):
+        """Press arrows until the cross has moved so far, within a small step."""
+        for amount, less, more in ((dx, "ArrowLeft", "ArrowRight"), (dy, "ArrowUp", "ArrowDown")):
+            large, small = divmod(abs(amount), 48)
+            arrow = less if amount < 0 else more
+            for _ in range(int(large)):
+                self.page.keyboard.press(f"Shift+{arrow}")
+            for _ in range(round(small / 8)):
+                self.page.keyboard.press(arrow)
 
     def left(self):
         """Wait until the trial is over."""
-        self.page.wait_for_function("!document.querySelector('#stage[data-phase=answer]')")
+        self.page.wait_for_function("() => !document.querySelector('#stage[data-phase=answer]')")

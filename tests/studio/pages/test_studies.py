@@ -1,0 +1,204 @@
+"""A study from its form to its export, led and taken part in by people in a browser."""
+
+import re
+import zipfile
+from io import BytesIO
+
+import polars as pl
+import pytest
+from collected import NO_TIME, Taker, answer, link_of, study_of
+from taking_part import Hand
+from typer.testing import CliRunner
+
+from segarena.cli.main import app
+from segarena.people.checks import check_prompts
+from segarena.people.table import read_frame
+from segarena.server.jobs.bench import AtBench
+from segarena.server.jobs.hands import JobHand
+from segarena.server.tables import Job
+from segarena.server.visitors import COOKIE
+from segarena.studio.collecting.jobs import MakeStudy
+from segarena.systems.clicks.crowd.table import check_clicks, read_clicks
+from segarena.work.jobs import attempt
+
+SIZES = ((1400, "light"), (390, "dark"))
+FORM = {
+    "title": "On a page", "slug": "on-a-page", "dataset": "sample-squares(count=4)", "batch": "2", "batches": "2",
+    "answers": "5", "training": "0", "attention": "1", "kinds.click": "on", "modes.silhouette": "on",
+    "modes.text": "on", "devices.pc": "on", "free_s": "0.5", "seed": "3",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def leader(served):
+    return served.person("Lea", "organiser")
+
+
+def key_of(client):
+    return re.search(r'name="key" value="([0-9a-f]{64})"', client.get("/team").text)[1]
+
+
+class Here:
+    """Does units in this process: another one takes seconds to start."""
+
+    doing, number = "", None
+
+    def __init__(self):
+        self._do = AtBench(30.0, 60.0).open()
+
+    def do(self, unit, meanwhile, limit_s=None):
+        meanwhile()
+        return attempt(self._do, unit)
+
+    def end(self):
+        pass
+
+
+def test_a_study_is_made_on_a_page_by_a_job(served, leader):
+    wrong = {**FORM, "key": key_of(leader), "slug": "No", "answers": "many", "dataset": "folder(path='/etc')"}
+    told = leader.post("/studio/studies/new", data=wrong)
+    assert told.status_code == 422
+    assert "expected a number, got &#39;many&#39;" in told.text
+    told = leader.post("/studio/studies/new", data={**wrong, "answers": "5", "slug": "on-a-page"})
+    assert "none is offered here" in told.text
+    made = leader.post("/studio/studies/new", data={**FORM, "key": key_of(leader)})
+    assert made.headers["location"] == "/studio/studies/on-a-page"
+    waiting = leader.get("/studio/studies/on-a-page")
+    assert waiting.headers["refresh"] == "2"
+    assert "being made" in leader.get("/studio/studies").text
+    assert JobHand(served.site, [MakeStudy()], Here()).one()
+    page = leader.get("/studio/studies/on-a-page").text
+    assert "4 things to be shown" in page
+    assert "silhouette" in page
+    again = leader.post("/studio/studies/new", data={**FORM, "key": key_of(leader)})
+    assert "choose another name" in again.text
+    like = leader.get("/studio/studies/new?like=on-a-page").text
+    assert 'name="modes.text" value="on" checked' in like
+    assert 'name="free_s" type="text" value="0.5"' in like
+
+
+def test_what_cannot_be_made_is_told(served, leader):
+    key = key_of(leader)
+    leader.post("/studio/studies/new", data={**FORM, "key": key, "slug": "too-few", "batch": "9"})
+    hand = JobHand(served.site, [MakeStudy()], Here())
+    while hand.one():
+        pass
+    assert "expected at least 9 different images, got 4" in leader.get("/studio/studies/too-few").text
+    with served.site.database.reading() as session:
+        assert session.query(Job).filter(Job.about == "too-few").one().state == "dead"
+
+
+def test_links_are_made_and_ended_and_a_study_is_closed_and_deleted(served, leader):
+    made = study_of(served.site, slug="short-lived", training=0)
+    key, place = key_of(leader), f"/studio/studies/{made.slug}"
+    assert leader.post(f"{place}/links", data={"key": key, "most": "0"}).status_code == 422
+    assert leader.post(f"{place}/links", data={"key": key, "most": "2", "label": "<b>x</b>"}).status_code == 303
+    page = leader.get(place).text
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    text = re.search(r"/studio/take/([\w-]+)", page)[1]
+    taker = Taker(served.client(), text)
+    step = taker.post("batch").json()
+    taker.give(step, answer((10, 10), pointer="touch"))
+    leader.post(f"{place}/links/{text}/end", data={"key": key})
+    assert "does not lead here" in served.client().get(f"/studio/take/{text}").text
+    leader.post(place, data={"key": key, "state": "closed"})
+    assert taker.next()["state"] == "working"
+    leader.post(place, data={"key": key, "state": "deleted"})
+    assert leader.get(place).status_code == 404
+    assert taker.client.get(f"{taker.base}/next").status_code == 404
+
+
+def export_of(client, slug):
+    archive = client.get(f"/studio/studies/{slug}/export")
+    assert archive.headers["content-type"] == "application/zip"
+    return zipfile.ZipFile(BytesIO(archive.content))
+
+
+@pytest.fixture(scope="module")
+def collected(served):
+    """A study with clicks and scribbles on objects and on what masks of them miss."""
+    return study_of(
+        served.site, slug="clicks-and-scribbles", dataset="sample-squares(count=8)", kinds=("click", "scribble"),
+        modes=("highlighted",), corrections=("graph",), batches=1, batch=2, seed=1, **NO_TIME,
+    )  # fmt: skip
+
+
+def test_three_people_with_mouse_finger_and_keys(served, leader, collected, open_page, barriers, tmp_path):
+    link = f"{served.address}/studio/take/{link_of(collected)}"
+    mouse = Hand(open_page(link), served.site)
+    mouse.agree("pc")
+    finger = Hand(open_page(link, width=390, height=800, scheme="dark", has_touch=True, is_mobile=True), served.site)
+    assert barriers(finger.page) == {}
+    finger.agree("mobile")
+    keys = Hand(open_page(link), served.site)
+    keys.agree("pc")
+    for hand in (mouse, finger, keys):
+        hand.allowed()
+        if hand is finger:
+            assert barriers(hand.page) == {}
+        give = hand.give_by_keys if hand is keys else hand.give
+        give(is_touch=hand is finger)
+        hand.go_on("Next")
+        hand.go_on("Go on")
+        for _ in range(3):
+            give(is_touch=hand is finger)
+        hand.page.locator(".code").wait_for()
+        assert hand is mouse or barriers(hand.page) == {}
+        assert hand.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    with export_of(leader, collected.slug) as archive:
+        archive.extractall(tmp_path)
+    frame = read_frame(tmp_path / "prompts.parquet")
+    assert [finding for finding in check_prompts(frame) if finding.is_error] == []
+    assert frame.height == 12
+    found = frame.select("person", "pointer", "kind", "device").unique().sort("person").rows()
+    assert found == [
+        ("p1", "mouse", "scribble", "pc"), ("p2", "touch", "click", "mobile"), ("p3", "keyboard", "click", "pc"),
+    ]  # fmt: skip
+    assert set(frame.filter(pl.col("purpose") == "main")["fate"]) == {""}
+    strokes = frame.filter(pl.col("kind") == "scribble")["points"].list.len()
+    assert strokes.min() >= 3
+    clicks = read_clicks(tmp_path / "clicks.csv")
+    assert not any(finding.is_error for finding in check_clicks(clicks).findings)
+    assert (clicks["w"].unique().to_list(), clicks["batch"].n_unique()) == ([32], clicks["person"].n_unique())
+    checked = CliRunner().invoke(app, ["people", "check", str(tmp_path / "prompts.parquet")])
+    assert checked.exit_code == 0
+    assert "12 prompts of 3 people" in checked.output
+    told = ["clicks", "check", str(tmp_path / "clicks.csv"), "--dataset", "sample-squares(count=8)"]
+    assert CliRunner().invoke(app, told).exit_code == 0
+
+
+def test_the_leader_s_pages_are_whole(served, leader, collected, open_page, barriers):
+    place = f"{served.address}/studio/studies"
+    page = open_page(served.address)
+    page.context.add_cookies([{"name": COOKIE, "value": leader.cookies[COOKIE], "url": served.address}])
+    own = f"{place}/{collected.slug}"
+    for address, sizes in ((place, SIZES[1:]), (f"{place}/new", SIZES), (own, SIZES), (f"{own}/items/0", SIZES[:1])):
+        for width, scheme in sizes:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            page.goto(address)
+            assert page.locator("h1").count() == 1
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (address, width)
+            assert barriers(page) == {}, (address, width)
+
+
+def test_a_page_that_is_loaded_again_comes_back_to_the_same_moment(served, leader, open_page):
+    """The target is shown for a minute; whoever comes back after a minute gives a prompt at once."""
+    site = served.site
+    slow = study_of(site, slug="slowly", training=0, attention=0, free_s=0.0, shown_s=60.0, blocked_s=0.0)
+    hand, clock = Hand(open_page(f"{served.address}/studio/take/{link_of(slow)}"), site), site.clock
+    hand.agree("pc")
+    hand.go_on()
+    hand.page.locator('#stage[data-phase="shown"]').wait_for()
+    try:
+        site.clock = lambda: clock() + 60.0
+        hand.page.reload()
+        hand.give()
+        hand.page.wait_for_function("() => document.getElementById('place').textContent.startsWith('2 of')")
+    finally:
+        site.clock = clock
+    with export_of(leader, slow.slug) as archive:
+        frame = pl.read_parquet(archive.read("prompts.parquet"))
+    assert frame["reloads"].to_list() == [1]
+    assert frame["shown_ms"].to_list() == [0.0]
+    assert frame["server_ms"][0] > 60_000

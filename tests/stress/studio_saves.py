@@ -1,12 +1,12 @@
 """Annotators who draw while the server is killed, its disk is full, they are signed out, and their tabs are killed.
 
-    python tests/stress/studio_saves.py [--saves 1000] [--kills 50] [--fills 5] [--sign-outs 10] [--tab-kills 40] [--seed N]
+    python tests/stress/studio_saves.py [--saves 1000] [--kills 50] [--fills 5] [--sign-outs 10] [--tab-kills 40]
 
 Browsers are the page's own modules under node, with drafts that outlive tabs (`studio_browsers.mjs`); the server is a
 real one, killed with SIGKILL at random instants within half a second of an acknowledged save. Bar: after each kill the
 database has every save that was acknowledged, and nothing that was not sent; no tab that is killed loses an edit older
-than two seconds; nobody is given a choice between two revisions of their own; "saved" is said of nothing that the server
-does not have; in the end it has every edit, each counted once, and no browser keeps anything more.
+than two seconds; nobody is given a choice between two revisions of their own; "saved" is said of nothing that the
+server does not have; in the end it has every edit, each counted once, and no browser keeps anything more.
 """
 
 from __future__ import annotations
@@ -255,13 +255,13 @@ def tell(
     choices, wrong = (sum(each[what] for each in over.values()) for what in ("choices", "wrong"))
     kept = sum(each["kept"] for each in over.values())
     print(
-        f"seed {given.seed}: {browsers.saves} saves of {made} edits by {given.browsers} browsers; {given.kills} kills of "
-        f"the server, {given.fills} times a full disk, {given.sign_outs} times signed out; {len(killed)} tabs killed, "
+        f"seed {given.seed}: {browsers.saves} saves of {made} edits by {given.browsers} browsers; {given.kills} kills "
+        f"of the server, {given.fills} times a full disk, {given.sign_outs} times signed out; {len(killed)} tabs killed, "
         f"with {gone} edits younger than {YOUNG_MS / 1000:g} s"
     )
     print(
-        f"{lost} acknowledged saves lost, {old} older edits lost, {choices} false choices, {wrong} times saved was wrong, "
-        f"{differing} scenes differ, {twice} edits counted twice, {kept} drafts left, "
+        f"{lost} acknowledged saves lost, {old} older edits lost, {choices} false choices, "
+        f"{wrong} times saved was wrong, {differing} scenes differ, {twice} edits counted twice, {kept} drafts left, "
         f"database {'whole' if is_whole else 'DAMAGED'}"
     )
     is_right = is_whole and done == troubles and not any((lost, old, choices, wrong, differing, twice, kept))

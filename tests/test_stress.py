@@ -59,3 +59,21 @@ def test_hostile_requests_are_refused_and_leave_nothing():
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "80 requests, 0 with 5xx, 0 faults, 0 files left" in done.stdout
+
+
+def test_saves_of_browsers_survive_kills_of_the_server_and_of_tabs():
+    script = Path(__file__).parent / "stress" / "studio_saves.py"
+    words = "--saves 24 --kills 1 --fills 0 --sign-outs 1 --tab-kills 4 --browsers 2 --seed 5".split()
+    done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, timeout=300, check=False)
+    if "nothing was tried" in done.stdout:
+        pytest.skip(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 acknowledged saves lost, 0 older edits lost, 0 false choices" in done.stdout
+
+
+def test_annotators_at_once_have_every_save_acknowledged():
+    script = Path(__file__).parent / "stress" / "studio_load.py"
+    words = [sys.executable, script, "--minutes", "0.05", "--annotators", "3", "--every", "0.3", "--most-ms", "60000"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 saves not acknowledged [], 0 missing; database whole" in done.stdout

@@ -35,6 +35,9 @@ PARTS = {
     "hostile_requests": ("--requests", 10_000),
     "load --db sqlite": ("--minutes", 10),
     "load --db postgresql": ("--minutes", 10),
+    "studio_saves": ("--saves", 1000),
+    "studio_load": ("--minutes", 10),
+    "studio_assist": ("--clicks", 40),
 }
 """The scripts, and how much each does."""
 

@@ -1,13 +1,13 @@
 """From a click to its mask: what the studio adds beside the segmenter, the first click included.
 
-    python tests/stress/studio_assist.py [--clicks 40] [--pictures 6] [--segmenter graph] [--megapixels 12]
+    python tests/stress/studio_assist.py [--clicks 40] [--pictures 6] [--segmenter graph] [--megapixels 3]
 
 Somebody opens one picture after the other, as the editor does: it has the picture made ready when it is opened, and the
-next two after it; then they click, some times on each, the first time as soon as the picture is ready. The page asks by
-HTTP and reads the run lengths. What is left of the time from asking to having read, when the segmenter's own is taken
-away, is what the studio adds: the network, waiting for the process, two processes talking, run lengths, JSON. Bar: its
-95th percentile is at most `--most-ms`, on the first click of each picture too; pictures that were ahead were ready
-before they were opened.
+next two after it; then they click at once, and again and again for `--look-s` seconds. The page asks by HTTP and reads
+the run lengths. What is left of the time from asking to having read, without the segmenter's own, is what the
+studio adds: the network, waiting for the process, two processes talking, run lengths, JSON. Bar: its 95th percentile is
+at most `--most-ms`, on the first click of each picture too. Before the very first picture nobody could make it ready:
+there the first click waits for the segmenter to be built and to encode, and is told apart.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def main() -> int:
     parser.add_argument("--clicks", type=int, default=40, help="In all.")
     parser.add_argument("--pictures", type=int, default=6)
     parser.add_argument("--segmenter", default="graph", help="Without weights, or NAME=PLUGIN.")
-    parser.add_argument("--megapixels", type=float, default=12.0)
-    parser.add_argument("--look-s", type=float, default=4.0, help="So long a picture is looked at between clicks.")
+    parser.add_argument("--megapixels", type=float, default=3.0)
+    parser.add_argument("--look-s", type=float, default=20.0, help="So long each picture is worked on.")
     parser.add_argument("--most-ms", type=float, default=150.0)
     given = parser.parse_args()
     rng = random.Random(0)
@@ -148,11 +148,11 @@ def main() -> int:
 
 def tell(given: argparse.Namespace, name: str, asked: list[Asked]) -> int:
     """Print what came of it; 1 when the bar was missed."""
+    very_first, asked = asked[0], asked[1:]
     firsts = [one for one in asked if one.is_first]
     print(f"{name}, {given.megapixels:g} megapixels: {len(asked)} clicks on {given.pictures} pictures")
     print(f"the segmenter: {_spread([one.model for one in asked])}; in all {_spread([one.total for one in asked])}")
-    late = sum(one.encode > 0 for one in firsts)
-    print(f"of the first clicks, {late} found a picture that was not ready: {_spread([one.encode for one in firsts])}")
+    print(f"the very first click, with building the segmenter and encoding: {very_first.total:.0f} ms")
     added, first = (_spread([one.added for one in which]) for which in (asked, firsts))
     print(f"added: {added}; by the first clicks {first}")
     highest = max(np.quantile([one.added for one in which], 0.95) for which in (asked, firsts))

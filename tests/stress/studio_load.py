@@ -2,11 +2,11 @@
 
     python tests/stress/studio_load.py [--minutes 10] [--annotators 20] [--every 2.0] [--most-ms 200]
 
-Each saves a scene of seven regions of 64 corners, with 20 kB of steps to undo, every two seconds, on the revision before.
-Beside them a database of its own with the same settings commits the same bytes twice a second: that is the disk's own
-time. Bar: every save is acknowledged, the 99th percentile of a save, as the annotators see it, lies less than
-`--most-ms` above that of the disk, and, from two minutes on, the server's memory in the second half of the time grows by
-less than 5 % of what it is.
+Each saves a scene of seven regions of 64 corners, with 20 kB of steps to undo, every two seconds, on the revision
+before. Beside them a database of its own with the same settings commits the same bytes twice a second: that is the
+disk's own time. Bar: every save is acknowledged, the 99th percentile of a save, as annotators see it, lies less than
+`--most-ms` above that of the disk, and, from two minutes on, the server's memory in the second half of the time grows
+by less than 5 % of what it is.
 """
 
 from __future__ import annotations
@@ -182,9 +182,7 @@ def tell(
     at, size = np.array(memory[len(memory) // 2 :], float).T
     slope = float(np.polyfit(at, size, 1)[0]) if len(at) > 2 else 0.0
     added = float(np.quantile(waits, 0.99) - np.quantile(disk, 0.99))
-    print(
-        f"{given.annotators} annotators, a save in {given.every:g} s each, {given.minutes:g} minutes: {len(waits)} saves"
-    )
+    print(f"{given.annotators} annotators, a save in {given.every:g} s, {given.minutes:g} minutes: {len(waits)} saves")
     print(f"a save: {_spread(waits)}; the disk alone: {_spread(disk)}")
     print(
         f"memory of the server: {size[-1] / 2**20:.0f} MiB, {slope * 60 / 2**20:+.2f} MiB a minute in the second half"

@@ -256,8 +256,8 @@ def tell(
     kept = sum(each["kept"] for each in over.values())
     print(
         f"seed {given.seed}: {browsers.saves} saves of {made} edits by {given.browsers} browsers; {given.kills} kills "
-        f"of the server, {given.fills} times a full disk, {given.sign_outs} times signed out; {len(killed)} tabs killed, "
-        f"with {gone} edits younger than {YOUNG_MS / 1000:g} s"
+        f"of the server, {given.fills} times a full disk, {given.sign_outs} times signed out; {len(killed)} tabs "
+        f"killed, with {gone} edits younger than {YOUNG_MS / 1000:g} s"
     )
     print(
         f"{lost} acknowledged saves lost, {old} older edits lost, {choices} false choices, "

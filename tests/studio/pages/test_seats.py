@@ -1,187 +1,170 @@
-"""People at seats, in Chromium: an image, a video, a volume; by mouse, touch and keys alone; and what is refused."""
+"""What the pages of seats refuse: other people's seats, rounds out of order, prompts that cannot be, strangers."""
 
-import re
-import threading
-from contextlib import contextmanager
+import time
 
+import numpy as np
 import pytest
 
-import segarena
-from segarena.engine import evaluate
-from segarena.engine.asking_people import NoPages
-from segarena.engine.seats import Seats
-from segarena.records.prompts import read_prompts
+from segarena.arrays.rle import encode_rle
+from segarena.engine.seats import Answered, RunTold, Seats, SeatTold
+from segarena.engine.seen import write_seen
+from segarena.samples import ImageSample, VolumeSample
+from segarena.studio.pages import seats as pages
 from segarena.studio.seating.asking import asking
 
-KEY = ["sample", "target", "user", "repeat", "round"]
-MARGIN = 24
+SHAPE = (4, 6)
+TARGET = np.indices(SHAPE).sum(axis=0) < 4
+CLICK = {"kind": "click", "position": [1, 2], "is_positive": True, "object_id": 1}
 
 
-class Asking(threading.Thread):
-    """A run in a thread of this process, whose people come to a studio that is at work already."""
-
-    def __init__(self, served, out, benchmark, **options):
-        super().__init__(daemon=True)
-        self.served, self.options, self.folder = served, {"out": out, "benchmark": benchmark, **options}, None
-        self.is_open = threading.Event()
-
-    def run(self):
-        self.folder = segarena.evaluate(**self.options)
-
-    def done(self):
-        self.join(60)
-        assert self.folder is not None
-        return self.folder
+def body(number=1, **more):
+    return {
+        "id": f"00000000-0000-4000-8000-{number:012d}",
+        "prompts": [CLICK],
+        "active_s": 0.5,
+        "pointer": "pen",
+        **more,
+    }
 
 
-@pytest.fixture
-def run_asks(alone, monkeypatch, tmp_path):
-    """Start a run that asks the person of the studio: `run_asks(benchmark, **options)`."""
-    begun = []
+class Room:
+    """A run with two seats about one image that nobody answers, and people who come."""
 
-    @contextmanager
-    def pages(asked, run, told, ask):
-        if not asked:
-            yield NoPages()
-            return
-        Seats(run).open(told)
-        with asking(alone.served.site.folder, run):
-            begun[-1].is_open.set()
-            yield NoPages(address="here")
+    def __init__(self, served, folder):
+        self.seats = Seats(folder)
+        self.seats.open(RunTold(title="clicks <script>", sample_kind="image", rounds=5, most_prompts=2))
+        write_seen(ImageSample(id="s", image=np.zeros((*SHAPE, 3), np.uint8)), self.seats.sample_folder(0))
+        for number, target in enumerate("ab"):
+            self.seats.add(
+                SeatTold(
+                    seat=f"000000-{number}", place=0, sample="s", target=target, label="<b>", user="human", repeat=0,
+                    shape=SHAPE, kinds=("box", "click"), shows={"scores": False}, masks=(encode_rle(TARGET),),
+                )
+            )  # fmt: skip
+        self.served, self.id = served, self.seats.told().id
 
-    def start(benchmark, **options):
-        begun.append(Asking(alone.served, tmp_path / f"run{len(begun)}", benchmark, **options))
-        begun[-1].start()
-        assert begun[-1].is_open.wait(60)
-        return begun[-1]
+    def ask(self, client, method, place, told=None, **headers):
+        page = client.get(f"/studio/seats/{self.id}").text
+        key = page.split('data-key="')[1].split('"')[0]
+        address = f"/studio/seats/{self.id}/{place}"
+        return client.request(method, address, json=told, headers={"x-form-key": key, **headers})
 
-    monkeypatch.setattr(evaluate, "pages_for", pages)
-    return start
+
+@pytest.fixture(scope="module")
+def people(served):
+    return [served.person(f"sitting{number}") for number in range(2)]
 
 
 @pytest.fixture
-def sit(alone, open_page):
-    """Open the page of a run, and wait until something is seen."""
-
-    def seated(asked, **options):
-        page = open_page(f"{alone.link}&to=seats", **options)
-        id_ = Seats(asked.options["out"]).told().id
-        page.locator(f"a[href='/studio/seats/{id_}']").click()
-        page.locator("#controls").wait_for()
-        return page
-
-    return seated
+def room(served, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "_PATIENCE_S", 0.05)
+    made = Room(served, tmp_path)
+    with asking(served.site.folder, tmp_path):
+        yield made
 
 
-def on_screen(page, shape, row, column):
-    """Return where a pixel's middle is on the screen of a page that shows the whole picture."""
-    box = page.locator("#picture canvas").last.bounding_box()
-    height, width = shape
-    scale = min((box["width"] - 2 * MARGIN) / width, (box["height"] - 2 * MARGIN) / height)
-    left, top = box["x"] + (box["width"] - scale * width) / 2, box["y"] + (box["height"] - scale * height) / 2
-    return left + scale * (column + 0.5), top + scale * (row + 0.5)
+def test_people_see_their_own_seats_alone(room, people):
+    first, second = people
+    seats = [room.ask(person, "POST", "take", {}).json()["seat"] for person in people]
+    assert sorted(seats) == ["000000-0", "000000-1"]
+    for place in ("about", "state", "picture/0"):
+        assert room.ask(first, "GET", f"{seats[0]}/{place}").status_code == 200
+        assert room.ask(second, "GET", f"{seats[0]}/{place}").status_code == 404
+    assert room.ask(second, "PUT", f"{seats[0]}/rounds/1", body()).status_code == 404
+    assert room.ask(first, "GET", f"{seats[0]}/picture/1").status_code == 404
+    assert room.ask(first, "GET", f"{seats[0]}/voxels").status_code == 404
+    about = room.ask(first, "GET", f"{seats[0]}/about").json()
+    assert about["target"] == [[0, 4, 2, 3, 3, 2, 4, 1, 5]]
+    names = [room.seats.person(name) for name in seats]
+    assert len(set(names)) == 2
+    assert not any("sitting" in name for name in names)
 
 
-def round_is(page, number):
-    page.locator("#round", has_text=re.compile(rf"^Round {number}\b")).wait_for()
+def test_a_round_is_given_once_and_in_order(room, people):
+    person = people[0]
+    seat = room.ask(person, "POST", "take", {}).json()["seat"]
+    assert room.ask(person, "PUT", f"{seat}/rounds/2", body()).status_code == 409
+    given = room.ask(person, "PUT", f"{seat}/rounds/1", body(1, active_s=1e6))
+    assert given.json()["is_waiting"]
+    assert room.ask(person, "PUT", f"{seat}/rounds/1", body(1)).json() == given.json()  # sent again
+    assert room.ask(person, "PUT", f"{seat}/rounds/1", body(2)).status_code == 409  # another window
+    assert room.ask(person, "PUT", f"{seat}/rounds/2", body(3)).status_code == 409  # not answered yet
+    kept = room.seats.given(seat, 1)
+    assert 0 <= kept.user_s < 60  # not longer than the seat was theirs
+    room.seats.answer(seat, 1, Answered(masks=(encode_rle(TARGET),), values={"iou": 0.5}))
+    state = room.ask(person, "GET", f"{seat}/state").json()
+    assert (state["round"], state["values"], state["prediction"]) == (2, {}, [[0, 4, 2, 3, 3, 2, 4, 1, 5]])
+    time.sleep(0.05)
+    room.ask(person, "PUT", f"{seat}/rounds/2", body(4, prompts=None, active_s=0.01, note=" fine "))
+    kept = room.seats.given(seat, 2)
+    assert (kept.prompts, kept.note, kept.user_s) == (None, "fine", 0.01)
+    assert kept.away_s >= 0.03
+    room.seats.answer(seat, 2, Answered(is_over=True))
+    assert room.ask(person, "PUT", f"{seat}/rounds/3", body(5)).status_code == 409
 
 
-def test_five_targets_by_clicks_beside_a_simulated_user(run_asks, sit, barriers, tmp_path):
-    options = {"segmenter": "nearest-prompt", "dataset": "demo", "limit": 1, "rounds": 2}
-    simulated = segarena.evaluate("clicks", out=tmp_path / "simulated", **options)
-    asked = run_asks("clicks", users=["human", "centre"], verify=10, **options)
-    page = sit(asked)
-    assert barriers(page) == {}
-    target = simulated.records()["target"].unique(maintain_order=True).to_list()
-    shape = tuple(simulated.masks()["shape"][0])
-    for place in range(5):
-        for row in simulated.records().filter(target=target[place]).sort("round").iter_rows(named=True):
-            (click,) = read_prompts(row["prompts"])
-            round_is(page, row["round"])
-            button = "left" if click.is_positive else "right"
-            page.mouse.click(*on_screen(page, shape, *click.position), button=button)
-        page.locator("#cover").get_by_text("This dialogue is over").wait_for()
-        if place == 0:
-            assert barriers(page) == {}
-        if place < 4:
-            page.get_by_role("button", name="Next one").click()
-    run = asked.done()
-
-    of_person, of_robot = (run.records().filter(user=user).drop("user") for user in ("human", "centre"))
-    assert of_person.equals(of_robot)
-    assert of_robot.equals(simulated.records().drop("user"))
-    assert run.people().select(KEY).equals(run.records().filter(user="human").select(KEY))
-    assert set(run.people()["pointer"]) == {"mouse"}
-    assert run.people()["user_s"].is_between(0, 60, closed="none").all()
-    assert (run.config.verified.asked, run.config.verified.differed) == (10, 0)
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"prompts": []},
+        {"prompts": [CLICK] * 3},
+        {"prompts": [{**CLICK, "position": [4, 0]}]},
+        {"prompts": [{**CLICK, "position": [1.5, 0]}]},
+        {"prompts": [{**CLICK, "object_id": 2}]},
+        {"prompts": [{**CLICK, "object_id": 0}]},
+        {"prompts": [{"kind": "lasso", "points": [[0, 0], [1, 1], [0, 2]]}]},
+        {"prompts": [{"kind": "mask", "area_px": 3}]},
+        {"prompts": [{"kind": "box", "start": [2, 2], "stop": [2, 3]}]},
+        {"active_s": -1},
+        {"pointer": "telepathy"},
+        {"note": "x" * 2001},
+        {"id": "../x"},
+        {"person": "somebody else"},
+        {"strokes": [0] * 600_000},
+    ],
+)
+def test_what_cannot_be_given_is_refused_and_changes_nothing(room, people, told):
+    seat = room.ask(people[0], "POST", "take", {}).json()["seat"]
+    refused = room.ask(people[0], "PUT", f"{seat}/rounds/1", body(**told))
+    assert refused.status_code == 422
+    assert refused.json()["message"]
+    assert room.seats.given(seat, 1) is None
 
 
-def test_two_rounds_of_scribbles_on_a_video_by_mouse_and_touch(run_asks, sit):
-    asked = run_asks("davis", segmenter="colour-flow", users=["human"], limit=1, rounds=2)
-    page = sit(asked, has_touch=True)
-    box = page.locator("#picture canvas").last.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    round_is(page, 1)
-    page.mouse.move(x - 40, y)
-    page.mouse.down()
-    page.mouse.move(x + 40, y + 10, steps=8)
-    page.mouse.up()
-    page.get_by_role("button", name="Send").click()
-    round_is(page, 2)
-    page.get_by_role("button", name="One on").click()
-    page.get_by_role("radio", name="background").check()
-    touch = page.context.new_cdp_session(page)
-    for kind, points in (
-        ("touchStart", [(x, y - 60)]),
-        *(("touchMove", [(x + 9 * n, y - 60)]) for n in range(1, 9)),
-        ("touchEnd", []),
-    ):
-        at = [{"x": left, "y": top} for left, top in points]
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
-    page.locator("#drawn li").wait_for()
-    page.get_by_role("button", name="Send").click()
-    page.get_by_text("This dialogue is over").first.wait_for()
-    run = asked.done()
-
-    first, second = map(read_prompts, run.records()["prompts"])
-    assert [(prompt.kind, prompt.object_id) for prompt in (*first, *second)] == [("scribble", 1), ("scribble", 0)]
-    frames = [{point[0] for point in prompt.points} for prompt in (*first, *second)]
-    assert [len(frame) for frame in frames] == [1, 1]
-    assert frames[1] == {next(iter(frames[0])) + 1}
-    assert run.people()["pointer"].to_list() == ["mouse", "touch"]
-    assert run.records()["failure"].null_count() == 2
+def test_strangers_and_other_sites_are_refused(room, served, people):
+    seat = room.ask(people[0], "POST", "take", {}).json()["seat"]
+    assert served.client().get(f"/studio/seats/{room.id}/{seat}/state").status_code in (303, 401)
+    viewer = served.person("onlooking", "viewer")
+    assert viewer.get(f"/studio/seats/{room.id}").status_code == 403
+    bad = room.ask(people[0], "PUT", f"{seat}/rounds/1", body(), **{"x-form-key": "no"})
+    other = room.ask(people[0], "PUT", f"{seat}/rounds/1", body(), origin="https://elsewhere.example")
+    assert (bad.status_code, other.status_code) == (403, 403)
+    assert people[0].get(f"/studio/seats/{room.id}/dialogues").status_code == 404
+    assert people[0].get("/studio/seats/0123456789abcdef").status_code == 404
+    assert room.seats.given(seat, 1) is None
 
 
-def test_a_volume_by_keys_alone_and_a_page_that_is_lost_in_between(run_asks, sit):
-    asked = run_asks("radioactive", segmenter="nearest-prompt", users=["human"], limit=1, rounds=2)
-    page = sit(asked)
-    round_is(page, 1)
-    for key in ("ArrowUp", "Space", "Shift+ArrowRight", "Shift+ArrowDown", "Space", "t", "PageDown", "x", "Space"):
-        page.keyboard.press(key)
-    drawn = page.locator("#drawn li").all_inner_texts()
-    page.reload()  # what was drawn and not sent outlives the page
-    page.locator("#controls").wait_for()
-    round_is(page, 1)
-    assert page.locator("#drawn li").all_inner_texts() == drawn == ["box", "click, not part of it"]
-    page.keyboard.press("Enter")
-    round_is(page, 2)
-    page.keyboard.press("p")
-    page.get_by_text("Paused").wait_for()
-    page.keyboard.press("Enter")
-    others = len(list((asked.options["out"] / "seats").glob("*-*/about.bin"))) - 1
-    for place in range(1 + others):
-        page.keyboard.press("g")  # nothing is left to correct
-        page.locator("#cover").get_by_text("This dialogue is over").wait_for()
-        if place < others:
-            page.keyboard.press("Enter")
-            page.locator("#round", has_text="Round 1").wait_for()
-    run = asked.done()
+def test_who_leads_frees_seats_and_ends_dialogues(room, served, people):
+    leader = served.person("leading", "organiser")
+    seat = room.ask(people[0], "POST", "take", {}).json()["seat"]
+    page = leader.get(f"/studio/seats/{room.id}/dialogues")
+    assert "<script>" not in page.text.split("<main")[1]
+    key = page.text.split('name="key" value="')[1].split('"')[0]
+    act = f"/studio/seats/{room.id}/dialogues/{seat}"
+    assert leader.post(f"{act}/free", data={"key": key}).status_code == 303
+    assert room.seats.person(seat) == ""
+    room.seats.claim(seat, "somebody")
+    assert leader.post(f"{act}/end", data={"key": key}).status_code == 303
+    assert room.seats.given(seat, 1).prompts is None
 
-    first = run.records().sort("round").row(0, named=True)
-    box, click = read_prompts(first["prompts"])
-    assert (box.kind, click.kind, click.is_positive) == ("box", "click", False)
-    assert box.stop[0] - box.start[0] == 1
-    assert click.position[0] == box.start[0] + 1
-    assert (box.stop[1] - box.start[1], box.stop[2] - box.start[2]) == (11, 11)
-    assert run.people()["pointer"][0] == "keyboard"
-    assert run.people()["away_s"][1] > 0
+
+def test_a_volume_comes_as_a_byte_for_each_voxel(room, people):
+    voxels = np.arange(24.0).reshape(2, 3, 4)
+    sample = VolumeSample(id="v", voxels=voxels, spacing_mm=(3.0, 1.0, 1.0))
+    write_seen(sample, room.seats.sample_folder(0))
+    seat = room.ask(people[0], "POST", "take", {}).json()["seat"]
+    came = np.frombuffer(room.ask(people[0], "GET", f"{seat}/voxels").content, np.uint8)
+    about = room.ask(people[0], "GET", f"{seat}/about").json()
+    assert (about["kind"], about["spacing"]) == ("volume", [3.0, 1.0, 1.0])
+    assert (came[0], came[-1], len(came)) == (0, 255, 24)
+    assert (np.diff(came.astype(int)) >= 9).all()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import uuid
 import zipfile
 
@@ -27,9 +28,10 @@ from segarena.server.tables import Job, Person, Run, Submission
 PHASE = Phase(name="final", seed=3, kind="practice", shows="board")
 
 
-@pytest.fixture
-def site(tmp_path):
-    site = open_site(tmp_path / "site", Settings())
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder of a site where somebody had a run."""
+    site = open_site(tmp_path_factory.mktemp("made") / "site", Settings())
     described = Challenge(slug="c", title="C", benchmark="clicks(rounds=2)", dataset="demo", phases=(PHASE,))
     make_challenge(site, described, lambda done, of: None)
     rehearsal = Rehearsal(described, "final", "nearest-prompt")
@@ -58,6 +60,14 @@ def site(tmp_path):
                 **about,
             )
         )
+    site.database.close()
+    return site.folder.path
+
+
+@pytest.fixture
+def site(made, tmp_path):
+    """That site, to be changed."""
+    site = open_site(shutil.copytree(made, tmp_path / "site"), Settings())
     yield site
     site.database.close()
 

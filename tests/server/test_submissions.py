@@ -266,6 +266,7 @@ def test_a_run_that_was_edited_or_held_otherwise_is_refused(api, own, tmp_path):
 
 
 @confined
+@on_a_file
 def test_a_program_is_held_as_at_home(api, working, tmp_path):
     run = judged(api, waited(api, send(api, "final", "worker", WORKER.encode())))
     assert run["places"] == []

@@ -20,7 +20,7 @@ def test_the_example_has_drawings_in_every_state_which_agree_as_far_as_they_shou
         projects = {project.name: project for project in session.scalars(select(Project))}
         assert {DRAWN, TO_DRAW} <= set(projects)
         to_draw = session.scalars(select(Task.state).where(Task.project_id == projects[TO_DRAW].id)).all()
-        assert Counter(to_draw) == {"clean": 2 * len(PHOTOGRAPHS)}
+        assert Counter(to_draw) == {"clean": len(PHOTOGRAPHS) - 2, "finished": 1, "returned": 1}
         states = session.scalars(select(Task.state).where(Task.project_id == projects[DRAWN].id)).all()
         assert set(states) == {"in progress", "finished", "in review", "returned", "approved"}
         assert pending(session, projects[DRAWN].id) == []
@@ -28,6 +28,11 @@ def test_the_example_has_drawings_in_every_state_which_agree_as_far_as_they_shou
     assert 0.8 < rows["region consistency, median F"] <= 1
     export(site, projects[DRAWN].id, tmp_path / "out", Wanted(which="approved"))
     scenes = read_scenes(tmp_path / "out" / "scenes.json")
+    export(site, projects[TO_DRAW].id, tmp_path / "by hand", Wanted(which="begun"))
+    by_hand = read_scenes(tmp_path / "by hand" / "scenes.json")
+    assert [len(scene.regions) for scene in by_hand.scenes] == [9, 7]
+    assert all(scene.shared_edges() for scene in by_hand.scenes)
+    assert [str(one) for one in check_set(by_hand) if one.severity == "error"] == []
     assert len(scenes.scenes) == Counter(states)["approved"]
     assert [str(one) for one in check_set(scenes) if one.severity == "error"] == []
 

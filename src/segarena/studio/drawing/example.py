@@ -1,14 +1,17 @@
-"""Two projects to click through: photographs to draw in, and generated scenes that several people drew, each his way.
+"""Two projects to click through: photographs to draw in, and generated scenes that several people drew.
 
-The photographs come with the installation, see `datasets/demo_data/LICENSES.md`. The generated scenes are those of
-`segarena amodal demo`: what is true of them is known, and how each annotator errs.
+The photographs come with the installation, see `datasets/demo_data/LICENSES.md`; two of them are drawn already, by hand
+for this example (`example.json`). The generated scenes are those of `segarena amodal demo`: what is true of them is
+known, and how each annotator errs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files
 from itertools import cycle
 
+import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -19,7 +22,7 @@ from segarena.server.site import Site
 from segarena.server.tables import Person
 from segarena.studio.drawing.access import find_task
 from segarena.studio.drawing.agreement import compare_pending
-from segarena.studio.drawing.checking import look_at
+from segarena.studio.drawing.checking import Looked, look_at
 from segarena.studio.drawing.documents import document_text, read_document
 from segarena.studio.drawing.drafts import put_draft
 from segarena.studio.drawing.pictures import add_picture, check_picture
@@ -35,6 +38,7 @@ TO_DRAW = "Photographs"
 _GUIDE = """Outline every thing and every stretch of ground, sky or water, with its full extent: also what you cannot \
 see because something is in front of it.
 Put the regions into depth order, what is in front first. Name each of them."""
+_LABELS = "sky", "water", "grass", "wall", "table"
 _SCENES = 4
 _PER_REGION_S = 61.0
 
@@ -47,17 +51,20 @@ def lay_example(site: Site, lead: int, annotators: Sequence[str] = ()) -> None:
         lead: the number of who leads them.
         annotators: names of accounts that drew the generated scenes; without any, closed ones are made for it.
     """
-    names = list(annotators) or _closed_accounts(site)
+    earlier, *_ = names = list(annotators) or _closed_accounts(site)
     photographs = build("dataset", "demo")
     pictures = {f"{name}.png": encode_png(photographs.load(name).image) for name in PHOTOGRAPHS}
-    rules = Rules(name=TO_DRAW, guide=_GUIDE, labels=("sky", "water", "grass", "wall", "table"), annotators=2, seed=2)
-    _project(site, lead, rules, pictures, dict.fromkeys(annotators, "annotator"))
+    rules = Rules(name=TO_DRAW, guide=_GUIDE, labels=_LABELS, annotators=2 if annotators else 1, seed=2)
+    project = _project(site, lead, rules, pictures, dict.fromkeys({earlier, *annotators}, "annotator"))
+    with site.database.writing() as session:
+        _draw_two(session, project, earlier, lead, site.now())
     scenes = demo_scenes(images=_SCENES, seed=3)
     drawn = {scene.truth.scene.image.file_name: encode_png(scene.truth.photo) for scene in scenes}
-    rules = Rules(name=DRAWN, guide=_GUIDE, annotators=min(3, len(names)), is_free=False, seed=1)
-    project = _project(site, lead, rules, drawn, dict.fromkeys(names, "annotator"))
+    drawing = names[-3:]
+    rules = Rules(name=DRAWN, guide=_GUIDE, annotators=len(drawing), is_free=False, seed=1)
+    project = _project(site, lead, rules, drawn, dict.fromkeys(drawing, "annotator"))
     with site.database.writing() as session:
-        _draw_all(session, session.get_one(Project, project), scenes, names, lead, site.now())
+        _draw_all(session, session.get_one(Project, project), scenes, drawing, lead, site.now())
     compare_pending(site, project)
 
 
@@ -73,7 +80,7 @@ def show(site: Site) -> None:
 
 def _closed_accounts(site: Site) -> list[str]:
     """Return the names of accounts that nobody can sign in with."""
-    names = [how.annotator.capitalize() for how in ANNOTATORS]
+    names = ["Earlier annotator", *(how.annotator.capitalize() for how in ANNOTATORS)]
     with site.database.writing() as session:
         for name in names:
             kept = {"name": name, "folded": folded(name), "password": NO_PASSWORD, "made_at": site.now()}
@@ -89,6 +96,28 @@ def _project(site: Site, lead: int, rules: Rules, pictures: dict[str, bytes], me
         for name, content in pictures.items():
             add_picture(session, project, site.folder.photographs, check_picture(name, content), site.now())
         return project.id
+
+
+def _draw_two(session: Session, project: int, earlier: str, lead: int, now: float) -> None:
+    """Have two photographs drawn: one waits for review, the other was returned with a comment at a place."""
+    person = session.scalars(select(Person.id).where(Person.name == earlier)).one()
+    found = select(Task, Picture.name).join(Picture, Picture.id == Task.picture_id).where(Task.project_id == project)
+    tasks = {row[1]: row[0] for row in session.execute(found.order_by(Task.id.desc()))}
+    for name, text in _drawn_by_hand().items():
+        task = tasks[name]
+        task.person_id = person
+        session.flush()
+        _put(session, task, text, now)
+        finish(session, find_task(session, task.id, person), now)
+    returned = find_task(session, tasks["china.png"].id, lead)
+    comment_on(session, returned, lead, "The bank comes down to here.", (60.0, 270.0), "r8", now)
+    give_back(session, returned, lead, "", now)
+
+
+def _drawn_by_hand() -> dict[str, bytes]:
+    """Return the documents that come with the package, by the photograph's name."""
+    text = (files("segarena.studio.drawing") / "example.json").read_bytes()
+    return {name: bytes(scene) for name, scene in msgspec.json.decode(text, type=dict[str, msgspec.Raw]).items()}
 
 
 def _draw_all(
@@ -113,13 +142,17 @@ def _draw_all(
 
 def _draw(session: Session, task: Task, drawing: DemoDrawing, now: float) -> bool:
     """Save a drawing, and return whether it could be finished."""
-    text = document_text(drawing.scene)
+    return not _put(session, task, document_text(drawing.scene), now).faults
+
+
+def _put(session: Session, task: Task, text: bytes, now: float) -> Looked:
+    """Save a document, and return what checks find."""
     document = read_document(text)
     put_draft(session, task, text, document, now, client_id=f"example-{task.revision}")
     task.annotation_ms = task.total_ms = 1000 * _PER_REGION_S * task.regions
     task.active_ms = 0.9 * task.total_ms
     session.flush()
-    return not look_at(document, session.get_one(Picture, task.picture_id)).faults
+    return look_at(document, session.get_one(Picture, task.picture_id))
 
 
 def _judge(session: Session, task: Task, lead: int, number: int, now: float) -> None:

@@ -18,6 +18,9 @@ import { deleteRegion, moveRegion, putBefore, setField } from "./arranging.js";
  * @property {(editor: Editor) => boolean} [isOn]  of what is switched on and off
  */
 
+/** What is offered where nothing may be changed. */
+const LOOKING = ["adjust", "show"];
+
 const isDrawing = (/** @type {Editor} */ editor) => editor.tool.name === "draw";
 const isAdjusting = (/** @type {Editor} */ editor) => editor.tool.name === "adjust";
 const isOpen = (/** @type {Editor} */ editor) => isDrawing(editor) && editor.scene.open.length > 0;
@@ -31,7 +34,7 @@ export const ACTIONS = [
   { name: "draw", title: "Draw a region", keys: ["D"], group: "Tools", run: (editor) => editor.useTool("draw"),
     isOn: isDrawing, hint: (editor) => (editor.scene.regions.length || isDrawing(editor) ? null : "draw") },
   { name: "adjust", title: "Adjust; again: the next region", keys: ["A"], group: "Tools", isOn: isAdjusting,
-    when: (editor) => !isOpen(editor), run: adjustNext, hint: (editor) => (isAdjusting(editor) && !hasRegion(editor) ? "select a region" : null) },
+    when: (editor) => !isOpen(editor), run: adjustNext, hint: (editor) => (isAdjusting(editor) && !hasRegion(editor) && editor.scene.regions.length ? "select a region" : null) },
   { name: "previous", title: "The region before", keys: ["Shift+A"], group: "Tools", when: isAdjusting, run: (editor) => editor.selectNext(-1) },
   { name: "brush", title: "Brush vertices away", keys: ["B"], group: "Tools", run: (editor) => sweeping(editor).take("brush"),
     isOn: (editor) => editor.tool.name === "sweep" && sweeping(editor).form === "brush" },
@@ -135,7 +138,8 @@ export function isOn(editor, name) {
  * @returns {{action: Action, text: string}[]}
  */
 export function hintsFor(editor) {
-  return ACTIONS.flatMap((action) => {
+  const possible = editor.isReadOnly ? ACTIONS.filter((action) => LOOKING.includes(action.name)) : ACTIONS;
+  return possible.flatMap((action) => {
     const text = (action.when?.(editor) ?? true) ? action.hint?.(editor) : null;
     return text ? [{ action, text }] : [];
   });

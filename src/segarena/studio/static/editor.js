@@ -46,6 +46,8 @@ const REACH = { mouse: 9, pen: 12, touch: 22, keys: 12 };
 const SNAP = { mouse: 9, pen: 10, touch: 13, keys: 9 };
 /** How far a cursor moved by keys steps, in screen px. */
 const STEPS = { fine: 1, plain: 10, far: 60 };
+/** Tools that change nothing. */
+const LOOKING = ["adjust", "hand"];
 /** For a pen or a finger alone: it moves the picture. */
 export const HAND = { name: "hand", title: "Move the picture" };
 const DEPTH_AFTER_MS = 120;
@@ -113,6 +115,7 @@ export class Editor {
   useTool(name) {
     const tool = this.tools.get(name);
     if (!tool || tool === this.tool) return;
+    if (this.isReadOnly && !LOOKING.includes(name)) return void this.refuse("closed");
     this.let();
     this.tool.exit?.();
     this.tool = tool;
@@ -191,6 +194,7 @@ export class Editor {
   }
 
   undo() {
+    if (this.isReadOnly) return void this.refuse("closed");
     this.let();
     const step = this.history.undo();
     if (!step) this.say("Nothing to undo.");
@@ -198,6 +202,7 @@ export class Editor {
   }
 
   redo() {
+    if (this.isReadOnly) return void this.refuse("closed");
     this.let();
     const step = this.history.redo();
     if (!step) this.say("Nothing to redo.");

@@ -79,9 +79,7 @@ export class Finishing {
     this.dialog = /** @type {HTMLDialogElement} */ (document.getElementById("finishing"));
     this.place = /** @type {HTMLElement} */ (document.getElementById("finish-faults"));
     this.form = /** @type {HTMLFormElement} */ (document.getElementById("finish-form"));
-    const opener = /** @type {HTMLButtonElement} */ (document.getElementById("finish"));
-    opener.hidden = editor.isReadOnly;
-    opener.addEventListener("click", () => this.open());
+    document.getElementById("finish")?.addEventListener("click", () => this.open());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       void this.finish();

@@ -3,7 +3,7 @@
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {{id: number | string, text: string, by: string, at: [number, number] | null, region: string | null, is_done: boolean}} Comment */
 
-const STATES = /** @type {Record<string, string>} */ ({
+/** @type {Record<string, string>} */ ({
   finished: "This picture is finished.",
   in_review: "This picture is being reviewed.",
   approved: "This picture is approved.",
@@ -17,39 +17,33 @@ const STATES = /** @type {Record<string, string>} */ ({
  * @param {any} told what the server says of the task
  */
 export function showNotes(place, editor, talk, task, told) {
-  const { comments = [], said = "", project = {}, state = "" } = told;
-  if (editor.isReadOnly) place.append(note(STATES[state] ?? "This picture is not open for changes.", reopen(talk, task, state)));
+  const { comments = [], said = "", project = {} } = told;
+  offerReopening(talk, task);
   if (said) place.append(note(`Returned: ${said}`));
   for (const comment of comments) place.append(commentNote(comment, editor, talk, task));
   if (project.guide) place.append(guide(project.guide));
   markPlaces(editor, comments);
 }
 
-/**
- * @param {string} text
- * @param {HTMLElement} [beside]
- */
-function note(text, beside) {
+/** @param {string} text */
+function note(text) {
   const made = document.createElement("div");
   made.append(Object.assign(document.createElement("p"), { textContent: text }));
-  if (beside) made.append(beside);
   return made;
 }
 
 /**
+ * A picture that was finished can be opened again.
  * @param {import("./talk.js").Talk} talk
  * @param {string} task
- * @param {string} state
  */
-function reopen(talk, task, state) {
-  if (state !== "finished") return undefined;
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Open it again" });
-  button.addEventListener("click", async () => {
+function offerReopening(talk, task) {
+  const button = document.getElementById("reopen");
+  button?.addEventListener("click", async () => {
     const answer = await talk.ask("POST", `/studio/tasks/${task}/reopen`, {});
     if (answer.outcome === "done") location.reload();
     else button.textContent = answer.message;
   });
-  return button;
 }
 
 /**

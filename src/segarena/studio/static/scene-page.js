@@ -65,7 +65,7 @@ async function open(root) {
   if (opened.told) showNotes(part("notes"), editor, talk, task, opened.told);
   ofConflicts(saving, tab, () => location.reload());
   part("waiting").hidden = true;
-  editor.useTool(scene.regions.length ? "adjust" : "draw");
+  editor.useTool(scene.regions.length || editor.isReadOnly ? "adjust" : "draw");
   editor.measureDepth();
   picture.moved();
   root.dataset.ready = "true";

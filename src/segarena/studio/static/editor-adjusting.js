@@ -10,7 +10,7 @@ import { edgeAt, pointsInBox, vertexAt } from "./picking.js";
 /** @typedef {{region: string, edge: number, at: Point}} Middle */
 
 /** Shorter edges on the screen have no handle in their middle, in px. */
-export const LEAST_EDGE = 30;
+export const LEAST_EDGE = { mouse: 30, keys: 30, pen: 36, touch: 52 };
 
 export class Adjusting {
   name = "adjust";
@@ -258,7 +258,7 @@ export class Adjusting {
   middleAt(touch) {
     const { selected, picture } = this.editor;
     if (!selected) return null;
-    const least = LEAST_EDGE / picture.view.scale;
+    const least = LEAST_EDGE[touch.kind] / picture.view.scale;
     const middles = middlesOf(this.editor.scene.polygon(selected), least);
     const near = middles.filter(({ at }) => Math.hypot(at[0] - touch.at[0], at[1] - touch.at[1]) < 0.8 * touch.reach);
     return near.length ? { region: selected, edge: near[0].edge, at: near[0].at } : null;

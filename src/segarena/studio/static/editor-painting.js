@@ -13,7 +13,7 @@ import { HALO, meet, Shapes } from "./editor-shapes.js";
 
 const BAD = "#ff4d2e";
 const AIM = "#ffe14d";
-const MARK = { mouse: 4.5, keys: 4.5, pen: 5, touch: 6.5 };
+const MARK = { mouse: 4.5, keys: 4.5, pen: 5, touch: 5.5 };
 
 export class Painting {
   /** @param {Editor} editor */
@@ -31,12 +31,12 @@ export class Painting {
   draw(context, view) {
     const { editor } = this;
     const moving = this.moving();
+    this.drawFrame(context, view);
     this.resting.show(context, view, moving);
     for (const region of [...editor.scene.regions].reverse()) if (moving.has(region.id)) this.drawMoving(context, view, region);
     if (editor.region && !editor.region.is_hidden) this.drawSelected(context, view, editor.region);
     this.resting.showNumbers(context, view);
     if (editor.region && !editor.region.is_hidden) this.drawHandles(context, view, editor.region);
-    this.drawFrame(context, view);
     this.drawOpen(context, view);
     this.drawTarget(context, view);
     editor.tool.draw?.(context, view);
@@ -60,17 +60,26 @@ export class Painting {
    * @param {Region} region
    */
   drawMoving(context, view, region) {
-    const { scene } = this.editor;
-    const place = scene.place(region.id);
-    const before = scene.regions.slice(0, place).filter((other) => !other.is_hidden && meet(scene.box(other.id), scene.box(region.id)));
     context.save();
     this.shapes.inImage(context, view);
-    context.save();
-    context.clip(this.shapes.path(region.id));
-    context.fillStyle = this.shapes.hatch(context, view, region.id);
-    for (const other of before) context.fill(this.shapes.path(other.id));
-    context.restore();
+    if (region !== this.editor.region) this.hatchHidden(context, view, region);
     this.shapes.stroke(context, view, region.id);
+    context.restore();
+  }
+
+  /**
+   * What others hide of a region.
+   * @param {Context} context in image px
+   * @param {View} view
+   * @param {Region} region
+   */
+  hatchHidden(context, view, { id }) {
+    const { scene } = this.editor;
+    const before = scene.regions.slice(0, scene.place(id)).filter((other) => !other.is_hidden && meet(scene.box(other.id), scene.box(id)));
+    context.save();
+    context.clip(this.shapes.path(id));
+    context.fillStyle = this.shapes.hatch(context, view, id);
+    for (const other of before) context.fill(this.shapes.path(other.id));
     context.restore();
   }
 
@@ -79,7 +88,8 @@ export class Painting {
    * @param {View} view
    * @param {Region} region
    */
-  drawSelected(context, view, { id }) {
+  drawSelected(context, view, region) {
+    const { id } = region;
     const { settings, tool } = this.editor;
     context.save();
     this.shapes.inImage(context, view);
@@ -89,6 +99,7 @@ export class Painting {
       context.fill(this.shapes.path(id));
       context.globalAlpha = 1;
     }
+    this.hatchHidden(context, view, region);
     const isBad = tool.name === "adjust" && /** @type {any} */ (tool).isBad;
     this.shapes.stroke(context, view, id, { width: 2.75, colour: isBad ? BAD : undefined });
     context.restore();
@@ -127,7 +138,7 @@ export class Painting {
   drawMiddles(context, view, region, size) {
     const { stroke } = colourOf(region.id, false);
     const isSeen = inBox(view.inView);
-    for (const { edge, at } of middlesOf(this.editor.scene.polygon(region.id), LEAST_EDGE / view.scale)) {
+    for (const { edge, at } of middlesOf(this.editor.scene.polygon(region.id), LEAST_EDGE[this.editor.cursor.kind] / view.scale)) {
       if (!isSeen(at)) continue;
       const isOver = this.isOver("middle", edge);
       disc(context, view.toScreen(at), isOver ? size : size * 0.62, isOver ? "#fff" : "rgba(255, 255, 255, 0.75)", stroke);

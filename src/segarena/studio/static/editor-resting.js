@@ -11,6 +11,8 @@ import { meet, Sheet } from "./editor-shapes.js";
 /** @typedef {CanvasRenderingContext2D} Context */
 
 const FRAME_MS = 17;
+/** Hatches of regions that are not selected leave the picture to be seen. */
+const HIDDEN_ALPHA = 0.4;
 const FEWEST = 6;
 const MOST = 120;
 /** Hidden borders are dashed where they are few enough to be told apart. */
@@ -143,7 +145,10 @@ export class Resting {
       this.shapes.stroke(borders, view, id);
       yield;
     }
-    for (const sheet of [this.hidden, this.borders]) layWhole(lines, sheet);
+    lines.globalAlpha = HIDDEN_ALPHA;
+    layWhole(lines, this.hidden);
+    lines.globalAlpha = 1;
+    layWhole(lines, this.borders);
     const numbers = this.next.numbers.clear(like);
     for (const region of regions) this.shapes.number(numbers, view, region);
   }

@@ -146,8 +146,10 @@ function listenToKeys(editor) {
     editor.isSpaceHeld = isHeld;
     host.toggleAttribute("data-pans", isHeld);
   };
+  document.addEventListener("pointerdown", () => (part("scene").dataset.by = "pointer"), { capture: true });
   document.addEventListener("keydown", (event) => {
     const key = keyOf(event);
+    if (key === "Tab" || editor.hasCursor) part("scene").dataset.by = "keys";
     if (event.isComposing || isTaken(event.target, key)) return;
     if (key === "?") part("help-open").click();
     else if (key === "Space") hold(true);

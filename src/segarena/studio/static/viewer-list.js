@@ -230,3 +230,5 @@ if (matchMedia("(max-width: 760px)").matches) /** @type {HTMLDetailsElement} */ 
 control("as").value = root.dataset.as ?? "pictures";
 showAs();
 apply();
+
+export {};

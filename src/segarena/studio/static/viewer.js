@@ -19,6 +19,8 @@ import { PRESETS, dragged, firstWindow, greys, short, tableOf } from "./viewer-w
 /** @typedef {{pane: Pane, direction: number, dialogue: Dialogue | null, figure: HTMLElement, caption: HTMLElement, stop: () => void, wanted: string}} Held */
 
 const AHEAD = 12;
+/** @type {import("./viewer-masks.js").Objects} */
+const NONE = new Map();
 const SWIPE_PX = 60;
 /** What stands above and below the panes, what a caption takes, and the least height of a pane. */
 const [CHROME_PX, CAPTION_PX, LEAST_PX] = [215, 32, 220];
@@ -71,6 +73,8 @@ export class Viewer {
     this.table = null;
     this.directions = "all";
     this.step = 1;
+    /** The direction that was gone through last. */
+    this.moving = 0;
     this.timer = 0;
     this.loading = 0;
     this.moveCursor = (/** @type {number} */ _round) => {};
@@ -206,10 +210,11 @@ export class Viewer {
     const columns = directions > 1 ? Math.min(directions, most) : Math.min(rows, most, 4);
     const lines = Math.ceil((rows * directions) / columns);
     this.panes.style.setProperty("--columns", String(columns));
-    const [across, down] = shownSize(/** @type {Place} */ (this.place).planes[this.shownDirections[0] ?? 0]);
+    const planes = /** @type {Place} */ (this.place).planes;
+    const tallest = Math.max(...this.shownDirections.map((direction) => shownSize(planes[direction])).map(([across, down]) => down / across));
     const room = (window.innerHeight - CHROME_PX) / Math.min(lines, 2) - CAPTION_PX;
-    const needed = ((width / columns) * down) / across;
-    this.panes.style.setProperty("--height", `${Math.round(Math.max(LEAST_PX, Math.min(room, directions > 1 ? room : needed)))}px`);
+    const needed = (width / columns) * tallest;
+    this.panes.style.setProperty("--height", `${Math.round(Math.max(LEAST_PX, Math.min(room, needed)))}px`);
   }
 
   /**
@@ -268,10 +273,11 @@ export class Viewer {
   }
 
   /** Bring what is in the panes to where the sliders stand; what is not here yet takes its place when it comes. */
-  refresh() {
+  refresh(only = this.shownDirections) {
     const place = this.place;
     if (!place) return;
-    for (const direction of this.shownDirections) this.refreshDirection(place, direction);
+    for (const direction of only) this.refreshDirection(place, direction);
+    for (const held of this.held) if (!only.includes(held.direction)) held.pane.picture.redraw();
     this.tell();
     this.askAhead(place);
   }
@@ -353,8 +359,8 @@ export class Viewer {
     const moment = dialogue ? momentOf(dialogue, round) : null;
     held.pane.setDrawn({
       index,
-      target: layers.get("target") ?? new Map(),
-      ignored: layers.get("ignored") ?? new Map(),
+      target: layers.get("target") ?? NONE,
+      ignored: layers.get("ignored") ?? NONE,
       answer: dialogue && moment?.last ? (layers.get(`${dialogue.number}.${moment.last}`) ?? null) : null,
       prompts: dialogue?.prompts ?? [],
       round: moment?.at ?? 0,
@@ -368,19 +374,18 @@ export class Viewer {
   askAhead(place) {
     /** @type {(() => Promise<any>)[]} */
     const wanted = [];
+    const direction = this.shownDirections.includes(this.moving) ? this.moving : (this.shownDirections[0] ?? 0);
+    const plane = place.planes[direction];
     for (let far = 1; far <= AHEAD; far++) {
-      for (const direction of this.shownDirections) {
-        const plane = place.planes[direction];
-        const index = this.indices[direction] + far * this.step;
-        if (index < 0 || index >= plane.count) continue;
-        wanted.push(() => this.store.picture(place.key[0], direction, index, place.kind === "volume"));
-        wanted.push(() => this.store.layers(addressOf(place.key), direction, index, this.layerNames(place, this.round), plane.size));
-      }
+      const index = this.indices[direction] + far * this.step;
+      if (index < 0 || index >= plane.count) break;
+      wanted.push(() => this.store.picture(place.key[0], direction, index, place.kind === "volume"));
+      wanted.push(() => this.store.layers(addressOf(place.key), direction, index, this.layerNames(place, this.round), plane.size));
     }
     const rounds = [this.round - 1, this.round + 1].filter((round) => round >= 1);
     for (const round of rounds) {
-      for (const direction of this.shownDirections) {
-        wanted.splice(2, 0, () => this.store.layers(addressOf(place.key), direction, this.indices[direction], this.layerNames(place, round), place.planes[direction].size));
+      for (const shown of this.shownDirections) {
+        wanted.splice(2, 0, () => this.store.layers(addressOf(place.key), shown, this.indices[shown], this.layerNames(place, round), place.planes[shown].size));
       }
     }
     this.store.askAhead(wanted);
@@ -563,7 +568,8 @@ export class Viewer {
     this.step = Math.sign(now - this.indices[direction]);
     this.indices[direction] = now;
     if (this.cross && plane.axis !== null) this.cross = this.cross.map((place, axis) => (axis === plane.axis ? now : place));
-    this.refresh();
+    this.moving = direction;
+    this.refresh(this.shownDirections.filter((one) => one === direction));
   }
 
   /**

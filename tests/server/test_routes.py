@@ -88,6 +88,7 @@ WHO = {
     ("GET", "/organise/challenges/{slug}/audit"): ORGANISERS,
     ("POST", "/organise/runs/{run_id}/audit"): ORGANISERS,
     ("GET", "/static/{name}"): EVERYBODY,
+    ("GET", "/static/reports/{name}"): EVERYBODY,
     ("GET", f"{API}/"): EVERYBODY,
     ("GET", f"{API}/ping"): EVERYBODY,
     ("GET", f"{API}/openapi.json"): EVERYBODY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -12,6 +13,9 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from segarena.reports.axes import px
+
+MODULES = ("rounds.js",)
+"""Scripts of reports that are modules too."""
 
 
 @cache
@@ -60,7 +64,7 @@ def document(
         return page.render(style="", script="", policy="", is_served=is_served, **links, **values)
     shared = read_text("segarena.reports", "page.css")
     own = read_text(package, style) if style else ""
-    code = "\n".join(read_text(package, name) for name in scripts)
+    code = "\n".join(read_script(package, name) for name in scripts)
     policy = _policy(code, is_served=is_served)
     return page.render(
         style=f"{shared}\n{own}", script=code, policy=policy, is_served=is_served, styles=(), modules=(), **values
@@ -70,6 +74,11 @@ def document(
 def read_text(package: str, name: str) -> str:
     """Return a text file that a package ships."""
     return (files(package) / name).read_text(encoding="utf-8")
+
+
+def read_script(package: str, name: str) -> str:
+    """Return a script as pages load it that have several beside each other: what a module exports is there for all."""
+    return re.sub(r"^export (?=function )", "", read_text(package, name), flags=re.MULTILINE)
 
 
 def _policy(script: str, *, is_served: bool) -> str:

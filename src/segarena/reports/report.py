@@ -70,7 +70,7 @@ def report_html(
     return document(
         "segarena.reports",
         "report.html",
-        scripts=("sorting.js", "page.js", "charts.js", "viewer.js"),
+        scripts=("sorting.js", "page.js", "charts.js", "rounds.js", "viewer.js"),
         title=title_of(own.runs),
         benchmark=own.runs[0].config.benchmark.name,
         mode=protocol_text(own.runs[0]),

@@ -52,8 +52,8 @@ function setUpStack(stack, viewer) {
     const now = Number(round.value);
     const z = Number(plate.value);
     for (const { pane, kept, most, uses, marks, value } of panes) {
-      const at = Math.min(now, most);
-      const last = kept.filter((number) => number <= at).at(-1) ?? 0;
+      const moment = momentOf(most, kept, now);
+      const { at, last } = moment;
       for (const use of uses) {
         const { layer, object } = use.dataset;
         const name = layer === pane.dataset.name ? `${layer}.${last}` : layer;
@@ -67,8 +67,8 @@ function setUpStack(stack, viewer) {
         mark.classList.toggle("newest", number === now && most > 1);
         mark.classList.toggle("older", number <= now - 4); // their numbers are for the enlarged view
       }
-      const drawn = last === at ? "" : last ? `, outline after ${last}` : ", no outline kept until here";
-      if (value && kept.length && at) value.textContent = value.getAttribute(`data-r${at}`) + (at < now ? `, ended after ${at}` : "") + drawn;
+      const told = noteOf(moment, viewer.dataset.word);
+      if (value && kept.length && at) value.textContent = [value.getAttribute(`data-r${at}`), told].filter(Boolean).join(", ");
     }
     roundTold.value = `${now} of ${rounds}`;
     const label = document.getElementById(`${anchor}-i-${z}-0`).dataset.label;

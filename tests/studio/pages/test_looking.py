@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from urllib.parse import urljoin
 
 import numpy as np
 import pytest
@@ -139,7 +140,7 @@ def test_a_page_weighs_little(viewer):
         path = wanted.pop()
         if path not in files:
             files[path] = viewer.client.get(path).text
-            wanted += [f"{path.rpartition('/')[0]}/{name}" for name in re.findall(r'from "\./([\w.-]+)"', files[path])]
+            wanted += [urljoin(path, name) for name in re.findall(r'from "([^"]+)"', files[path])]
     assert sum(name.endswith(".js") for name in files) > 10
     assert sum(len(zlib.compress(file.encode())) for file in [text, *files.values()]) < 150_000
 
@@ -179,6 +180,14 @@ def test_a_person_looks_at_a_run_a_volume_and_a_clip(viewer, open_page, barriers
     page.keyboard.press(".")
     until(page, lambda: page.locator(".at").inner_text().startswith("2 of"))
     assert "sort=-spread" in page.url
+
+    # The gallery of the report goes by the same rule, in the same words, and leads back.
+    page.get_by_role("link", name="Report").click()
+    card = page.locator(".card").first
+    card.locator(".bar input").first.fill("3")
+    assert "drawn as it was after click 1; 3 was not kept" in card.locator(".value").last.inner_text()
+    card.get_by_role("link", name="In the viewer").click()
+    page.locator("figcaption .value").first.wait_for()
 
     page.goto(f"{viewer.served.address}/studio/look/1/view?sample=ct-01")
     plates = page.locator(".plate")

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { noteOf } from "../../../src/segarena/reports/rounds.js";
 import { isOn, pointOf, positionOf, shownSize } from "../../../src/segarena/studio/static/viewer-geometry.js";
 import { areas, boxOf, edges, errors } from "../../../src/segarena/studio/static/viewer-masks.js";
-import { momentOf, noteOf, roundsOf, valueText } from "../../../src/segarena/studio/static/viewer-rounds.js";
+import { momentIn, roundsOf, valueText } from "../../../src/segarena/studio/static/viewer-rounds.js";
 import { Store } from "../../../src/segarena/studio/static/viewer-store.js";
 import { bitsIn, dragged, firstWindow, greys, tableOf } from "../../../src/segarena/studio/static/viewer-window.js";
 import { generator } from "./random.js";
@@ -16,18 +17,18 @@ function randomMask(random, height, width) {
 }
 
 test("the answer that is drawn is the last one kept until the round", () => {
-  assert.deepEqual([1, 2, 3, 4, 5, 9].map((round) => momentOf(dialogue, round).last), [1, 1, 3, 3, 5, 5]);
-  assert.deepEqual(momentOf(dialogue, 9), { at: 5, last: 5, isEnded: true });
-  assert.equal(momentOf({ ...dialogue, held_again: [2, 4] }, 4).last, 4);
-  assert.equal(momentOf({ ...dialogue, kept: [] }, 2).last, 0);
+  assert.deepEqual([1, 2, 3, 4, 5, 9].map((round) => momentIn(dialogue, round).last), [1, 1, 3, 3, 5, 5]);
+  assert.deepEqual(momentIn(dialogue, 9), { at: 5, last: 5, isEnded: true });
+  assert.equal(momentIn({ ...dialogue, held_again: [2, 4] }, 4).last, 4);
+  assert.equal(momentIn({ ...dialogue, kept: [] }, 2).last, 0);
   assert.equal(roundsOf([dialogue, { ...dialogue, prompts: [] }]), 5);
 });
 
 test("what is not as it was after the round is said", () => {
-  assert.equal(noteOf(momentOf(dialogue, 3)), "");
-  assert.match(noteOf(momentOf(dialogue, 4)), /after round 3; 4 was not kept/);
-  assert.match(noteOf(momentOf(dialogue, 9)), /ended after round 5/);
-  assert.match(noteOf({ at: 2, last: 0, isEnded: false }), /no answer was kept/);
+  assert.equal(noteOf(momentIn(dialogue, 3), "round"), "");
+  assert.match(noteOf(momentIn(dialogue, 4), "round"), /after round 3; 4 was not kept/);
+  assert.match(noteOf(momentIn(dialogue, 9), "round"), /ended after round 5/);
+  assert.match(noteOf({ at: 2, last: 0, isEnded: false }, "round"), /no answer was kept/);
   assert.deepEqual([1, 2, 3].map((at) => valueText(dialogue, at)), ["IoU 0.500", "–", "–"]);
 });
 

@@ -26,7 +26,7 @@ from segarena.reports.boards.wording import (
 )
 from segarena.reports.parts import Gallery
 from segarena.reports.renderers import sheet_html
-from segarena.reports.rendering import read_text, templates
+from segarena.reports.rendering import read_script, read_text, templates
 from segarena.reports.tables import TargetKey
 from segarena.reports.wording import bounds_text, count_text, seconds_text, value_text
 
@@ -36,7 +36,7 @@ STYLES = ("page.css", "board.css")
 
 _BOARD_SCRIPTS = ("page.js", "sorting.js", "charts.js", "curves.js", "board.js")
 
-SAMPLE_SCRIPTS = ("page.js", "sorting.js", "charts.js", "viewer.js")
+SAMPLE_SCRIPTS = ("page.js", "sorting.js", "charts.js", "rounds.js", "viewer.js")
 
 ASSETS: Mapping[str, str] = {
     name: _BOARDS if name in ("board.css", "board.js", "curves.js") else _REPORTS
@@ -58,7 +58,7 @@ FIRST_ROWS = 100
 
 def asset_text(name: str) -> str:
     """Return one of `ASSETS`."""
-    return read_text(ASSETS[name], name)
+    return (read_script if name.endswith(".js") else read_text)(ASSETS[name], name)
 
 
 def board_html(

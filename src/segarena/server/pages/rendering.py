@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse
 
 from segarena.files.hashes import fingerprint
 from segarena.reports.boards.pages import ASSETS
-from segarena.reports.rendering import read_text, templates
+from segarena.reports.rendering import read_script, read_text, templates
 from segarena.server.pages.times import span_text, time_tag
 from segarena.server.rooms import rooms, shipped_fingerprint
 from segarena.server.visitors import Visitor, site_of
@@ -36,7 +36,7 @@ STATIC = {
 def static_file(name: str) -> tuple[str, str, str]:
     """Return text, type and fingerprint of a file that pages load; raise KeyError for any other."""
     package, place, kind = STATIC[name]
-    text = read_text(package, place)
+    text = (read_script if name.endswith(".js") else read_text)(package, place)
     return text, kind, fingerprint(text)
 
 

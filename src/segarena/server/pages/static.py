@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from segarena.reports.rendering import MODULES, read_text
 from segarena.server import refusals
 from segarena.server.pages.rendering import STATIC, static_file
 from segarena.server.rooms import kind_of, rooms, shipped, shipped_fingerprint
@@ -22,6 +23,16 @@ def static(name: str) -> Response:
         raise refusals.unknown()
     text, kind, _ = static_file(name)
     return Response(text, media_type=kind, headers=_FOR_EVER)
+
+
+@router.get("/static/reports/{name}")
+@needs(ANYONE)
+def module_of_reports(name: str) -> Response:
+    """Give a script of reports as the module that it is, for modules of rooms that import it."""
+    if name not in MODULES:
+        raise refusals.unknown()
+    text = read_text("segarena.reports", name)
+    return Response(text, media_type=kind_of(name), headers={"cache-control": "no-cache"})
 
 
 @router.get("/static/{room}/{version}/{module}")

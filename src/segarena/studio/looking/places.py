@@ -10,13 +10,12 @@ import msgspec
 
 from segarena.engine.store import RunFolder
 from segarena.records.prompts import read_prompts
-from segarena.records.tables import COLUMNS
 from segarena.reports.naming import metric_name
 from segarena.samples import Target
 from segarena.studio.looking.layers import Answers
 from segarena.studio.looking.planes import Plane
 from segarena.studio.looking.samples import Looked
-from segarena.studio.looking.table import DialogueKey
+from segarena.studio.looking.table import DialogueKey, metrics_in
 from segarena.systems.volumes.page.pictures import middle_of
 
 
@@ -138,7 +137,7 @@ def told_dialogue(
     own = own if own.height else rows.filter(target="", user="")
     if not own.height:
         return None
-    metrics = [name for name in own.columns if name not in COLUMNS["records"]]
+    metrics = metrics_in(folder, own.columns)
     rounds = [row for row in own.iter_rows(named=True) if row["round"]]
     seconds = _seconds(folder, key)
     return ToldDialogue(

@@ -108,8 +108,7 @@ class Table:
         columns = [Column(name="sample", title="sample", kind="text")]
         rows = places
         if self._runs:
-            frames = [dialogues_of(folder) for folder in self._runs.values()]
-            rows, more = _side_by_side(frames, list(self._runs))
+            rows, more = _side_by_side(self._runs)
             rows = rows.join(places, on="sample", how="left", maintain_order="left")
             rows = rows.sort(_PLACE, nulls_last=True, maintain_order=True)
             columns += more
@@ -142,13 +141,21 @@ def _reduced(folder: RunFolder, only: range | None) -> pl.DataFrame:
     return made.join(seconds, on=KEY, how="left", maintain_order="left")
 
 
-def _side_by_side(frames: Sequence[pl.DataFrame], labels: Sequence[str]) -> tuple[pl.DataFrame, list[Column]]:
+def metrics_in(folder: RunFolder, columns: Sequence[str]) -> list[str]:
+    """Return those columns of a run's records that are metrics, what its benchmark's summary begins with first."""
+    first = [statistic.metric for statistic in folder.config.benchmark.summary[:1]]
+    own = [name for name in columns if name not in COLUMNS["records"]]
+    return [*(name for name in own if name in first), *(name for name in own if name not in first)]
+
+
+def _side_by_side(runs: Mapping[str, RunFolder]) -> tuple[pl.DataFrame, list[Column]]:
     """Return the dialogues of all runs, one row for those about the same, and the columns beside the sample."""
+    labels, frames = list(runs), [dialogues_of(folder) for folder in runs.values()]
     named: list[pl.DataFrame] = []
     columns = [Column(name=name, title=name, kind="number" if name == "repeat" else "text") for name in KEY[1:]]
     columns += [Column(name=name, title=name, kind="text") for name in _ABOUT_TARGET]
-    own = [name for name in frames[0].columns if name not in (*KEY, *_ABOUT_TARGET)]
-    metrics = [name for name in own if name not in ("rounds", "effort", "seconds", "failure")]
+    folder = next(iter(runs.values()))
+    metrics = [name for name in metrics_in(folder, frames[0].columns) if name not in ("rounds", "seconds")]
     for name in dict.fromkeys([*metrics[:1], "rounds", *metrics[1:], "effort", "seconds", "failure"]):
         for number, (frame, label) in enumerate(zip(frames, labels, strict=True)):
             if name in frame.columns:

@@ -1,4 +1,4 @@
-// Which answer is drawn when the slider stands at a round, and what the caption says of it.
+// A dialogue as the server tells it.
 
 /**
  * @typedef {object} Dialogue  what one run has about a place
@@ -12,22 +12,14 @@
  * @property {string} failure
  */
 
-/**
- * @typedef {object} Moment
- * @property {number} at  the round of this dialogue; its last one where it ended before
- * @property {number} last  the round whose answer is drawn; 0 where there is none until here
- * @property {boolean} isEnded  whether it ended before the round that is asked for
- */
+import { momentOf } from "../../reports/rounds.js";
 
 /**
- * @param {{prompts: any[][], kept: number[], held_again?: number[]}} dialogue
+ * @param {Pick<Dialogue, "prompts" | "kept" | "held_again">} dialogue
  * @param {number} now  the round that is asked for
- * @returns {Moment}
  */
-export function momentOf(dialogue, now) {
-  const at = Math.min(now, dialogue.prompts.length);
-  const there = [...dialogue.kept, ...(dialogue.held_again ?? [])].filter((round) => round <= at);
-  return { at, last: Math.max(0, ...there), isEnded: at < now };
+export function momentIn(dialogue, now) {
+  return momentOf(dialogue.prompts.length, [...dialogue.kept, ...dialogue.held_again], now);
 }
 
 /**
@@ -36,17 +28,6 @@ export function momentOf(dialogue, now) {
  */
 export function roundsOf(dialogues) {
   return Math.max(0, ...dialogues.map((dialogue) => dialogue.prompts.length));
-}
-
-/**
- * What is said beside the value.
- * @param {Moment} moment
- * @param {string} [word]  what a round is called
- */
-export function noteOf({ at, last, isEnded }, word = "round") {
-  const ended = isEnded ? `ended after ${word} ${at}` : "";
-  const drawn = last === at || !at ? "" : last ? `drawn as it was after ${word} ${last}; ${at} was not kept` : "no answer was kept until here";
-  return [ended, drawn].filter(Boolean).join("; ");
 }
 
 /**

@@ -1,11 +1,12 @@
 // The viewer: one place, a sample or a dialogue about a target, with all runs side by side at one zoom.
 
+import { noteOf } from "../../reports/rounds.js";
 import { listen } from "./pointer.js";
 import { View } from "./view.js";
 import { drawCurve } from "./viewer-curve.js";
 import { isInside, pointOf, positionOf, shownSize } from "./viewer-geometry.js";
 import { Pane } from "./viewer-pane.js";
-import { momentOf, noteOf, roundsOf, valueText } from "./viewer-rounds.js";
+import { momentIn, roundsOf, valueText } from "./viewer-rounds.js";
 import { Store } from "./viewer-store.js";
 import { PRESETS, dragged, firstWindow, greys, short, tableOf } from "./viewer-window.js";
 
@@ -22,6 +23,7 @@ const AHEAD = 12;
 /** @type {import("./viewer-masks.js").Objects} */
 const NONE = new Map();
 const SWIPE_PX = 60;
+const NARROW_PX = 500;
 /** What stands above and below the panes, what a caption takes, and the least height of a pane. */
 const [CHROME_PX, CAPTION_PX, LEAST_PX] = [215, 32, 220];
 const MODES = ["fill", "lines", "errors", "plain"];
@@ -317,7 +319,7 @@ export class Viewer {
    * @param {number} round
    */
   layerNames(place, round) {
-    const moments = place.dialogues.map((dialogue) => ({ dialogue, moment: momentOf(dialogue, round) }));
+    const moments = place.dialogues.map((dialogue) => ({ dialogue, moment: momentIn(dialogue, round) }));
     const answers = moments.filter(({ moment }) => moment.last).map(({ dialogue, moment }) => `${dialogue.number}.${moment.last}`);
     return ["target", ...(place.has_ignored ? ["ignored"] : []), ...answers];
   }
@@ -356,7 +358,7 @@ export class Viewer {
    */
   showLayers(held, layers, index, round) {
     const { dialogue } = held;
-    const moment = dialogue ? momentOf(dialogue, round) : null;
+    const moment = dialogue ? momentIn(dialogue, round) : null;
     held.pane.setDrawn({
       index,
       target: layers.get("target") ?? NONE,
@@ -423,7 +425,7 @@ export class Viewer {
     const plate = Object.assign(document.createElement("span"), { className: "plate", textContent: where });
     caption.replaceChildren(name, plate);
     if (!dialogue) return;
-    const moment = momentOf(dialogue, this.round);
+    const moment = momentIn(dialogue, this.round);
     const value = Object.assign(document.createElement("b"), { className: "value", textContent: moment.at ? valueText(dialogue, moment.at) : "" });
     caption.append(value);
     const note = noteOf(moment, this.word);
@@ -477,7 +479,7 @@ export class Viewer {
    */
   tellValues(place) {
     const table = find(".values", HTMLTableElement, this.root);
-    const moments = place.dialogues.map((dialogue) => ({ dialogue, at: momentOf(dialogue, this.round).at }));
+    const moments = place.dialogues.map((dialogue) => ({ dialogue, at: momentIn(dialogue, this.round).at }));
     const names = [...new Set(moments.flatMap(({ dialogue, at }) => Object.keys(dialogue.values[at - 1] ?? {})))];
     const cell = (/** @type {string} */ kind, /** @type {string} */ text, /** @type {string} */ css) =>
       Object.assign(document.createElement(kind), { textContent: text, className: css });
@@ -735,6 +737,7 @@ export class Viewer {
   }
 
   wire() {
+    this.control("target").checked = window.innerWidth >= NARROW_PX; // runs have its outline anyway
     this.isSpaceDown = false;
     this.wantsTarget = false;
     this.isFresh = true;

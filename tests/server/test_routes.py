@@ -88,7 +88,7 @@ WHO = {
     ("GET", "/organise/challenges/{slug}/audit"): ORGANISERS,
     ("POST", "/organise/runs/{run_id}/audit"): ORGANISERS,
     ("GET", "/static/{name}"): EVERYBODY,
-    ("GET", "/static/reports/{name}"): EVERYBODY,
+    ("GET", "/static/reports/{script}"): EVERYBODY,
     ("GET", f"{API}/"): EVERYBODY,
     ("GET", f"{API}/ping"): EVERYBODY,
     ("GET", f"{API}/openapi.json"): EVERYBODY,
@@ -147,7 +147,7 @@ def scene(served):
         "draft": look.headers["location"].rpartition("/")[2],
         "slug": "photos", "phase": "try", "run_id": run["id"], "key": run["places"][0]["key"], "number": "0",
         "name": "page.css", "person_id": bystander, "place_number": "1", "submission_id": sent,
-        "sample_number": "1", "room": "studio", "version": "1", "module": "studio.css",
+        "sample_number": "1", "room": "studio", "version": "1", "module": "studio.css", "script": "rounds.js",
     }  # fmt: skip
     return pages, api, values, number
 

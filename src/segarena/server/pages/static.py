@@ -25,14 +25,14 @@ def static(name: str) -> Response:
     return Response(text, media_type=kind, headers=_FOR_EVER)
 
 
-@router.get("/static/reports/{name}")
+@router.get("/static/reports/{script}")
 @needs(ANYONE)
-def module_of_reports(name: str) -> Response:
+def module_of_reports(script: str) -> Response:
     """Give a script of reports as the module that it is, for modules of rooms that import it."""
-    if name not in MODULES:
+    if script not in MODULES:
         raise refusals.unknown()
-    text = read_text("segarena.reports", name)
-    return Response(text, media_type=kind_of(name), headers={"cache-control": "no-cache"})
+    text = read_text("segarena.reports", script)
+    return Response(text, media_type=kind_of(script), headers={"cache-control": "no-cache"})
 
 
 @router.get("/static/{room}/{version}/{module}")

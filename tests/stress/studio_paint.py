@@ -1,6 +1,6 @@
 """The editor with 200 regions of 100 vertices on a photograph of 12 megapixels: how long from the pointer to the paint.
 
-    python tests/stress/studio_paint.py [--regions 200] [--vertices 100] [--trace FILE]
+    python tests/stress/studio_paint.py [--regions 200] [--vertices 100] [--traces FOLDER]
 
 Chromium without a window paints in software and traces its frames; for each event of the pointer or the wheel the
 trace says when it came and when the frame that shows what it did was presented. Hands move at 60 events a second: over
@@ -54,7 +54,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--regions", type=int, default=200)
     parser.add_argument("--vertices", type=int, default=100)
-    parser.add_argument("--trace", type=Path, help="keep the trace of the last hand here")
+    parser.add_argument("--traces", type=Path, help="keep the traces in this folder")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         site, key = open_alone(Path(folder), 0, workers=0)
@@ -177,8 +177,8 @@ def measure(link: str, address: str, given: argparse.Namespace) -> tuple[dict[st
             page.wait_for_timeout(300)
             trace = browser.stop_tracing()
             found[name] = waits_in(json.loads(trace))
-            if given.trace:
-                given.trace.write_bytes(trace)
+            if given.traces:
+                (given.traces / f"{name}.json").write_bytes(trace)
             page.wait_for_timeout(1000)
         browser.close()
     return found, sum(sizes.values()) / 1000

@@ -13,10 +13,14 @@ import { meet, Sheet } from "./editor-shapes.js";
 const FRAME_MS = 17;
 /** Hatches of regions that are not selected leave the picture to be seen. */
 const HIDDEN_ALPHA = 0.4;
+/** Regions in a frame: while the hand moves, and at most; so many are painted at once even while the view moves. */
 const FEWEST = 6;
 const MOST = 120;
-/** Hidden borders are dashed where they are few enough to be told apart. */
-const MOST_DASHED = 80;
+const AT_ONCE = 24;
+/** The view rests when it has not moved for so long. */
+const REST_MS = 120;
+/** What is hidden is dashed and hatched where there is little enough to be told apart. */
+const MOST_HATCHED = 80;
 
 /** What was painted, and for which view. */
 class Leaf {
@@ -40,7 +44,6 @@ export class Resting {
     this.next = new Leaf();
     this.borders = new Sheet();
     this.hidden = new Sheet();
-    this.tops = new Sheet();
     /** @type {Generator<void> | null} */
     this.work = null;
     this.place = "";
@@ -48,6 +51,9 @@ export class Resting {
     this.pace = 24;
     this.lastFrame = 0;
     this.hasPainted = false;
+    this.movedAt = 0;
+    this.timer = 0;
+    this.cursor = editor.cursor;
   }
 
   /**
@@ -59,17 +65,35 @@ export class Resting {
   show(context, view, held) {
     const regions = this.editor.scene.regions.filter((region) => !region.is_hidden && !held.has(region.id));
     const place = [context.canvas.width, context.canvas.height, view.scale, ...view.offset].join("|");
-    const hasMoved = place !== this.place;
+    if (place !== this.place) this.movedAt = performance.now();
     this.place = place;
     const key = `${place}|${this.stateOf(regions)}`;
     if (key !== this.shown.key) {
       this.keepPace();
       const inView = regions.filter((region) => meet(this.editor.scene.box(region.id), view.inView));
-      if (inView.length > this.pace && hasMoved) this.work = null;
-      else if (!this.work || this.next.key !== key) this.begin(context, view, inView, key);
-      this.goOn();
+      if (inView.length > AT_ONCE && performance.now() - this.movedAt < REST_MS) this.wait();
+      else {
+        if (!this.work || this.next.key !== key) this.begin(context, view, inView, key);
+        this.goOn(this.isHandBusy() ? FEWEST : this.pace);
+      }
     } else this.hasPainted = false;
     this.lay(context, view, this.shown.lines);
+  }
+
+  /** Paint when the view rests. */
+  wait() {
+    this.work = null;
+    this.hasPainted = false;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.editor.picture.redraw(), REST_MS);
+  }
+
+  /** Whether the pointer has moved since the last frame, or holds something. */
+  isHandBusy() {
+    const { cursor, isHolding } = this.editor;
+    const hasMoved = cursor !== this.cursor;
+    this.cursor = cursor;
+    return hasMoved || isHolding;
   }
 
   /**
@@ -104,10 +128,13 @@ export class Resting {
     this.work = this.paint(canvas, /** @type {View} */ (Object.assign(Object.create(view), this.next)), backFirst);
   }
 
-  /** Some more regions; when all are painted they are shown. */
-  goOn() {
+  /**
+   * Some more regions; when all are painted they are shown.
+   * @param {number} count
+   */
+  goOn(count) {
     this.hasPainted = this.work !== null;
-    for (let left = this.pace; left > 0 && this.work; left--) {
+    for (let left = count; left > 0 && this.work; left--) {
       if (!this.work.next().done) continue;
       this.work = null;
       [this.shown, this.next] = [this.next, this.shown];
@@ -136,11 +163,12 @@ export class Resting {
     const { settings } = this.editor;
     const lines = this.next.lines.clear(like);
     if (settings.fills) yield* this.fill(like, view, regions);
-    const [borders, hidden, tops] = [this.borders, this.hidden, this.tops].map((sheet) => sheet.clear(like));
-    for (const context of [lines, borders, hidden, tops]) this.shapes.inImage(context, view);
-    for (const { id } of regions) {
-      if (settings.hatches) this.hide(hidden, tops, view, id);
-      if (regions.length <= MOST_DASHED) this.shapes.stroke(lines, view, id, { width: 1.25, dash: [4, 4] });
+    const [borders, hidden] = [this.borders, this.hidden].map((sheet) => sheet.clear(like));
+    for (const context of [lines, borders, hidden]) this.shapes.inImage(context, view);
+    const isTold = regions.length <= MOST_HATCHED;
+    for (const [place, { id }] of regions.entries()) {
+      if (isTold && settings.hatches) this.hide(hidden, view, id, regions.slice(0, place));
+      if (isTold) this.shapes.stroke(lines, view, id, { width: 1.25, dash: [4, 4] });
       erase(borders, this.shapes.path(id));
       this.shapes.stroke(borders, view, id);
       yield;
@@ -150,7 +178,10 @@ export class Resting {
     lines.globalAlpha = 1;
     layWhole(lines, this.borders);
     const numbers = this.next.numbers.clear(like);
-    for (const region of regions) this.shapes.number(numbers, view, region);
+    for (const region of regions) {
+      this.shapes.number(numbers, view, region);
+      yield;
+    }
   }
 
   /**
@@ -174,21 +205,24 @@ export class Resting {
   }
 
   /**
-   * A further region in front: what was on top below it is hidden from now on, and stays hatched.
+   * A further region in front: what is below it is hidden, and has the hatch of whatever is on top there.
    * @param {Context} hidden
-   * @param {Context} tops the hatch of whatever is on top so far
    * @param {View} view
    * @param {string} id
+   * @param {Region[]} below back first
    */
-  hide(hidden, tops, view, id) {
-    const path = this.shapes.path(id);
+  hide(hidden, view, id, below) {
+    const { scene } = this.editor;
+    const covered = below.filter((region) => meet(scene.box(region.id), scene.box(id)));
+    if (!covered.length) return;
     hidden.save();
-    hidden.clip(path);
-    layWhole(hidden, this.tops);
+    hidden.clip(this.shapes.path(id));
+    for (const region of covered) {
+      erase(hidden, this.shapes.path(region.id));
+      hidden.fillStyle = this.shapes.hatch(hidden, view, region.id);
+      hidden.fill(this.shapes.path(region.id));
+    }
     hidden.restore();
-    erase(tops, path);
-    tops.fillStyle = this.shapes.hatch(tops, view, id);
-    tops.fill(path);
   }
 
   /**

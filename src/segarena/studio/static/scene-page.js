@@ -117,7 +117,8 @@ function edit(picture, scene, history) {
   picture.onView = () => {
     minimap.update();
     editor.point(editor.cursor);
-    part("zoom").textContent = `${Math.round(100 * picture.view.scale)} %`;
+    const zoom = `${Math.round(100 * picture.view.scale)} %`;
+    if (part("zoom").textContent !== zoom) part("zoom").textContent = zoom; // the same text again would lay out the page anew
   };
   new Hints(part("hints"), editor);
   picture.overlay.tabIndex = 0;

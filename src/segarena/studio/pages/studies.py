@@ -17,6 +17,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response, Stream
 from segarena.errors import InvalidInput
 from segarena.people.prompts import Kind
 from segarena.registry import names
+from segarena.reports.overlays import View, outline
 from segarena.server import refusals
 from segarena.server.bodies import Form, LargeForm
 from segarena.server.jobs.posting import find_job, post
@@ -30,12 +31,13 @@ from segarena.studio.collecting.jobs import MakeStudy
 from segarena.studio.collecting.making import check_new, delete_study, set_study_state
 from segarena.studio.collecting.progress import groups_of, items_of_study, marks_of, overview_row
 from segarena.studio.collecting.tables import StudyItem, StudyLink, StudyRow
+from segarena.studio.collecting.trials import mask_of
 from segarena.studio.collecting.visits import find_link, link_text, make_link
 from segarena.studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
 _PATH = "/studio/studies"
-_ITEMS = 100
+_ITEMS = 50
 _MARKS = 500
 _PART = 2**18
 _KINDS: tuple[Kind, ...] = ("click", "box", "scribble", "lasso")
@@ -171,7 +173,9 @@ def show_item(request: Request, slug: str, number: int) -> Response:
     around = {"before": number - 1 if number else None, "after": number + 1 if number + 1 < total else None}
     study = read_study_text(row.description)
     title = item.label or item.target
+    whole = View((slice(0, item.height), slice(0, item.width)), 1.0)
     told: dict[str, Any] = {"row": row, "study": study, "item": item, "marks": marks, "most": _MARKS, **around}
+    told["border"] = outline(mask_of(item), whole)
     return studio_page(request, "study_item.html", title=f"{item.sample}: {title}", **told)
 
 
@@ -220,6 +224,7 @@ def _form(request: Request, texts: Mapping[str, str], faults: Mapping[str, str])
     told: dict[str, Any] = {
         "texts": defaultdict(str, texts),
         "faults": defaultdict(str, faults),
+        "is_wrong": bool(faults),
         "kinds": _KINDS,
         "modes": MODES,
         "datasets": sorted(names("dataset")),

@@ -56,7 +56,7 @@ def _add(request: Request, project_id: int, add: Callable[[], Added]) -> Respons
         if added.new:
             note_about(session, request, "pictures added", project, str(added.new))
     if request.headers.get("accept", "") == "application/json":
-        return JSONResponse(msgspec.to_builtins(added), 200 if added.new or added.known else 422)
+        return JSONResponse(msgspec.to_builtins(added))
     if not (added.new or added.known):
         raise InvalidInput(added.refused[0] if added.refused else "there are no pictures")
     return settings_page(request, project_id, added=added)

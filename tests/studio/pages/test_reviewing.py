@@ -1,0 +1,116 @@
+"""In a browser pictures are added, and a drawing is commented on, returned, corrected and approved."""
+
+import pytest
+from drawn import box, give_task, picture, project_of, scene, someone, tasks_of, text_of
+
+from segarena.server.keys import make_key
+from segarena.server.visitors import COOKIE, cookie_of
+from segarena.studio.drawing.access import find_task
+from segarena.studio.drawing.agreement import compare_pending
+from segarena.studio.drawing.documents import read_document
+from segarena.studio.drawing.drafts import put_draft
+from segarena.studio.drawing.review import comments_of, finish
+from segarena.studio.tables import Task
+
+FIRST = scene(box(10, 10, 60, 60), box(50, 20, 110, 80), names=("dog", "cat"))
+SECOND = scene(box(10, 10, 70, 60), box(50, 20, 110, 80), names=("dog", "cat"))
+OTHER = scene(box(10, 10, 58, 60), box(50, 22, 110, 80), names=("dog", "fox"))
+
+
+@pytest.fixture(scope="module")
+def people(served):
+    """Numbers of a lead, a reviewer and two annotators."""
+    return {name: someone(served.site, name, "organiser") for name in ("Lea", "Rex", "Anna", "Bert")}
+
+
+def draw(served, task, person, drawn):
+    with served.site.database.writing() as session:
+        found = find_task(session, task, person)
+        document = read_document(text_of(drawn))
+        put_draft(session, found.task, text_of(drawn), document, 1.0, client_id=f"c{found.task.revision}")
+        finish(session, found, 2.0)
+
+
+@pytest.fixture
+def come(served, people, open_page):
+    """Open a page as somebody."""
+
+    def opened(name, place, **options):
+        with served.site.database.writing() as session:
+            key = make_key(session, "session", served.site.now(), person_id=people[name])
+        page = open_page(f"{served.address}/sign-in", **options)
+        page.context.add_cookies([{"name": COOKIE, "value": cookie_of(served.site, key), "url": served.address}])
+        page.goto(f"{served.address}{place}")
+        return page
+
+    return opened
+
+
+def test_pictures_are_sent_one_by_one_and_what_is_none_is_told(served, people, come, tmp_path):
+    project = project_of(served.site, people["Lea"], pictures=0)
+    (tmp_path / "a.png").write_bytes(picture(1))
+    (tmp_path / "b.png").write_bytes(b"<svg onload='alert(1)'>")
+    page = come("Lea", f"/studio/projects/{project}/settings")
+    page.locator("input[name=pictures]").set_input_files([tmp_path / "a.png", tmp_path / "b.png"])
+    page.get_by_role("button", name="Add them").click()
+    page.get_by_text("1 added, 1 refused.").wait_for()
+    assert "b.png: expected JPEG" in page.locator("[data-refused] li").inner_text()
+    assert len(tasks_of(served.site, project)) == 1
+
+
+def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is_mended(served, people, come, barriers):
+    members = {"Rex": "reviewer", "Anna": "annotator", "Bert": "annotator"}
+    project = project_of(served.site, people["Lea"], members, annotators=2)
+    task, other = (
+        give_task(served.site, task, people[name])
+        for task, name in zip(tasks_of(served.site, project), ("Anna", "Bert"), strict=True)
+    )
+    draw(served, task, people["Anna"], FIRST)
+    draw(served, other, people["Bert"], OTHER)
+    compare_pending(served.site, project)
+    page = come("Rex", f"/studio/projects/{project}")
+    assert not barriers(page)
+    page.get_by_role("link", name="Review what is finished").click()
+    page.get_by_role("link", name="Look at street-0.png by Anna").click()
+    page.get_by_role("button", name="Take it for review").click()
+    board = page.locator("[data-scene]")
+    corner = board.bounding_box()
+    scale = corner["width"] / 120
+    page.mouse.click(corner["x"] + 30 * scale, corner["y"] + 30 * scale)
+    page.locator("[data-comment] textarea").fill("It goes on <b>here</b>.")
+    page.get_by_role("button", name="Add").click()
+    page.locator(".comment p", has_text="It goes on <b>here</b>.").wait_for()
+    with served.site.database.reading() as session:
+        (comment,) = comments_of(session, session.get_one(Task, task))
+    assert (comment.x, comment.y) == (pytest.approx(30, abs=0.5), pytest.approx(30, abs=0.5))
+    assert comment.region == "r1"
+    page.get_by_label("then show the next that waits").uncheck()
+    page.get_by_role("button", name="Return to Anna").click()
+    assert "returned" in page.locator(".chip").first.inner_text()
+    draw(served, task, people["Anna"], SECOND)
+    page = come("Rex", f"/studio/tasks/{task}/look", width=390, scheme="dark")
+    assert not barriers(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert "dog outline" in " ".join(page.locator("aside ul").first.inner_text().split())
+    before = page.locator(".before .outline").first
+    assert before.is_visible()
+    page.get_by_label("now", exact=True).check()
+    assert not before.is_visible()
+    page.get_by_label("photograph alone").check()
+    assert not page.locator(".after .outline").first.is_visible()
+    page.locator("aside li[data-region=r1]").first.hover()
+    assert "chosen" in page.locator(".after [data-region=r1]").get_attribute("class")
+    page.get_by_role("button", name="Settle comment 1").click()
+    page.get_by_role("button", name="Open comment 1").wait_for()
+    page.get_by_role("button", name="Approve").click()
+    page.wait_for_url(f"**/studio/tasks/{other}/look")  # the next that waits
+    with served.site.database.reading() as session:
+        assert session.get_one(Task, task).state == "approved"
+
+
+@pytest.mark.parametrize("place", ["", "/people", "/settings", "/export"])
+def test_pages_of_a_project_have_no_barriers(served, people, come, barriers, place):
+    project = project_of(served.site, people["Lea"], {"Anna": "annotator"}, guide="Outline\nall.")
+    page = come("Lea", f"/studio/projects/{project}{place}", width=390, scheme="dark")
+    assert not barriers(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

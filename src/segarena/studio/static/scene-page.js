@@ -26,6 +26,7 @@ import { Scene } from "./scene.js";
 import { newId, Talk } from "./talk.js";
 import { Timing } from "./timing.js";
 
+const TELL_VIEW_MS = 80;
 const SAID_FOR_MS = 4000;
 
 /**
@@ -114,11 +115,15 @@ function edit(picture, scene, history) {
   new Painting(editor);
   new Loupe(part("loupe"), editor);
   const minimap = new Minimap(part("minimap"), picture);
-  picture.onView = () => {
+  let telling = 0;
+  const tellView = () => {
+    telling = 0;
     minimap.update();
+    part("zoom").textContent = `${Math.round(100 * picture.view.scale)} %`;
+  };
+  picture.onView = () => {
     editor.point(editor.cursor);
-    const zoom = `${Math.round(100 * picture.view.scale)} %`;
-    if (part("zoom").textContent !== zoom) part("zoom").textContent = zoom; // the same text again would lay out the page anew
+    telling ||= window.setTimeout(tellView, TELL_VIEW_MS); // in every frame it would lay out and paint the page again
   };
   new Hints(part("hints"), editor);
   picture.overlay.tabIndex = 0;

@@ -114,6 +114,29 @@ def link(
     typer.echo(address)
 
 
+@study.command("correct")
+def correct(
+    name: Name,
+    segmenter: Annotated[
+        str, typer.Option("--segmenter", "-s", help="Answers their clicks, as for `segarena run`; or NAME=SEGMENTER.")
+    ],
+    data: Data = DATA,
+    db: Db = None,
+) -> None:
+    """Add a second round: a segmenter answers the clicks that people gave, and others correct its masks.
+
+    segarena people study correct photos -s graph
+    """
+    from segarena.server.installed import check_installed
+
+    with one_line_errors():
+        check_installed()
+        from segarena.studio.collecting.later_rounds import add_corrections
+
+        added = add_corrections(_site(data, db), name, segmenter)
+    typer.echo(f"{name}: {added} more things to be shown")
+
+
 @study.command("close")
 def close(
     name: Name,

@@ -50,7 +50,7 @@ def prepare(study: Study, storage: Storage, watch: Watch = lambda done, of: null
     """
     dataset: Dataset = build("dataset", study.dataset)
     segmenters = {spec.name: build("segmenter", spec) for spec in map(PluginSpec.parse_named, study.corrections)}
-    keeper = _Keeper(study, storage)
+    keeper = Keeper(study.longest_px, storage)
     names, unusable = list(dataset.sample_ids)[: study.samples], list[str]()
     for number, name in enumerate(names):
         with watch(number, len(names)):
@@ -72,12 +72,19 @@ def _items(study: Study, dataset: Dataset, name: str, segmenters: dict[str, Segm
     return found
 
 
-class _Keeper:
-    """Keeps pictures, each once, and makes rows of items."""
+class Keeper:
+    """Keeps pictures, each once, and makes rows of items.
 
-    def __init__(self, study: Study, storage: Storage) -> None:
-        self._longest_px = study.longest_px
+    Args:
+        longest_px: larger pictures are kept smaller.
+        storage: where pictures are kept.
+        first: the number of the first item.
+    """
+
+    def __init__(self, longest_px: int, storage: Storage, first: int = 0) -> None:
+        self._longest_px = longest_px
         self._storage = storage
+        self._first = first
         self.rows: list[dict[str, Any]] = []
 
     def keep(self, items: Sequence[Item]) -> None:
@@ -92,7 +99,7 @@ class _Keeper:
         height, width = item.mask.shape
         names = "image", "sample", "target", "object_id", "plane", "label", "is_alone", "goal", "model", "is_easy"
         return {name: getattr(item, name) for name in names} | {
-            "number": len(self.rows),
+            "number": self._first + len(self.rows),
             "width": width,
             "height": height,
             "sha256": sha256,

@@ -16,7 +16,7 @@ from segarena.studio.collecting.description import Study, read_study_text
 from segarena.studio.collecting.gathering import stem_of
 from segarena.studio.collecting.tables import StudyItem, StudyRow, StudyTrial, StudyVisitor
 
-_COUNTS = and_(
+COUNTS = and_(
     StudyTrial.purpose == "main",
     StudyTrial.answered_s.is_not(None),
     ~StudyTrial.is_void,
@@ -137,7 +137,7 @@ def _people(session: Session, row: StudyRow) -> Mapping[tuple[str, str, str], Se
 
 def _answers(session: Session, row: StudyRow) -> Mapping[tuple[str, str, str], Sequence[int]]:
     group = StudyVisitor.kind, StudyVisitor.mode, StudyTrial.device
-    sums = func.count(), func.sum(cast(StudyTrial.is_inside, Integer)), func.sum(cast(_COUNTS, Integer))
+    sums = func.count(), func.sum(cast(StudyTrial.is_inside, Integer)), func.sum(cast(COUNTS, Integer))
     of_main = StudyTrial.study_id == row.id, StudyTrial.purpose == "main", StudyTrial.answered_s.is_not(None)
     joined = select(*group, *sums).join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)
     rows = session.execute(joined.where(*of_main).group_by(*group))
@@ -151,7 +151,7 @@ def items_of_study(session: Session, row: StudyRow, first: int, most: int) -> tu
     page = list(session.scalars(select(StudyItem).where(*own).order_by(StudyItem.number).offset(first).limit(most)))
     numbers = [item.number for item in page]
     counts = (
-        select(StudyTrial.item, func.count(), func.sum(cast(_COUNTS, Integer)))
+        select(StudyTrial.item, func.count(), func.sum(cast(COUNTS, Integer)))
         .join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)
         .where(StudyTrial.study_id == row.id, StudyTrial.item.in_(numbers), StudyTrial.answered_s.is_not(None))
         .group_by(StudyTrial.item)
@@ -167,10 +167,17 @@ def items_of_study(session: Session, row: StudyRow, first: int, most: int) -> tu
     return listed, total
 
 
+def neighbours_of(session: Session, row: StudyRow, number: int) -> tuple[int | None, int | None]:
+    """Return the items before and after one, easy ones left out."""
+    own = StudyItem.study_id == row.id, ~StudyItem.is_easy
+    before = session.scalar(select(func.max(StudyItem.number)).where(*own, StudyItem.number < number))
+    return before, session.scalar(select(func.min(StudyItem.number)).where(*own, StudyItem.number > number))
+
+
 def marks_of(session: Session, row: StudyRow, number: int, most: int) -> list[Mark]:
     """Return what was given on an item, at most so many, the first ones first."""
     found = (
-        select(StudyTrial, StudyVisitor, cast(_COUNTS, Integer))
+        select(StudyTrial, StudyVisitor, cast(COUNTS, Integer))
         .join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)
         .where(StudyTrial.study_id == row.id, StudyTrial.item == number, StudyTrial.answered_s.is_not(None))
         .order_by(StudyVisitor.id)

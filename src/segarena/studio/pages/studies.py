@@ -29,7 +29,7 @@ from segarena.studio.collecting.exporting import write_export
 from segarena.studio.collecting.filling import fill, texts_of
 from segarena.studio.collecting.jobs import MakeStudy
 from segarena.studio.collecting.making import check_new, delete_study, set_study_state
-from segarena.studio.collecting.progress import groups_of, items_of_study, marks_of, overview_row
+from segarena.studio.collecting.progress import groups_of, items_of_study, marks_of, neighbours_of, overview_row
 from segarena.studio.collecting.tables import StudyItem, StudyLink, StudyRow
 from segarena.studio.collecting.trials import mask_of
 from segarena.studio.collecting.visits import find_link, link_text, make_link
@@ -168,13 +168,12 @@ def show_item(request: Request, slug: str, number: int) -> Response:
         row = _row(session, slug)
         item = _item(session, row, number)
         marks = marks_of(session, row, number, _MARKS)
-        _, total = items_of_study(session, row, 0, 0)
-    # Easy ones are the last, and are not led to.
-    around = {"before": number - 1 if number else None, "after": number + 1 if number + 1 < total else None}
+        before, after = neighbours_of(session, row, number)
     study = read_study_text(row.description)
     title = item.label or item.target
     whole = View((slice(0, item.height), slice(0, item.width)), 1.0)
-    told: dict[str, Any] = {"row": row, "study": study, "item": item, "marks": marks, "most": _MARKS, **around}
+    told: dict[str, Any] = {"row": row, "study": study, "item": item, "marks": marks, "most": _MARKS}
+    told |= {"before": before, "after": after}
     told["border"] = outline(mask_of(item), whole)
     return studio_page(request, "study_item.html", title=f"{item.sample}: {title}", **told)
 

@@ -38,6 +38,9 @@ from segarena.reports.wording import (
 MOST_SUMMED = 24
 """Of more runs the summary is folded away, below the ranking."""
 
+LOOK = "segarena look RUN..., with these run folders, shows every dialogue at any zoom, and this report beside it."
+"""Below the gallery of a report that is no page of the viewer."""
+
 MOST_COMPARED = 5
 """Of more runs the differences to the first are folded away."""
 
@@ -199,7 +202,9 @@ def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[Key, st
     keys = every if shows_all else dict.fromkeys([*own.chosen(own.pictures), *failed])
     budget = math.inf if shows_all else BUDGET_BYTES
     made = gallery(own, own.pictures, list(keys), every=every, budget_bytes=budget)
-    others = {} if own.viewer is None else {key: own.viewer(key) for key in every}
+    if own.viewer is None:
+        return [*map(Note, made.notes), made, Note(LOOK)], made.shown
+    others = {key: own.viewer(key) for key in every}
     return [*map(Note, made.notes), made], {**others, **made.shown}
 
 

@@ -28,6 +28,7 @@ from segarena.server.tables import Person, Submission
 
 NO_PAGES = {
     "/static/{name}": "a file",
+    "/static/reports/{script}": "a file",
     "/static/{room}/{version}/{module}": "a file",
     "/oidc": "leads elsewhere",
     "/oidc/back": "leads back",

@@ -27,7 +27,7 @@ from segarena.files.hashes import sha256
 Kind: TypeAlias = Literal["masks", "run", "worker"]
 
 _PROGRAM = "worker.py"
-_LOOK_S = 1.0
+_LOOK_S = 0.25
 _LONGEST_LOOK_S = 10.0
 _UNPACKED = frozenset({".png", ".jpg", ".npz", ".parquet", ".pth", ".pt", ".safetensors", ".zip"})
 """Files that are packed already."""

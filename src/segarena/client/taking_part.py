@@ -28,7 +28,7 @@ from segarena.registry import build, find
 from segarena.roles import Benchmark, Segmenter, TimeBudget
 from segarena.specs import Plugin, PluginSpec
 
-_LOOK_S = 0.5
+_LOOK_S = 0.2
 
 _ORGANISERS: Mapping[str, tuple[Any, ...]] = {
     "benchmark": ("clicks", None),

@@ -121,6 +121,17 @@ def test_what_came_of_a_job_is_written_with_its_state(site, hand):
     assert not hand.one()
 
 
+def test_hands_that_are_idle_look_at_once_when_something_was_done(site, hand, monkeypatch):
+    """A job may have others done, and what is idle would look half a second later."""
+    called = []
+    monkeypatch.setattr(site, "hurry", lambda: called.append(True))
+    ask(site, "well again")
+    assert hand.one()
+    assert called
+    assert not hand.one()
+    assert len(called) == 1
+
+
 def test_a_job_that_has_become_needless_is_done(site, hand):
     ask(site, "nothing")
     assert hand.one()

@@ -51,6 +51,8 @@ class Hand(ABC, Generic[Row]):
             outcome = self.outcome(row, hold)
             if isinstance(outcome, Done):
                 patiently(self.site, partial(self.write, row, hold, outcome.result))
+                if self.makes_work(outcome.result):
+                    self.site.hurry()
             elif isinstance(outcome.error, InvalidInput):
                 patiently(self.site, partial(self.refuse, row, hold, outcome.error))
             else:
@@ -82,6 +84,10 @@ class Hand(ABC, Generic[Row]):
     @abstractmethod
     def write(self, row: Row, hold: Hold, result: Any, session: Session) -> None:
         """Write what came of it, and its new state."""
+
+    def makes_work(self, result: Any) -> bool:
+        """Tell whether something may wait now because of what was written."""
+        return True
 
     @abstractmethod
     def refuse(self, row: Row, hold: Hold, error: InvalidInput, session: Session) -> None:

@@ -79,6 +79,10 @@ class TurnHand(Hand[Turn]):
         if is_ours and result.is_over:
             runs.end_place(session, row.run_id, row.place, now)
 
+    def makes_work(self, result: Evaluated) -> bool:
+        """Tell whether a run may wait to be ended; of what is asked next the participant knows first."""
+        return result.is_over
+
     def refuse(self, row: Turn, hold: Hold, error: InvalidInput, session: Session) -> None:
         """Write that the turn cannot be; another one may come in its place."""
         hold.finish(session, state="refused", failure=str(error))

@@ -38,6 +38,7 @@ PARTS = {
     "studio_saves": ("--saves", 1000),
     "studio_load": ("--minutes", 10),
     "studio_assist": ("--clicks", 40),
+    "studio_paint": ("", 0),
 }
 """The scripts, and how much each does."""
 

@@ -123,7 +123,7 @@ function edit(picture, scene, history) {
   };
   picture.onView = () => {
     editor.point(editor.cursor);
-    telling ||= window.setTimeout(tellView, TELL_VIEW_MS); // in every frame it would lay out and paint the page again
+    if (!telling) telling = window.setTimeout(tellView, TELL_VIEW_MS); // in every frame it would lay out the page again
   };
   new Hints(part("hints"), editor);
   picture.overlay.tabIndex = 0;

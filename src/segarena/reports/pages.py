@@ -156,6 +156,10 @@ class Page:
         """Return the sections that stand before the general ones."""
         return ()
 
+    def of_people(self) -> Sequence[Part]:
+        """Return what the section about people has beyond what it always has; only asked for runs that asked some."""
+        return ()
+
     def summary(self, summary_of: Callable[[Sequence[Run], str], Part]) -> Sequence[Part]:
         """Return the summary; `summary_of(runs, caption)` makes a table of means over targets."""
         return [summary_of(self.whole_runs, f"Means over {self.target_word}s.")]

@@ -93,6 +93,7 @@ def people_parts(own: Page) -> list[Part]:
         people_sheet(found),
         *([beside, Note(_BESIDE_NOTES)] if beside.rows else []),
         Row(figures),
+        *own.of_people(),
     ]
 
 

@@ -57,7 +57,8 @@ class Seat {
       if (answer.outcome === "done" && answer.body.seat) return this.sit(answer.body.seat);
       if (answer.outcome === "signed-out" || answer.outcome === "refused") return this.tell(this.why(answer));
       const done = answer.body.mine ? `You did ${answer.body.mine}. ` : "";
-      if (answer.outcome !== "done") this.tell(this.why(answer));
+      if (answer.outcome === "away" && this.seat) this.tell("The run is over, or its page is not reached; what you gave is kept.");
+      else if (answer.outcome !== "done") this.tell(this.why(answer));
       else if (answer.body.is_answered) this.tell(`${done}Nothing is free for you just now; this page looks again.`);
       else this.tell(`${done}The run stands still or is over; this page looks again.`);
       await wait(WAIT_MS);

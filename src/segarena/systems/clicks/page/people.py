@@ -10,7 +10,7 @@ import numpy as np
 from segarena.prompts import Click
 from segarena.reports.gallery import open_dataset
 from segarena.reports.pages import Page, page
-from segarena.reports.parts import Note, Part, Section
+from segarena.reports.parts import Note, Part
 from segarena.reports.people import Asked, asked_of
 from segarena.reports.reading import Run
 from segarena.reports.sheets import Column, Sheet, Value
@@ -23,12 +23,12 @@ from segarena.systems.clicks.models.by_name import depth_model, saliency_crop_mo
 from segarena.systems.clicks.models.maps import ImageClickMap
 from segarena.systems.clicks.page.click_quality import ALL, judge_click_models, quality_rows
 
-_FORMATS = {"nss": ".2f", "pde": ".2e", "pl1": ".3f", "wd": ".3f", "ks": ".2f"}
+_FORMATS = {"nss": ".2f", "pde": ".2e", "pl1": ".3f", "wd": ".3f"}  # KS says nothing of a single click
 
 _NOTES = (
-    "Each model's map read at the people's first clicks: NSS and PDE (higher is better), and as many clicks drawn from "
-    "it beside theirs: PL1, WD (lower is better) and KS (higher is better). Further models, and one trained on such "
-    "clicks: segarena clicks judge, segarena clicks train."
+    "Each model's map read at the people's first clicks: NSS and PDE (higher is better); and as many clicks drawn from "
+    "it beside theirs: PL1 and WD (lower is better). Further models, and one trained on such clicks: segarena clicks "
+    "judge, segarena clicks train."
 )
 
 
@@ -41,14 +41,14 @@ class PeoplePage(Page):
         """Tell whether the run is one of the click benchmark that asked people."""
         return run.config.benchmark.name in cls.benchmarks and asked_of(run) is not None
 
-    def sections(self) -> Sequence[Section]:
+    def of_people(self) -> Sequence[Part]:
         """Return the maps at the people's clicks."""
         parts: list[Part] = []
         for asked in filter(None, map(asked_of, self.runs)):
             dataset, problem = open_dataset(asked.run)
             parts += [Note(problem)] if problem else []
             parts += maps_parts(asked, dataset) if dataset is not None else []
-        return [Section("maps", "Where people clicked first", parts)]
+        return parts
 
 
 def maps_parts(asked: Asked, dataset: Dataset) -> list[Part]:
@@ -77,7 +77,7 @@ def maps_parts(asked: Asked, dataset: Dataset) -> list[Part]:
         *(Column(name.upper(), "interval", higher_is_better=name not in ("pl1", "wd")) for name in _FORMATS),
     )
     left_out = f" Left out: {'; '.join(skipped[:3])}." if skipped else ""
-    caption = "Models of where people click, at the first clicks of the people who were asked."
+    caption = "Where people clicked first: models of where people click, read there."
     return [Sheet(name="click-models", caption=caption, head=head, rows=tuple(rows)), Note(_NOTES + left_out)]
 
 

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from segarena.server.visitors import needed_by
 from segarena.studio.room import ROOM
+from segarena.studio.tables import Task
 
 NOBODY, VIEWER, OTHER, ORGANISER, ADMIN = "nobody", "viewer", "other", "organiser", "admin"
 OWNER, SECOND, REVIEWER, LEAD = "owner", "second", "reviewer", "lead"
@@ -56,6 +57,7 @@ WHO = {
     ("GET", f"{TASK}/look"): SEES_TASK,
     ("POST", f"{TASK}/review"): SEES_TASK,
     ("POST", f"{TASK}/give"): {LEAD},
+    ("POST", f"{TASK}/remove-picture"): {LEAD},
     ("GET", f"{TASK}/draft"): SEES_TASK,
     ("PUT", f"{TASK}/draft"): {OWNER},
     ("POST", f"{TASK}/check"): SEES_TASK,
@@ -152,6 +154,8 @@ def scene_of_all(served):
     project = project_of(site, numbers[LEAD], members, annotators=2, is_free=False)
     first, second = tasks_of(site, project)
     give_task(site, first, numbers[OWNER])
+    with site.database.writing() as session:
+        session.get_one(Task, first.id).state = "in progress"  # or its picture could be removed
     give_task(site, second, numbers[SECOND])
     values = {"project_id": project, "task_id": first.id, "comment_id": 1, "number": 1, "direction": 0, "index": 0}
     values |= {"run": "none", "seat": "none", "trial": "none", "slug": "photos"}

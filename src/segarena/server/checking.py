@@ -165,10 +165,10 @@ def _of_folder(folder: DataFolder) -> Iterator[str]:
     folder.secret()
     if folder.remote is not None:
         folder.remote.check()
-    for path in (folder.path, folder.runs, folder.samples.folder):
+    for path in (folder.path, folder.runs, folder.samples.folder, folder.photographs.folder):
         if path.exists() and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
             yield f"{path} cannot be read and written by this user"
-    yield from map(str, folder.samples.damaged())
+    yield from map(str, (*folder.samples.damaged(), *folder.photographs.damaged()))
 
 
 def _of_permissions(folder: DataFolder) -> Iterator[str]:

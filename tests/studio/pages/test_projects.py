@@ -11,8 +11,9 @@ from sqlalchemy import select
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
+from segarena.files.hashes import sha256
 from segarena.studio.drawing.agreement import compare_pending
-from segarena.studio.tables import Project
+from segarena.studio.tables import Project, Task
 
 ANNA = scene(box(10, 10, 60, 60), box(50, 20, 110, 80), box(0, 0, 120, 90), names=("dog", "cat", "grass"))
 BERT = scene(box(12, 10, 60, 60), box(50, 22, 110, 80), box(0, 0, 120, 90), names=("dog", "fox", "grass"))
@@ -226,3 +227,23 @@ def test_a_thumbnail_is_small(served, people):
     task = tasks_of(served.site, project)[0]
     small = Image.open(io.BytesIO(lea.get(f"tasks/{task.id}/thumbnail").content))
     assert small.size == (360, 180)
+
+
+def test_a_picture_is_removed_while_nobody_has_begun_it_and_its_file_when_nothing_else_needs_it(served, people):
+    lea, site = people["Lea"], served.site
+    projects = [project_of(site, lea.id, {"Anna": "annotator"}, pictures=n) for n in (0, 0)]
+    content = picture(77)
+    for project in projects:
+        lea.post(f"projects/{project}/pictures", [("pictures", ("x.png", content, "image/png"))])
+    first, second = (tasks_of(site, project)[0] for project in projects)
+    file = site.folder.photographs.path(sha256(content))
+    assert "Remove the picture" in lea.get(f"tasks/{first.id}/look").text
+    assert lea.post(f"tasks/{first.id}/remove-picture").status_code == 303
+    assert (tasks_of(site, projects[0]), file.is_file()) == ([], True)
+    give_task(site, second, people["Anna"].id)
+    people["Anna"].ask("PUT", f"tasks/{second.id}/draft", save_of(0))
+    assert lea.post(f"tasks/{second.id}/remove-picture").status_code == 409
+    with site.database.writing() as session:
+        session.get_one(Task, second.id).state = "clean"
+    assert lea.post(f"tasks/{second.id}/remove-picture").status_code == 303
+    assert not file.is_file()

@@ -21,6 +21,7 @@ from segarena.errors import DatasetError, InvalidInput
 from segarena.files.hashes import sha256
 from segarena.files.images import IMAGE_SUFFIXES, read_image
 from segarena.files.within import within
+from segarena.server import refusals
 from segarena.server.storage import Storage
 from segarena.studio.tables import Picture, Project, Task
 from segarena.systems.scenes.files.label_png import encode_png
@@ -127,6 +128,22 @@ def add_picture(session: Session, project: Project, storage: Storage, checked: C
     session.flush()
     session.add_all(Task(project_id=project.id, picture_id=picture.id) for _ in range(project.annotators))
     return True
+
+
+def remove_picture(session: Session, picture: Picture) -> list[str]:
+    """Remove a picture that nobody has begun to annotate, with its tasks; return the files that no other picture needs.
+
+    Raises:
+        Refusal: somebody has begun.
+    """
+    states = session.scalars(select(Task.state).where(Task.picture_id == picture.id))
+    if set(states) - {"clean"}:
+        raise refusals.conflict("somebody has begun to annotate this picture; what was drawn stays")
+    mine = {picture.sha256, picture.thumbnail}
+    session.delete(picture)
+    session.flush()
+    used = select(Picture.sha256, Picture.thumbnail).where(Picture.sha256.in_(mine) | Picture.thumbnail.in_(mine))
+    return sorted(mine - {name for row in session.execute(used) for name in row})
 
 
 def _place(seed: int, name: str) -> float:

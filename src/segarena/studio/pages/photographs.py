@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from segarena.errors import InvalidInput
 from segarena.server.bodies import Form, read_uploads
 from segarena.server.visitors import needs, site_of, visitor_of
-from segarena.studio.drawing.access import find_project
+from segarena.studio.drawing.access import find_project, find_task
 from segarena.studio.drawing.folders import Added, add_files, add_folder, files_below
+from segarena.studio.drawing.pictures import remove_picture
 from segarena.studio.pages.projects import note_about, settings_page
 
 router = APIRouter(include_in_schema=False)
@@ -40,6 +41,20 @@ def take_folder(request: Request, project_id: int, form: Form) -> Response:
     site = site_of(request)
     folder = files_below(Path(form.get("folder", "").strip()), site.settings.roots)
     return _add(request, project_id, lambda: add_folder(site, project_id, folder))
+
+
+@router.post("/studio/tasks/{task_id:int}/remove-picture")
+@needs("participant")
+def remove(request: Request, task_id: int, form: Form) -> Response:
+    """Remove the picture of a task from its project, while nobody has begun it."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
+        unused = remove_picture(session, found.picture)
+        note_about(session, request, "picture removed", found.project)
+    for name in unused:
+        site.folder.photographs.drop(name)
+    return RedirectResponse(f"/studio/projects/{found.project.id}", 303)
 
 
 def _check_lead(request: Request, project_id: int) -> None:

@@ -129,6 +129,20 @@ def test_steps_are_undone_after_a_reload_one_by_one(editor, kept):
     assert len(kept(page)["regions"]) == 2
 
 
+def test_of_two_windows_neither_overwrites_the_other_and_both_are_shown(editor, kept):
+    first, second = editor(), editor()
+    draw(second, Mouse(second, SIZE), "sky")
+    kept(second)
+    Mouse(first, SIZE).outline(*OUTLINES["house"])
+    first.locator("#conflict[open]").wait_for()
+    assert first.locator("#mine figcaption").text_content() == "1 region"
+    assert first.locator("#theirs figcaption").text_content() == "1 region: sky"
+    first.locator("#take-theirs").click()
+    assert list(rings(kept(first))) == ["sky"]
+    first.keyboard.press("z")
+    assert list(rings(kept(first))) == [""]
+
+
 def test_rows_are_dragged_in_depth(editor, kept):
     page = editor()
     draw(page, Mouse(page, SIZE), "house", "tree", "Auto 车")
@@ -167,9 +181,9 @@ def test_fingers_zoom_and_every_target_is_large_enough(editor):
     finger.send("touchStart", (x - 20, y), (x + 20, y))
     finger.send("touchMove", (x - 80, y), (x + 80, y))
     finger.send("touchEnd")
+    page.locator("#minimap").wait_for()
     after = page.locator("#zoom").text_content()
     assert int(after.split()[0]) > 3 * int(before.split()[0])
-    assert page.locator("#minimap").is_visible()
     finger.press("#list-open")
     small = page.evaluate(
         """() => [...document.querySelectorAll(".scene button")].filter((each) => {

@@ -85,6 +85,7 @@ export class Drawing {
    */
   add(touch) {
     const { target } = this;
+    this.editor.selected = null;
     this.editor.edit("vertex", null, (steps) => (target ? addSnapped(steps, target) : addVertex(steps, touch.at)));
   }
 

@@ -2,6 +2,7 @@
 
 import { ACTIONS, actionOf, isOn, run } from "./actions.js";
 import { Assist } from "./assist.js";
+import { Conflict } from "./conflict.js";
 import { DepthList } from "./depth-list.js";
 import { Drafts, Tabs } from "./drafts.js";
 import { Adjusting } from "./editor-adjusting.js";
@@ -55,8 +56,14 @@ async function open(root) {
   editor.isReadOnly = opened.told?.is_open === false;
   const list = new DepthList(part("regions"), editor, part("names"));
   list.labels = opened.told?.labels ?? [];
+  /** @type {Conflict | null} */
+  let conflict = null;
   const saving = new Saving({
-    talk, drafts, person: Number(person), task, tab, start: opened.start, onState: showSaved,
+    talk, drafts, person: Number(person), task, tab, start: opened.start,
+    onState: (state) => {
+      showSaved(state);
+      conflict?.show(state);
+    },
     content: () => ({ scene: scene.toDocument(), history: history.toJSON() }),
   }); // prettier-ignore
   save(editor, saving);
@@ -64,7 +71,7 @@ async function open(root) {
   const faults = new Faults(part("faults"), editor);
   new Finishing(editor, saving, talk, task, faults);
   if (opened.told) showNotes(part("notes"), editor, talk, task, opened.told);
-  ofConflicts(saving, tab, () => location.reload());
+  conflict = new Conflict(/** @type {HTMLDialogElement} */ (part("conflict")), editor, saving);
   part("waiting").hidden = true;
   editor.useTool(scene.regions.length || editor.isReadOnly ? "adjust" : "draw");
   editor.measureDepth();
@@ -245,30 +252,11 @@ function save(editor, saving) {
 }
 
 /** @param {import("./saving.js").State} state */
-function showSaved({ kind, text, theirs }) {
+function showSaved({ kind, text }) {
   const place = part("saved");
   place.className = `saved saved-${kind}`;
   place.textContent = text;
   place.title = text;
-  const dialog = /** @type {HTMLDialogElement} */ (part("conflict"));
-  part("conflict-text").textContent = text;
-  if (theirs && !dialog.open) dialog.showModal();
-  if (!theirs && dialog.open) dialog.close();
-}
-
-/**
- * @param {Saving} saving
- * @param {string} tab
- * @param {() => void} reload
- */
-function ofConflicts(saving, tab, reload) {
-  part("keep-mine").addEventListener("click", () => saving.keepMine());
-  part("take-theirs").addEventListener("click", async () => {
-    saving.takeTheirs();
-    saving.end();
-    await saving.drafts.remove(saving.person, saving.task, tab).catch(() => {});
-    reload();
-  });
 }
 
 const root = document.getElementById("scene");

@@ -132,7 +132,7 @@ def look(
             site.things[Shelf] = shelf
 
             def welcome(port: int) -> None:
-                address = f"http://127.0.0.1:{port}/studio/open?key={key}"
+                address = f"http://127.0.0.1:{port}/studio/open?key={key}&to=look"
                 for one in shelf.collections:
                     typer.echo(f"{one.name}: {one.counted}")
                 typer.echo(f"They are here to look at, for you alone:\n  {address}\nCtrl-C ends it.")

@@ -25,7 +25,7 @@ class Looked:
         site, key = open_alone(folder, 0, workers=0)
         self.shelf = site.things[Shelf] = open_shelf(named, folder / "shelf", **how)
         self.served = Served(site)
-        self.link = f"{self.served.address}/studio/open?key={key}"
+        self.link = f"{self.served.address}/studio/open?key={key}&to=look"
         self.client = self.served.client(follow_redirects=True)
         assert self.client.get(self.link).status_code == 200
 

@@ -19,7 +19,7 @@ router = APIRouter(include_in_schema=False)
 @needs("participant")
 def show_studio(request: Request) -> Response:
     """Show what there is to do."""
-    return studio_page(request, "studio.html", title="Studio")
+    return studio_page(request, "studio.html", title="Studio", looks=Shelf in site_of(request).things)
 
 
 @router.get("/studio/open")
@@ -31,7 +31,7 @@ def open_studio(request: Request, key: str = "", to: str = "") -> Response:
         found = find_key(session, "session", key, site.now())
     if site.only_person is None or found is None or found.person_id != site.only_person:
         raise refusals.unknown()
-    to = "look" if Shelf in site.things else to if to.isascii() and to.isalpha() else ""
+    to = to if to.isascii() and to.isalpha() else ""
     answer = RedirectResponse(f"/studio/{to}".rstrip("/"), 303)
     set_session(answer, site, key)
     return answer

@@ -223,6 +223,14 @@ export class Pane {
     return this.made.get(name);
   }
 
+  /** Show nothing: what should be here cannot be shown, and what was here before is something else. */
+  blank() {
+    this.drawn = null;
+    this.made.clear();
+    for (const level of this.picture.levels.splice(0)) level.close();
+    this.picture.moved();
+  }
+
   close() {
     this.picture.close();
   }

@@ -309,6 +309,10 @@ export class Viewer {
       this.problem.hidden = true;
     } catch (error) {
       if (!panes.some(isCurrent)) return;
+      for (const held of panes) {
+        held.figure.dataset.picture = "";
+        held.pane.blank();
+      }
       this.problem.textContent = error instanceof Error ? error.message : String(error);
       this.problem.hidden = false;
     }

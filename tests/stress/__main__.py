@@ -39,6 +39,7 @@ PARTS = {
     "studio_load": ("--minutes", 10),
     "studio_assist": ("--clicks", 40),
     "studio_paint": ("", 0),
+    "studio_study --speed 5": ("--epochs", 3),
 }
 """The scripts, and how much each does."""
 

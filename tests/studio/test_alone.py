@@ -47,3 +47,10 @@ def test_starting_again_takes_back_what_was_printed_and_makes_nobody_new(tmp_pat
     assert len(set(keys)) == starts
     assert people == 1
     assert [file.name for file in tmp_path.iterdir()] == [OWN]
+
+
+def test_a_port_that_is_taken_is_told_in_a_line_before_anything_is_begun(alone, tmp_path, refused):
+    port = alone.served.address.rpartition(":")[2]
+    told = refused("studio", tmp_path, "--port", port, "--no-browser")
+    assert told.splitlines() == [f"error: cannot listen at port {port}: taken or not allowed; choose another --port"]
+    assert list(tmp_path.iterdir()) == []

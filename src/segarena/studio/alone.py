@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy import select
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, StoreError
 from segarena.server.configuring import own_settings, read_settings
 from segarena.server.folder import DataFolder
 from segarena.server.identities import NO_PASSWORD
@@ -47,6 +48,16 @@ def open_alone(folder: Path, port: int, *, workers: int = 1, segmenters: Sequenc
         end_keys(session, person.id, now, kind="session")
         site.only_person = person.id
         return site, make_key(session, "session", now, person_id=person.id, label=secrets.token_hex(4))
+
+
+def check_port(port: int) -> None:
+    """Raise `StoreError` when nothing can listen at a port of this machine, before anything is begun for it."""
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except (OSError, OverflowError) as error:
+            raise StoreError(f"cannot listen at port {port}: taken or not allowed; choose another --port") from error
 
 
 def find_site(data: Path, db: str | None = None, *, is_new: bool = False) -> Site:

@@ -57,10 +57,11 @@ def studio(
 def _serve(folder: Path, port: int, segmenters: Sequence[str], *, is_example: bool, opens_browser: bool) -> None:
     """Serve the studio of a folder until it is stopped."""
     from segarena.server.serving import Serving
-    from segarena.studio.alone import open_alone
+    from segarena.studio.alone import check_port, open_alone
     from segarena.studio.drawing.example import lay_example
     from segarena.studio.drawing.folders import open_folder
 
+    check_port(port)
     site, key = open_alone(folder, port, segmenters=segmenters)
     person = site.only_person or 0
     if is_example:

@@ -57,7 +57,7 @@ def main() -> int:
     out = asked.out or Path(tempfile.mkdtemp(prefix="segarena-study-"))
     study = Study(
         slug="photographs", title="Where do you click?", dataset="demo", kinds=("click", "scribble"), batch=SIZE,
-        batches=BATCHES, corrections=("graph",), seed=1, free_s=1.5 / asked.speed, shown_s=2 / asked.speed,
+        batches=BATCHES, corrections=("graph",), seed=3, free_s=1.5 / asked.speed, shown_s=2 / asked.speed,
         blocked_s=1.5 / asked.speed,
     )  # fmt: skip
     _collect(study, out)

@@ -60,12 +60,22 @@ class Hand:
         (x, y), _ = self.allowed()
         if "Click" in self.page.locator("#task").text_content():
             (self.page.touchscreen.tap if is_touch else self.page.mouse.click)(x, y)
+        elif is_touch:
+            self.draw_by_finger([(x - 2 + step, y + step / 4) for step in range(5)])
         else:
             self.page.mouse.move(x - 2, y)
             self.page.mouse.down()
             self.page.mouse.move(x + 2, y + 1, steps=4)
             self.page.mouse.up()
         self.left()
+
+    def draw_by_finger(self, places):
+        """Draw a line as a finger does; Playwright's own finger can only tap."""
+        hand = self.page.context.new_cdp_session(self.page)
+        for number, (x, y) in enumerate(places):
+            kind = "touchMove" if number else "touchStart"
+            hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+        hand.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
     def give_by_keys(self, **_):
         """Give it by keys alone: the cross begins in the middle of the stage."""

@@ -77,7 +77,7 @@ class PersonRound(RoundKey, frozen=True, kw_only=True):
     The round after the last one answered is that in which they said that nothing is left to correct.
 
     Attributes:
-        person: the same for all rounds of one person in a run, and nothing else about them.
+        person: the same for all rounds of one person in a run; others in the next, and nothing else about them.
         user_s: seconds from when they saw the last answer until they gave the prompts, less `away_s`.
         away_s: seconds of that in which they had paused, or looked at something else.
         pointer: what they drew with: "mouse", "touch", "pen", "keyboard"; several with "+" between them.

@@ -4,6 +4,7 @@ import threading
 import time
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 import segarena
@@ -111,6 +112,33 @@ def test_a_run_that_was_stopped_goes_on_with_what_was_given(people, simulated, t
     run = segarena.evaluate("clicks", users=["human"], out=tmp_path / "run", **RUN)
 
     assert of_user(run, "human").equals(of_user(simulated, "centre"))
+
+
+class Moody:
+    """Fails as long as a file is there."""
+
+    trouble = None
+
+    def encode(self, sample):
+        return sample.shape
+
+    def predict(self, encoded, dialogues):
+        if self.trouble.exists():
+            raise RuntimeError("out of memory")
+        return [np.ones(encoded, dtype=bool) for _ in dialogues]
+
+
+def test_what_failed_is_asked_again_with_what_was_given(people, simulated, tmp_path):
+    Moody.trouble = tmp_path / "trouble"
+    Moody.trouble.touch()
+    people(lambda run: [Person(run, simulated.records())])
+    options = {**RUN, "segmenter": Moody(), "limit": 1, "users": ["human"], "out": tmp_path / "run"}
+    assert segarena.evaluate("clicks", **options).config.counts.failures > 0
+    Moody.trouble.unlink()
+    run = segarena.evaluate("clicks", retry_failed=True, **options)
+    assert run.config.counts.failures == 0
+    firsts = simulated.records().filter(round=1, sample=run.samples[0])["prompts"]
+    assert run.records().filter(round=1)["prompts"].to_list() == firsts.to_list()
 
 
 def test_several_people_share_a_run_and_who_says_that_all_is_well_ends_the_dialogue(people, simulated, tmp_path):

@@ -229,6 +229,7 @@ class _Seat:
             kinds=tuple(sorted(session.abilities.prompt_kinds or ())), shows=session.abilities.shows,
         )  # fmt: skip
         self.seats.add(told)
+        self.seats.reopen_failed(self.name)
         if session.is_over:
             self.end(session.failure)
 

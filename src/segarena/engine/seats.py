@@ -256,6 +256,14 @@ class Seats:
         found = (self.answered(name, round_) for round_ in range(count + 1, 0, -1))
         return next((answer for answer in found if answer is not None), None)
 
+    def reopen_failed(self, name: str) -> None:
+        """Let a dialogue that failed go on, when its sample is done again: what was given is answered anew."""
+        last = self.last_answer(name)
+        if last is not None and last.failure:
+            for file in self._seat(name).glob("*.answer"):
+                file.unlink(missing_ok=True)
+            (self._seat(name) / "over").unlink(missing_ok=True)
+
     def is_over(self, name: str) -> bool:
         """Tell whether the dialogue of a seat has ended."""
         return (self._seat(name) / "over").is_file()

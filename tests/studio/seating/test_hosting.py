@@ -15,8 +15,9 @@ import pytest
 import segarena
 from segarena.engine import evaluate
 from segarena.engine.asking_people import AskPeople, NoPages
-from segarena.engine.seats import Given, Seats
+from segarena.engine.seats import Given, RunTold, Seats
 from segarena.errors import InvalidInput
+from segarena.studio.seating.hosting import open_pages
 
 RUN = [
     "run",
@@ -151,3 +152,14 @@ def test_a_folder_of_no_server_is_refused(tmp_path):
             out=tmp_path / "run",
             people=AskPeople(at=tmp_path / "pictures"),
         )
+
+
+def test_people_of_a_server_find_a_run_while_it_asks_them(served, tmp_path):
+    run = tmp_path / "run"
+    Seats(run).open(RunTold(title="clicks · photographs", sample_kind="image", rounds=3, most_prompts=1))
+    person = served.person("invited")
+    with open_pages(run, AskPeople(at=served.site.folder.path)) as pages:
+        pages.check()
+        assert pages.address.endswith(f"/studio/seats/{Seats(run).told().id}")
+        assert "clicks · photographs" in person.get("/studio/seats").text
+    assert "clicks · photographs" not in person.get("/studio/seats").text

@@ -54,6 +54,7 @@ class ShownRegion:
         spent_s: time with it; None where nothing was counted.
         is_stuff: whether it is stuff.
         at: (x, y) of its number; None where it has no pixels.
+        is_same: of one as it was, whether its outline has not changed.
     """
 
     id: str
@@ -66,6 +67,7 @@ class ShownRegion:
     spent_s: float | None = None
     is_stuff: bool = False
     at: tuple[float, float] | None = None
+    is_same: bool = False
 
 
 @router.get("/studio/tasks/{task_id:int}/look")
@@ -129,7 +131,7 @@ def _told(session: Session, found: Found) -> dict[str, Any]:
         "role": found.role,
         "person": task.person,
         "document": newest[0] if newest else None,
-        "old": _outlines(old[0]) if old else [],
+        "old": _outlines(old[0], newest[0]) if old and newest else [],
         "changes": changes(old[0], newest[0]) if old and newest else [],
         "comments": [(number, one, one.person) for number, one in enumerate(comments_of(session, task), 1)],
         "decisions": [(one, one.person) for one in decisions_of(session, task)],
@@ -161,9 +163,18 @@ def _regions(document: Document, found: Found) -> list[ShownRegion]:
     ]
 
 
-def _outlines(document: Document) -> list[ShownRegion]:
+def _outlines(document: Document, now: Document) -> list[ShownRegion]:
+    """Return the regions of a document as it was."""
+    known = {region.id: path for region, path in zip(now.regions, _paths(now), strict=True)}
     return [
-        ShownRegion(id=region.id, order=number, name=region.name, path=path, colour=colour_of(region.id))
+        ShownRegion(
+            id=region.id,
+            order=number,
+            name=region.name,
+            path=path,
+            colour=colour_of(region.id),
+            is_same=known.get(region.id) == path,
+        )
         for number, (region, path) in enumerate(zip(document.regions, _paths(document), strict=True), 1)
     ]
 

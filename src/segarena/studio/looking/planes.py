@@ -154,13 +154,19 @@ def picture_of(sample: Sample, plane: Plane, index: int, levels: Levels | None) 
 
 def _sixteen_bits(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint8]:
     """Return (H, W, 3): high byte, low byte, 0; what is not finite is as low as can be."""
-    bits = (np.asarray(voxels, dtype=np.float64) - levels.offset) / levels.step
-    bits = np.nan_to_num(bits, nan=0.0, posinf=_STEPS, neginf=0.0).round().clip(0, _STEPS).astype(np.uint16)
-    return np.stack([bits >> 8, bits & 255, np.zeros_like(bits)], axis=-1).astype(np.uint8)
+    if voxels.dtype.kind in "iub" and levels.step == 1.0:
+        bits = (voxels.astype(np.int64) - int(levels.offset)).astype(np.uint16)
+    else:
+        shares = (np.asarray(voxels, dtype=np.float64) - levels.offset) / levels.step
+        bits = np.nan_to_num(shares, nan=0.0, posinf=_STEPS, neginf=0.0).round().clip(0, _STEPS).astype(np.uint16)
+    shown = np.zeros((*bits.shape, 3), np.uint8)
+    shown[:, :, 0], shown[:, :, 1] = bits >> 8, bits & 255
+    return shown
 
 
 def _png(image: NDArray[np.uint8]) -> bytes:
-    return _encoded(image, ".png", [cv2.IMWRITE_PNG_COMPRESSION, 1])
+    how = [cv2.IMWRITE_PNG_COMPRESSION, 0]  # it stays on this machine: to compress takes longer than to send
+    return _encoded(image, ".png", how)
 
 
 def _jpeg(image: NDArray[np.uint8]) -> bytes:

@@ -24,6 +24,9 @@ const AHEAD = 12;
 const NONE = new Map();
 const SWIPE_PX = 60;
 const NARROW_PX = 500;
+const PAN_PX = 60;
+/** @type {Record<string, [number, number]>} */
+const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 /** What stands above and below the panes, what a caption takes, and the least height of a pane. */
 const [CHROME_PX, CAPTION_PX, LEAST_PX] = [215, 32, 220];
 const MODES = ["fill", "lines", "errors", "plain"];
@@ -621,6 +624,15 @@ export class Viewer {
     }
   }
 
+  /**
+   * Show what lies in a direction.
+   * @param {number} dx
+   * @param {number} dy
+   */
+  pan(dx, dy) {
+    for (const direction of this.shownDirections) this.held.find((one) => one.direction === direction)?.pane.picture.panBy(-PAN_PX * dx, -PAN_PX * dy);
+  }
+
   fit() {
     for (const direction of this.shownDirections) this.held.find((one) => one.direction === direction)?.pane.picture.fit();
   }
@@ -829,6 +841,9 @@ export class Viewer {
     const isText = at.matches("input:not([type=checkbox], [type=range]), textarea");
     const isOwn = at.matches("select, input[type=range]") && /^(Arrow|Home|End|Page)/.test(event.key);
     if (isText || isOwn || (event.key === " " && at.matches("button, a, input, summary, select"))) return false;
+    const way = event.shiftKey ? WAYS[event.key] : undefined;
+    if (way) this.pan(...way);
+    if (way) return true;
     const act = this.keys[event.key] ?? this.keys[event.key.toLowerCase()];
     act?.();
     return Boolean(act);

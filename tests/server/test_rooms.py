@@ -28,3 +28,14 @@ def test_a_file_is_kept_for_ever_at_the_address_of_this_version_alone(served):
 def test_nothing_else_is_given(served, name):
     assert served.client().get(f"/static/studio/1/{name}").status_code == 404
     assert served.client().get(f"/static/nowhere/1/{name or 'studio.css'}").status_code == 404
+
+
+def test_what_pages_load_travels_compressed_to_browsers_that_take_it(served):
+    page = served.person("Rooms Packer", "participant").get("/studio").text
+    address = re.search(STYLES, page)[1]
+    plain = served.client().get(address, headers={"accept-encoding": "identity"})
+    packed = served.client().get(address, headers={"accept-encoding": "gzip, br"})
+    assert plain.text == packed.text
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"])

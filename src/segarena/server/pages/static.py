@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from segarena.reports.rendering import MODULES, read_text
 from segarena.server import refusals
 from segarena.server.pages.rendering import STATIC, static_file
-from segarena.server.rooms import kind_of, rooms, shipped, shipped_fingerprint
+from segarena.server.rooms import kind_of, packed, rooms, shipped, shipped_fingerprint
 from segarena.server.visitors import ANYONE, needs
 
 router = APIRouter(include_in_schema=False)
@@ -37,10 +37,14 @@ def module_of_reports(script: str) -> Response:
 
 @router.get("/static/{room}/{version}/{module}")
 @needs(ANYONE)
-def room_static(room: str, version: str, module: str) -> Response:
+def room_static(request: Request, room: str, version: str, module: str) -> Response:
     """Give a file that pages of a room load; a page of an earlier version is given what there is now."""
     package = rooms()[room].package if room in rooms() else ""
     if not package or module not in shipped(package):
         raise refusals.unknown()
     headers = _FOR_EVER if version == shipped_fingerprint(package) else {"cache-control": "no-cache"}
+    headers = {**headers, "vary": "accept-encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers = {**headers, "content-encoding": "gzip"}
+        return Response(packed(package)[module], media_type=kind_of(module), headers=headers)
     return Response(shipped(package)[module], media_type=kind_of(module), headers=headers)

@@ -108,7 +108,7 @@ def _make_visits() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_study_visitors")),
         sa.UniqueConstraint("hash", name=op.f("uq_study_visitors_hash")),
     )
-    op.create_index(op.f("ix_study_visitors_study_id"), "study_visitors", ["study_id", "device"])
+    op.create_index(op.f("ix_study_visitors_study_id_device"), "study_visitors", ["study_id", "device"])
     op.create_table(
         "study_trials",
         sa.Column("id", sa.String(length=36), nullable=False),
@@ -138,8 +138,8 @@ def _make_visits() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_study_trials")),
     )
-    op.create_index(op.f("ix_study_trials_visitor_id"), "study_trials", ["visitor_id", "batch", "place"])
-    op.create_index(op.f("ix_study_trials_study_id"), "study_trials", ["study_id", "item"])
+    op.create_index(op.f("ix_study_trials_visitor_id_batch_place"), "study_trials", ["visitor_id", "batch", "place"])
+    op.create_index(op.f("ix_study_trials_study_id_item"), "study_trials", ["study_id", "item"])
 
 
 def _of_study() -> sa.Column[int]:

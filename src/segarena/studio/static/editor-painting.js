@@ -13,6 +13,9 @@ import { HALO, meet, Shapes } from "./editor-shapes.js";
 
 const BAD = "#ff4d2e";
 const AIM = "#ffe14d";
+/** Tools that take vertices. */
+const HANDLING = ["adjust", "sweep"];
+/** Half the size of a vertex on the screen, in px; smaller where they stand close. */
 const MARK = { mouse: 4.5, keys: 4.5, pen: 5, touch: 5.5 };
 
 export class Painting {
@@ -113,9 +116,11 @@ export class Painting {
    */
   drawHandles(context, view, region) {
     const { scene, chosen, cursor, tool, isReadOnly } = this.editor;
-    if (region.is_locked || isReadOnly) return;
+    if (region.is_locked || isReadOnly || !HANDLING.includes(tool.name)) return;
     const { stroke } = colourOf(region.id, false);
-    const size = MARK[cursor.kind];
+    const [x0, y0, x1, y1] = scene.box(region.id);
+    const spacing = (2 * (x1 - x0 + y1 - y0) * view.scale) / region.ring.length;
+    const size = Math.min(MARK[cursor.kind], Math.max(2, spacing / 4));
     const isSeen = inBox(view.inView);
     context.lineWidth = 1.5;
     if (tool.name === "adjust") this.drawMiddles(context, view, region, size);

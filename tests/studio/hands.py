@@ -96,7 +96,7 @@ class Finger(Hand):
             self.send("touchMove", [a + part * (b - a) for a, b in zip(start, end, strict=True)])
         self.page.wait_for_timeout(30)
         self.send("touchEnd")
-        self.page.wait_for_timeout(500)  # Chromium takes a tap right after it for one that stops a fling
+        self.page.wait_for_timeout(1500)  # Chromium takes a tap right after it for one that stops a fling
 
     def press(self, selector):
         """Touch a button."""

@@ -12,7 +12,7 @@
  * @property {string[]} own  the ids of the last saves of it, answered or not
  * @property {import("./saving.js").Content} content
  * @property {import("./saving.js").News} news  what no save has told yet
- * @property {import("./saving.js").News} sent  what the save told whose answer did not come
+ * @property {import("./saving.js").Sent[]} sent  what saves told whose answers did not come
  * @property {number} at_ms  when, of this machine's clock
  */
 

@@ -41,7 +41,7 @@ export async function openPicture({ talk, drafts, tabs, person, task }) {
     if (told && isSame(draft.content.scene, told.scene)) await drafts.remove(person, task, draft.tab).catch(() => {});
     else return { content: draft.content, told, isElsewhere, start: startOf(draft, told) };
   }
-  return { content: told, told, isElsewhere, start: { base: told.revision, own: [], isUnsaved: false, news: noNews(), theirs: null, adopted: "" } };
+  return { content: told, told, isElsewhere, start: { base: told.revision, own: [], isUnsaved: false, news: noNews(), sent: [], theirs: null, adopted: "" } };
 }
 
 /**
@@ -57,8 +57,18 @@ function startOf({ base, own, news, sent, tab }, told) {
     base: isSaved ? told.revision : base,
     own,
     isUnsaved: true,
-    news: isSaved ? news : together(sent, news),
+    news: told ? together(untold(sent, told), news) : news,
+    sent: told ? [] : sent,
     theirs: isOwn ? null : told,
     adopted: tab,
   };
+}
+
+/**
+ * What saves told that the server does not have.
+ * @param {import("./saving.js").Sent[]} sent
+ * @param {any} told
+ */
+function untold(sent, told) {
+  return sent.filter(({ id }) => id !== told.id).reduce((all, { news }) => together(all, news), noNews());
 }

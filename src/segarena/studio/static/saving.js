@@ -48,8 +48,13 @@ import { newId, OTHER_PERSON } from "./talk.js";
  * @property {string[]} own  ids of saves that were sent before the page ended, some without an answer
  * @property {boolean} isUnsaved  what is shown is not what the server has
  * @property {News} news  that no save has told yet
+ * @property {Sent[]} sent  what saves told of which it is not known whether the server has them
  * @property {Theirs | null} theirs
  * @property {string} adopted  the tab that left the draft behind; "" where there is none
+ *
+ * @typedef {object} Sent
+ * @property {string} id
+ * @property {News} news
  *
  * @typedef {object} Save  one that was sent
  * @property {string} id
@@ -96,6 +101,8 @@ export class Saving {
     this.theirs = start.theirs;
     this.adopted = start.adopted;
     this.news = start.news;
+    /** Saves of before a reload: the next answer tells whether the server has one of them. */
+    this.before = start.sent;
     /** Each edit makes a version; `savedVersion` is the last one that the server has. */
     this.version = start.isUnsaved ? 1 : 0;
     this.savedVersion = 0;
@@ -236,8 +243,9 @@ export class Saving {
 
   /** @returns {Draft} */
   draft() {
-    const { person, task, tab, base, own, news } = this;
-    return { person, task, tab, base, own, content: this.content(), news, sent: this.unanswered?.news ?? noNews(), at_ms: this.clock() };
+    const { person, task, tab, base, own, news, unanswered } = this;
+    const sent = unanswered ? [...this.before, { id: unanswered.id, news: unanswered.news }] : this.before;
+    return { person, task, tab, base, own, content: this.content(), news, sent, at_ms: this.clock() };
   }
 
   /** Send the draft, unless that is under way; then what was edited meanwhile follows. */
@@ -313,8 +321,9 @@ export class Saving {
    * @param {Theirs} theirs
    */
   met(save, theirs) {
-    if (theirs.id === save.id || isSame(theirs.scene, save.body.scene)) return this.acknowledged(save, theirs.revision);
+    if (theirs.id === save.id || isSame(theirs.scene, save.body.scene)) return this.acknowledged(save, theirs.revision, theirs.id);
     this.untold(save);
+    this.resolve(theirs.id ?? "");
     if (theirs.id && this.own.includes(theirs.id)) {
       this.base = theirs.revision; // an earlier save of ours, whose answer never came
       return this.sendIn(0);
@@ -322,6 +331,18 @@ export class Saving {
     this.theirs = theirs;
     void this.keep();
     this.tell("conflict", conflictText(theirs));
+  }
+
+  /**
+   * The server's newest revision is known: of the saves before a reload it has that one, if any, and what the others told is to be
+   * told again. Whether there was such a one.
+   * @param {string} id
+   */
+  resolve(id) {
+    const others = this.before.filter((sent) => sent.id !== id);
+    this.before = [];
+    for (const { news } of others) this.news = together(news, this.news);
+    return others.length > 0;
   }
 
   /**
@@ -336,11 +357,13 @@ export class Saving {
   /**
    * @param {Save} save
    * @param {number} revision
+   * @param {string} [id] under which the server has it
    */
-  acknowledged(save, revision) {
+  acknowledged(save, revision, id = save.id) {
     this.base = revision;
     this.savedVersion = save.version;
     this.unanswered = null;
+    if (this.resolve(id)) this.version += 1; // what they told goes with one more save
     this.isUrgent ||= this.tries > 0; // it was sent again: what came meanwhile has waited long enough
     this.tries = 0;
     this.tell(this.isSaved ? "saved" : "unsaved", this.isSaved ? "Saved" : SAVING);

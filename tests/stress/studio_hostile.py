@@ -3,10 +3,10 @@
     python tests/stress/studio_hostile.py [--requests 3000] [--seed N]
 
 An annotator, and whoever leads the project, send what the pages send, damaged in bytes or in single values: other
-types, deep lists, huge numbers, NaN, scripts and paths as names; pictures that are cut, lie in their headers or would unfold
-to gigabytes; addresses with names that want to be paths. Bar: no 5xx, nothing that the server counts as its own fault,
-less than 1 GiB of memory in each of its processes, no script in any page that was not escaped, the database whole, and
-an honest save and an honest click afterwards as before.
+types, deep lists, huge numbers, NaN, scripts and paths as names; pictures that are cut, lie in their headers or would
+unfold to gigabytes; addresses with names that want to be paths. Bar: no 5xx, nothing that the server counts as its own
+fault, less than 1 GiB of memory in each of its processes, no script in any page that was not escaped, the database
+whole, and an honest save and an honest click afterwards as before.
 """
 
 from __future__ import annotations

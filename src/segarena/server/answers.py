@@ -25,7 +25,7 @@ _RETRY_S = 5.0
 
 def answer_errors(app: FastAPI) -> None:
     """Have the application answer errors."""
-    for kind in (SegarenaError, HTTPException, RequestValidationError, Exception):
+    for kind in (SegarenaError, HTTPException, RequestValidationError, OverflowError, DataError, Exception):
         app.add_exception_handler(kind, _answer)
 
 

@@ -10,6 +10,7 @@ import io
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from segarena.challenges.clock import TIME_RULE
 from segarena.errors import InvalidInput
@@ -69,7 +70,13 @@ def exported(site: Site, slug: str) -> dict[str, str]:
             files[f"{phase.name}/board.tex"] = board_tex(board, board.first_key, "best")
     now = moment_of(site.now())
     rules = shown_of(challenge.description)
-    told = {"challenge": challenge, "shown": rules, "boards": boards, "now": now, "time_rule": TIME_RULE}
+    told: dict[str, Any] = {
+        "challenge": challenge,
+        "shown": rules,
+        "boards": boards,
+        "now": now,
+        "time_rule": TIME_RULE,
+    }
     files[_FIRST] = rendered("exported.html", title=rules.title, **told)
     return files
 

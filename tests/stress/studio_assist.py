@@ -109,6 +109,15 @@ class Page:
             raise ValueError("the run lengths do not fill the picture")
         return Asked(total, told["model_ms"], told["encode_ms"], is_first)
 
+    def in_order(self, tasks: list[int]) -> list[int]:
+        """Return tasks in the order in which they are worked on."""
+        places = {task: self._client.get(f"/studio/tasks/{task}/neighbours").json() for task in tasks}
+        following = {task: told["next"][0]["task"] if told["next"] else 0 for task, told in places.items()}
+        found = [task for task, told in places.items() if not told["previous"]]
+        while following[found[-1]]:
+            found.append(following[found[-1]])
+        return found
+
     def _encode(self, task: int, *, is_ahead: bool) -> None:
         body = {"segmenter": self._segmenter, "is_ahead": is_ahead}
         self._client.post(f"/studio/tasks/{task}/encode", json=body).raise_for_status()
@@ -134,7 +143,7 @@ def main() -> int:
         server.wait()
         page, each = Page(server, site.sign_in(0), name), max(2, given.clicks // given.pictures)
         asked: list[Asked] = []
-        for task in site.tasks:
+        for task in page.in_order(site.tasks):
             width, height = page.open(task)
             prompts: list[dict[str, Any]] = []
             for click in range(each):

@@ -106,3 +106,17 @@ def test_numbers_that_are_none_are_refused(text):
 def test_the_device_is_what_the_pointer_says():
     found = {pointer: read(answer((5, 5), pointer=pointer)).device for pointer in ("mouse", "keyboard", "touch", "pen")}
     assert found == {"mouse": "pc", "keyboard": "pc", "touch": "mobile", "pen": "mobile"}
+
+
+def test_a_scribble_is_judged_point_by_point(rng):
+    mask = rng.random(SIZE) < 0.002
+    mask[20, 30] = True
+    rows, columns = np.nonzero(mask)
+    for _ in range(30):
+        places = rng.uniform((-10, -10), (70, 50), (41, 2))
+        x, y = np.floor(places).T
+        is_on = (x >= 0) & (x < 60) & (y >= 0) & (y < 40)
+        away = np.hypot(rows[:, None] - y, columns[:, None] - x).min(axis=0)
+        judged = judge(read(answer(*places)), "scribble", mask, 0.1)
+        assert judged.is_near == (np.mean(is_on & (away <= 0.1 * np.hypot(*SIZE))) >= 0.5)
+        assert judged.is_inside == (np.mean(is_on & (away == 0)) >= 0.5)

@@ -9,7 +9,7 @@ Source: RClicks, section 3.2. No code for this rule is published.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -106,13 +106,13 @@ def _judge(table: pl.DataFrame, masks: Callable[[str], Mask], radius_share: floa
         rows = clicks["_index"].to_numpy()
         positions = clicks.select("y", "x").to_numpy()
         radius_px = radius_share * math.hypot(*mask.shape)
-        inside[rows] = [_is_near(mask, position, 0) for position in positions]
-        near[rows] = [_is_near(mask, position, radius_px) for position in positions]
+        inside[rows] = [is_near(mask, position, 0) for position in positions]
+        near[rows] = [is_near(mask, position, radius_px) for position in positions]
     return table.with_columns(pl.Series("_inside", inside), pl.Series("_near", near))
 
 
-def _is_near(mask: Mask, position: NDArray[np.int64], radius_px: float) -> bool:
-    """Tell whether a click on the image lies within `radius_px` of a pixel of the mask."""
+def is_near(mask: Mask, position: Sequence[int] | NDArray[np.int64], radius_px: float) -> bool:
+    """Tell whether a click at (row, column) is on the image, and within `radius_px` of a pixel of the mask."""
     row, column = (int(p) for p in position)
     if not (0 <= row < mask.shape[0] and 0 <= column < mask.shape[1]):
         return False

@@ -121,9 +121,14 @@ def join(session: Session, link: StudyLink, device: Device) -> tuple[Visit, str]
     return Visit(row, study, visitor), key
 
 
-def find_visit(session: Session, study_id: int, key: str) -> Visit | None:
-    """Return the visit in a study that a key opens; None when it opens none."""
+def find_visit(session: Session, study_id: int, key: str, *, is_to_change: bool = False) -> Visit | None:
+    """Return the visit in a study that a key opens; None when it opens none.
+
+    Of several transactions that are to change a visit, each waits here until the one before has ended.
+    """
     found = select(StudyVisitor).where(StudyVisitor.hash == sha256(key), StudyVisitor.study_id == study_id)
+    if is_to_change:
+        found = found.with_for_update()
     visitor = session.scalar(found) if key else None
     if visitor is None:
         return None

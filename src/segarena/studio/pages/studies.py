@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from typing import IO, Any
 
 from fastapi import APIRouter, Request
@@ -94,13 +95,13 @@ def make(request: Request, form: LargeForm) -> Response:
 @needs("organiser")
 def show_study(request: Request, slug: str, first: int = 0) -> Response:
     """Show how far a study is; of one that is being made, how far that is."""
-    site = site_of(request)
+    site, first = site_of(request), min(max(0, first), 10**9)
     with site.database.reading() as session:
         row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
         if row is None:
             return _being_made(request, session, slug)
         study = read_study_text(row.description)
-        items, total = items_of_study(session, row, min(max(0, first), 10**9), _ITEMS)
+        items, total = items_of_study(session, row, first, _ITEMS)
         links = session.scalars(select(StudyLink).where(StudyLink.study_id == row.id).order_by(StudyLink.id)).all()
         told: dict[str, Any] = {
             "row": row,
@@ -194,9 +195,11 @@ def give_picture(request: Request, slug: str, number: int) -> Response:
 def export(request: Request, slug: str) -> Response:
     """Give the archive of a study."""
     site = site_of(request)
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed once it is sent
-    with site.database.reading() as session:
-        write_export(session, _row(session, slug), file)
+    with ExitStack() as stack, site.database.reading() as session:
+        row = _row(session, slug)
+        file = stack.enter_context(tempfile.TemporaryFile())
+        write_export(session, row, file)
+        stack.pop_all()  # it is closed once it is sent
     file.seek(0)
     headers = {"content-disposition": f'attachment; filename="{slug}.zip"'}
     return StreamingResponse(

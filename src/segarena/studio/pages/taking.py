@@ -125,7 +125,7 @@ def say_next(request: Request, link: str) -> Response:
     """Say what a person is to do next."""
     site = site_of(request)
     with site.database.writing() as session:
-        visit = _need_visit(request, session, link)
+        visit = _need_visit(request, session, link, is_to_change=True)
         return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
 
 
@@ -138,7 +138,7 @@ async def begin_next_batch(request: Request, link: str) -> Response:
     def begun() -> Response:
         site = site_of(request)
         with site.database.writing() as session:
-            visit = _need_visit(request, session, link)
+            visit = _need_visit(request, session, link, is_to_change=True)
             begin_batch(session, site, visit)
             return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
 
@@ -154,7 +154,7 @@ async def stop_here(request: Request, link: str) -> Response:
     def stopped() -> Response:
         site = site_of(request)
         with site.database.writing() as session:
-            visit = _need_visit(request, session, link)
+            visit = _need_visit(request, session, link, is_to_change=True)
             if visit.visitor.state == "ready" and visit.visitor.batches:
                 finish(session, site, visit)
             return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
@@ -171,7 +171,7 @@ async def begin(request: Request, link: str, trial: str) -> Response:
     def begun() -> Response:
         site = site_of(request)
         with site.database.writing() as session:
-            visit = _need_visit(request, session, link)
+            visit = _need_visit(request, session, link, is_to_change=True)
             try:
                 return JSONResponse({"elapsed_s": begin_trial(_need_trial(session, visit, trial), site.now())})
             except OutOfTurn as error:
@@ -189,7 +189,7 @@ async def answer(request: Request, link: str, trial: str) -> Response:
     def taken() -> Response:
         site = site_of(request)
         with site.database.writing() as session:
-            visit = _need_visit(request, session, link)
+            visit = _need_visit(request, session, link, is_to_change=True)
             try:
                 feedback = take_answer(session, site, visit, _need_trial(session, visit, trial), given)
             except OutOfTurn as error:
@@ -238,7 +238,7 @@ def delete_all(request: Request, link: str, form: Form) -> Response:
     """Delete all that a person gave."""
     site = site_of(request)
     with site.database.writing() as session:
-        visit = _need_visit(request, session, link)
+        visit = _need_visit(request, session, link, is_to_change=True)
         withdraw(session, visit)
         row = visit.row
     answer = studio_page(request, "withdrawn.html", title="All of it is deleted")
@@ -253,14 +253,14 @@ def _study_of(session: Session, site: Site, text: str) -> tuple[StudyRow, StudyL
     return session.get_one(StudyRow, link.study_id), link
 
 
-def _visit_of(request: Request, session: Session, row: StudyRow) -> Visit | None:
+def _visit_of(request: Request, session: Session, row: StudyRow, *, is_to_change: bool = False) -> Visit | None:
     cookie = request.cookies.get(_cookie_name(row), "")
-    return find_visit(session, row.id, key_of(site_of(request), cookie))
+    return find_visit(session, row.id, key_of(site_of(request), cookie), is_to_change=is_to_change)
 
 
-def _need_visit(request: Request, session: Session, link: str) -> Visit:
+def _need_visit(request: Request, session: Session, link: str, *, is_to_change: bool = False) -> Visit:
     row, _ = _study_of(session, site_of(request), link)
-    visit = _visit_of(request, session, row)
+    visit = _visit_of(request, session, row, is_to_change=is_to_change)
     if visit is None:
         raise refusals.unknown()
     return visit

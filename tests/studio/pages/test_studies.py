@@ -7,17 +7,22 @@ from io import BytesIO
 import polars as pl
 import pytest
 from collected import NO_TIME, Taker, answer, link_of, study_of
+from sqlalchemy import delete, update
 from taking_part import Hand
 from typer.testing import CliRunner
 
+from segarena.challenges.description import Challenge, Phase, challenge_text
 from segarena.cli.main import app
 from segarena.people.checks import check_prompts
 from segarena.people.table import read_frame
+from segarena.server import tables
 from segarena.server.jobs.bench import AtBench
 from segarena.server.jobs.hands import JobHand
 from segarena.server.tables import Job
 from segarena.server.visitors import COOKIE
+from segarena.studio.collecting.description import Study
 from segarena.studio.collecting.jobs import MakeStudy
+from segarena.studio.collecting.making import check_new
 from segarena.systems.clicks.crowd.table import check_clicks, read_clicks
 from segarena.work.jobs import attempt
 
@@ -75,6 +80,23 @@ def test_a_study_is_made_on_a_page_by_a_job(served, leader):
     like = leader.get("/studio/studies/new?like=on-a-page").text
     assert 'name="modes.text" value="on" checked' in like
     assert 'name="free_s" type="text" value="0.5"' in like
+
+
+def test_no_study_shows_what_an_open_challenge_hides(served, leader):
+    hidden, given = "sample-squares(count=7, side=30)", "sample-squares(count=7, side=31)"
+    phases = (Phase(name="final", seed=1), Phase(name="try", kind="practice", dataset=given, takes=("run",)))
+    told = Challenge(slug="hides", title="Hides", benchmark="clicks", dataset=hidden, phases=phases)
+    with served.site.database.writing() as session:
+        session.add(tables.Challenge(slug="hides", description=challenge_text(told), made_at=0.0))
+    form = {**FORM, "key": key_of(leader), "dataset": "sample-squares(side=30,count=7)", "slug": "shows"}
+    refused = leader.post("/studio/studies/new", data=form)
+    assert refused.status_code == 422
+    assert "challenge hides hides them" in refused.text
+    with served.site.database.writing() as session:
+        check_new(session, Study(slug="shows", title="S", dataset=given))
+        session.execute(update(tables.Challenge).where(tables.Challenge.slug == "hides").values(state="closed"))
+        check_new(session, Study(slug="shows", title="S", dataset=hidden))
+        session.execute(delete(tables.Challenge).where(tables.Challenge.slug == "hides"))
 
 
 def test_what_cannot_be_made_is_told(served, leader):

@@ -11,7 +11,10 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.server.audit import note
+from segarena.server.challenges import described
 from segarena.server.site import Site
+from segarena.server.tables import Challenge
+from segarena.specs import PluginSpec
 from segarena.studio.collecting.description import Study, check_study, study_text
 from segarena.studio.collecting.preparing import Prepared, Watch, prepare
 from segarena.studio.collecting.tables import StudyItem, StudyRow
@@ -38,10 +41,30 @@ def make_study(site: Site, study: Study, watch: Watch = lambda done, of: nullcon
 
 
 def check_new(session: Session, study: Study) -> None:
-    """Raise `InvalidInput` where there is a study of this name, or it cannot be."""
+    """Raise `InvalidInput` where there is a study of this name, it cannot be, or it shows what a challenge hides."""
     check_study(study)
     if session.scalar(select(StudyRow.id).where(StudyRow.slug == study.slug)):
         raise InvalidInput(f"slug: there is a study {study.slug}; choose another name")
+    _check_hidden(session, study)
+
+
+def _check_hidden(session: Session, study: Study) -> None:
+    """Raise `InvalidInput` where an open challenge keeps the study's targets to itself: studies show them to strangers.
+
+    It is known by how it is written, so this is for mistakes. Data that participants have, or that come with what is
+    installed and name nothing, are nobody's secret.
+    """
+    asked = PluginSpec.parse(study.dataset)
+    if not asked.options:
+        return
+    for challenge in session.scalars(select(Challenge).where(Challenge.state == "open")):
+        told = described(challenge.description)
+        hidden = [told.pool(phase) for phase in told.phases if "run" not in phase.takes]
+        if asked in map(PluginSpec.parse, hidden):
+            raise InvalidInput(
+                f"dataset: a study shows its targets to whoever has a link, and challenge {challenge.slug} hides them; "
+                "take other data, or close the challenge first"
+            )
 
 
 def write_study(session: Session, now: float, study: Study, prepared: Prepared, by: By) -> StudyRow:

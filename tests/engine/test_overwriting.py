@@ -15,7 +15,9 @@ def test_overwriting_starts_anew_and_deletes_nothing_else(small_run, plugin):
     before = small_run("sample-disc", repeats=2, limit=3)
     (before.path / "notes.txt").write_text("mine")
     (before.path / "records" / "notes.txt").write_text("mine")
+    (before.path / "seats" / "000000-0").mkdir(parents=True)
     run = small_run(plugin("Good"), out=before.path, overwrite=True)
+    assert not (run.path / "seats").exists()
     fresh = small_run(plugin("Good"), out=before.path.parent / "fresh")
     assert run.records().equals(fresh.records())
     assert run.config.repeats == 1

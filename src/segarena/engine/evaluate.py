@@ -22,7 +22,6 @@ from segarena.engine.holding import Held, HoldSamples, hold_samples
 from segarena.engine.identity import identity_of
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.rows import ENCODED, READ
-from segarena.engine.seats import clear_seats
 from segarena.engine.session import Rules
 from segarena.engine.sharing import Alone, Samples, Shared
 from segarena.engine.store import RunFolder
@@ -139,8 +138,6 @@ def evaluate(
         samples = Alone(folder, **retries)
     if not executor.is_here:
         os.chdir(home)
-    if asked and overwrite:
-        clear_seats(path)
     with stoppable(), samples, pages_for(asked, path, told_of(plan, cast), people or AskPeople()) as pages:
         job, rules = HoldSamples(plan=plan, path=path, cast=cast if executor.is_here else None), cast.rules
         # Where everyone chooses targets, those that nobody chose stand in no record.

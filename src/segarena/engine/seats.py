@@ -37,8 +37,8 @@ _ABOUT, _ALIVE, _SAMPLES = "about.json", "alive", "samples"
 _GONE_S = 10.0
 """A run of which nothing was heard for so long does not answer."""
 
-_NAME = re.compile(r"[0-9]{6,}-[0-9]+")
-"""Of a seat; names come from outside, and become paths."""
+_NAME = re.compile(r"[0-9]{6,12}-[0-9]{1,9}")
+"""Of a seat; names come from outside, and become paths, which no file system has of any length."""
 
 Told = TypeVar("Told", bound=msgspec.Struct)
 
@@ -143,9 +143,10 @@ class Seats:
 
     def open(self, told: RunTold) -> None:
         """Let pages know of the run; the seats keep the id that they have."""
-        before = self._read(self.path / _ABOUT, RunTold)
-        id_ = secrets.token_hex(8) if before is None else before.id
-        write_whole(self.path / _ABOUT, msgspec.json.encode(msgspec.structs.replace(told, id=id_)))
+        # Of several processes that open them at once, one gives the id.
+        write_once(self.path / _ABOUT, msgspec.json.encode(msgspec.structs.replace(told, id=secrets.token_hex(8))))
+        mine = msgspec.structs.replace(told, id=self.told().id)
+        write_whole(self.path / _ABOUT, msgspec.json.encode(mine))
         self.beat()
 
     def told(self) -> RunTold:
@@ -229,7 +230,7 @@ class Seats:
         """Let a person see what came of what they gave."""
         write_whole(self._file(name, round_, "answer"), msgspec.msgpack.encode(answered))
         if answered.is_over:
-            (self._seat(name) / "over").touch()
+            write_whole(self._seat(name) / "over", b"")  # on disk before the records that say so too
 
     def answered(self, name: str, round_: int) -> Answered | None:
         """Return what came of a round; None while there is nothing."""

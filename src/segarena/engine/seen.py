@@ -61,8 +61,12 @@ def read_seen(folder: Path) -> Seen | None:
 
 
 def _write_volume(sample: VolumeSample, folder: Path) -> Seen:
-    low, high = (float(value) for value in np.percentile(sample.voxels, _TELLS_APART))
-    bytes_ = np.clip((sample.voxels - low) / (high - low or 1.0) * 255, 0, 255).astype(np.uint8)
+    finite = sample.voxels[np.isfinite(sample.voxels)]
+    low, high = (float(value) for value in np.percentile(finite, _TELLS_APART)) if finite.size else (0.0, 1.0)
+    bytes_ = np.empty(sample.shape, np.uint8)
+    for place, plane in enumerate(sample.voxels):  # a whole volume of float64 is eight times as much
+        shares = np.nan_to_num((plane.astype(np.float64) - low) / (high - low or 1.0) * 255)
+        bytes_[place] = shares.clip(0, 255).astype(np.uint8)
     write_whole(folder / "voxels.gz", gzip.compress(bytes_.tobytes(), compresslevel=1, mtime=0))
     return Seen(kind="volume", shape=sample.shape, spacing_mm=sample.spacing_mm, low=low, high=high)
 

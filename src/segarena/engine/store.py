@@ -30,6 +30,7 @@ import polars as pl
 
 from segarena.abilities import ChecksValues
 from segarena.engine.rows import Rows
+from segarena.engine.seats import clear_seats
 from segarena.errors import PluginError, RunConflict, RunMissing, StoreError
 from segarena.files.whole import clear_leftovers, is_leftover, write_whole
 from segarena.records.checks import contradictions
@@ -148,6 +149,7 @@ class RunFolder:
                 for file in (self.path / table).glob("*.parquet"):
                     file.unlink()
             (self.path / FINGERPRINTS).unlink(missing_ok=True)
+            clear_seats(self.path)
             self._pieces = Pieces(self.path, config.dataset.samples)
             stays = remove_report(self.path)
             self.notes = (f"{self.path / FOLDER} is still the report of the run before",) if stays else ()

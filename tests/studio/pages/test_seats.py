@@ -1,5 +1,6 @@
 """What the pages of seats refuse: other people's seats, rounds out of order, prompts that cannot be, strangers."""
 
+import gzip
 import time
 
 import numpy as np
@@ -153,6 +154,7 @@ def test_who_leads_frees_seats_and_ends_dialogues(room, served, people):
     act = f"/studio/seats/{room.id}/dialogues/{seat}"
     assert leader.post(f"{act}/free", data={"key": key}).status_code == 303
     assert room.seats.person(seat) == ""
+    assert leader.post(f"{act}/end", data={"key": key}).status_code == 409
     room.seats.claim(seat, "somebody")
     assert leader.post(f"{act}/end", data={"key": key}).status_code == 303
     assert room.seats.given(seat, 1).prompts is None
@@ -168,3 +170,20 @@ def test_a_volume_comes_as_a_byte_for_each_voxel(room, people):
     assert (about["kind"], about["spacing"]) == ("volume", [3.0, 1.0, 1.0])
     assert (came[0], came[-1], len(came)) == (0, 255, 24)
     assert (np.diff(came.astype(int)) >= 9).all()
+
+
+def test_addresses_that_no_file_can_have_are_not_there(room, people):
+    seat = room.ask(people[0], "POST", "take", {}).json()["seat"]
+    long = "9" * 400
+    assert room.ask(people[0], "GET", f"{seat}/picture/{long}").status_code == 404
+    assert room.ask(people[0], "PUT", f"{seat}/rounds/{long}", body()).status_code == 404
+    assert room.ask(people[0], "GET", f"{long}-0/state").status_code == 404
+
+
+def test_voxels_that_are_no_numbers_are_black(tmp_path):
+    voxels = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    voxels[0, 0, 0] = np.nan
+    write_seen(VolumeSample(id="v", voxels=voxels, spacing_mm=(1.0, 1.0, 1.0)), tmp_path)
+    seen = np.frombuffer(gzip.decompress((tmp_path / "voxels.gz").read_bytes()), np.uint8)
+    assert (seen[0], seen[-1]) == (0, 255)
+    assert 100 < seen[12] < 160

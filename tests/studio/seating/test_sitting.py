@@ -7,6 +7,8 @@ from itertools import chain
 import pytest
 
 from segarena.engine.seats import Answered, Given, RunTold, Seats, SeatTold, seat_name
+from segarena.server.folder import DataFolder
+from segarena.studio.seating.asking import asking, asking_runs
 from segarena.studio.seating.sitting import standing, take_seat
 
 OVER = Answered(is_over=True)
@@ -82,3 +84,24 @@ def test_what_was_given_for_a_round_stays(seats):
 @pytest.mark.parametrize("name", ["../000000-0", "000000-9", "about.json", "", "000000-0/../000000-1"])
 def test_names_lead_to_seats_alone(seats, name):
     assert seats.seat(name) is None
+
+
+def test_a_run_asks_until_the_last_of_its_processes_has_ended(seats, tmp_path):
+    folder = DataFolder(tmp_path / "data")
+    with asking(folder, tmp_path):
+        with asking(folder, tmp_path):
+            assert [run.id for run in asking_runs(folder)] == [seats.told().id]
+        assert [run.id for run in asking_runs(folder)] == [seats.told().id]
+    assert asking_runs(folder) == []
+
+
+def test_processes_that_open_the_seats_at_once_agree_on_their_id(tmp_path):
+    told = RunTold(title="clicks", sample_kind="image", rounds=3, most_prompts=1)
+
+    def opened(_):
+        made = Seats(tmp_path / "run")
+        made.open(told)
+        return made.told().id
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(opened, range(16)))) == 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, RedirectResponse, Response
 
@@ -27,6 +27,8 @@ router = APIRouter(include_in_schema=False)
 _MOST_BYTES = 2 * 2**20
 _PATIENCE_S = 15.0
 _LOOK_S = 0.02
+_Number = Annotated[int, Path(ge=0, le=10**6)]
+"""Of a round or a frame, from an address: it becomes the name of a file."""
 _YEAR = "private, max-age=31536000, immutable"
 
 
@@ -69,7 +71,9 @@ def end_dialogue(request: Request, run: str, seat: str, form: Form) -> Response:
     """End a dialogue that somebody left, as it stands."""
     found = _run(request, run)
     told = _seat(found, seat)
-    person = found.seats.person(told.seat) or _person(request, found)
+    person = found.seats.person(told.seat)
+    if not person or found.seats.is_over(told.seat):
+        raise refusals.conflict("nobody is in the middle of this dialogue; reload the page")
     ended = Given(id="", prompts=None, person=person, user_s=0.0, note="ended by who leads the run")
     found.seats.give(told.seat, sum(1 for _ in found.seats.rounds(told.seat)) + 1, ended)
     return RedirectResponse(f"/studio/seats/{run}/dialogues", 303)
@@ -110,7 +114,7 @@ def state(request: Request, run: str, seat: str) -> Response:
 
 @router.put("/studio/seats/{run}/{seat}/rounds/{number}")
 @needs("participant")
-async def give(request: Request, run: str, seat: str, number: int) -> Response:
+async def give(request: Request, run: str, seat: str, number: _Number) -> Response:
     """Take what a person gives in a round, and wait a while for what comes of it.
 
     What was given stays: the same sent again changes nothing, and something else for the same round is refused.
@@ -130,7 +134,7 @@ async def give(request: Request, run: str, seat: str, number: int) -> Response:
 
 @router.get("/studio/seats/{run}/{seat}/picture/{number}")
 @needs("participant")
-def picture(request: Request, run: str, seat: str, number: int) -> Response:
+def picture(request: Request, run: str, seat: str, number: _Number) -> Response:
     """Send an image, or a frame of a video."""
     found, told = _own(request, run, seat)
     file = found.seats.sample_folder(told.place) / f"{number:05d}.png"

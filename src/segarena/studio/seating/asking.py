@@ -1,10 +1,13 @@
-"""The runs that ask the people of a site: a file in its data folder for each, which the run writes.
+"""The runs that ask the people of a site: a file in its data folder for each process that answers.
 
-DATA/seats/3f9a2c01d4e5b687.json     where the run with these seats lies
+DATA/seats/3f9a2c01d4e5b687-1c0e55a2.json     where the run with these seats lies
+
+Of several processes that share a run each has its own, so that one that ends takes it from nobody.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,7 +48,7 @@ def asking(folder: DataFolder, run: Path) -> Generator[None]:
     Raises:
         StoreError: the data folder cannot be written.
     """
-    file = folder.path / _FOLDER / f"{Seats(run).told().id}.json"
+    file = folder.path / _FOLDER / f"{Seats(run).told().id}-{secrets.token_hex(4)}.json"
     write_whole(file, msgspec.json.encode(_Place(str(run.resolve()))))
     try:
         yield
@@ -56,7 +59,8 @@ def asking(folder: DataFolder, run: Path) -> Generator[None]:
 def asking_runs(folder: DataFolder) -> list[AskingRun]:
     """Return the runs that ask the people of a site, in the order of their titles."""
     found = [_read(file) for file in (folder.path / _FOLDER).glob("*.json")]
-    return sorted((run for run in found if run is not None), key=lambda run: (run.title, run.id))
+    runs = {run.id: run for run in found if run is not None}
+    return sorted(runs.values(), key=lambda run: (run.title, run.id))
 
 
 def find_run(folder: DataFolder, id_: str) -> AskingRun | None:

@@ -61,7 +61,7 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
         goal_mask: name of the file with the part that was asked for; "" when that is the whole object of the dataset.
         previous_mask: name of the file with the mask that was to be corrected; "" in the first round.
         model: which segmenter made it; "" in the first round.
-        person: a number in its study, drawn at random.
+        person: a number in its study, in order of arrival.
         batch: which of the person's batches, from 1; 0 of the training.
         place: in the batch, from 1.
         purpose: main, training, attention.

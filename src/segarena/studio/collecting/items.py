@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from segarena.arrays.slices import spaced_slices
 from segarena.people.prompts import Goal
-from segarena.samples import ImageSample, Labels, Mask, Sample, Target, VideoSample
-from segarena.segmenters.volumes.preprocessing import percentile_range, to_grey
+from segarena.samples import ImageSample, Labels, Mask, Sample, Target, VideoSample, VolumeSample
+from segarena.segmenters.volumes.preprocessing import Range, percentile_range, to_grey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,6 +54,8 @@ def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
         planes: how many slices or frames of each object, evenly spread over those that it is on; of one, the one on
             which it is largest.
     """
+    # Percentiles of a whole volume take seconds, and are those of every slice.
+    levels = percentile_range(sample.voxels) if isinstance(sample, VolumeSample) else (0.0, 1.0)
     objects = [(target, number, mask) for target in sample.targets for number, mask in _masks(target)]
     for target, number, mask in objects:
         about: dict[str, Any] = {
@@ -65,7 +67,7 @@ def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
             continue
         for plane in _planes(mask, planes):
             image = f"{sample.id}:{plane}"
-            yield Item(image=image, plane=plane, picture=_plane(sample, plane), mask=mask[plane], **about)
+            yield Item(image=image, plane=plane, picture=_plane(sample, plane, levels), mask=mask[plane], **about)
 
 
 def _masks(target: Target) -> Iterator[tuple[int, Mask]]:
@@ -85,11 +87,11 @@ def _planes(mask: Mask, count: int) -> list[int]:
     return sorted({int(there[place]) for place in spaced_slices(0, len(there) - 1, count)})
 
 
-def _plane(sample: Sample, plane: int) -> NDArray[np.uint8]:
-    """Return a slice as a grey picture, by the volume's percentiles; or a frame."""
+def _plane(sample: Sample, plane: int, levels: Range) -> NDArray[np.uint8]:
+    """Return a slice as a grey picture, by what is black and white in the volume; or a frame."""
     if isinstance(sample, VideoSample):
         return sample.frames[plane]
     if isinstance(sample, ImageSample):
         return sample.image
-    grey = to_grey(sample.voxels[plane], percentile_range(sample.voxels))
+    grey = to_grey(sample.voxels[plane], levels)
     return np.repeat(grey[:, :, None], 3, axis=2)

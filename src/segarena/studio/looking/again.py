@@ -61,9 +61,9 @@ class Holdings:
         if which not in self._told:
             self._told[which] = None
             threading.Thread(target=self._hold, args=(which, hold), daemon=True).start()
-        found = self._told[which]
+        found = self._told.get(which)
         if found is not None:
-            del self._told[which]
+            self._told.pop(which, None)  # two pages may ask at once
         return found
 
     def _hold(self, which: tuple[int, DialogueKey], hold: Callable[[], str]) -> None:

@@ -164,6 +164,10 @@ def test_people_are_asked_by_one_process_and_only_where_somebody_is_one(tmp_path
         segarena.evaluate("clicks", users=["human"], workers=2, out=tmp_path / "a", **RUN)
     with pytest.raises(InvalidInput, match="no user of this run is a person"):
         segarena.evaluate("clicks", people=asking_people.AskPeople(at=tmp_path), out=tmp_path / "b", **RUN)
+    with pytest.raises(InvalidInput, match="a challenge asks nobody"):
+        segarena.evaluate(
+            challenge="https://lab.example", segmenter="graph", people=asking_people.AskPeople(at=tmp_path)
+        )
 
 
 def test_a_person_gives_what_the_benchmarks_own_users_give():

@@ -83,6 +83,8 @@ def run(
     how: dict[str, Any] = {"keep_going": keep_going, "verify": verify, "share": share, **retries, **asked}
     if keep_rounds is not None:
         how["keep_rounds"] = tuple(range(1, keep_rounds + 1))
+    if challenge is not None and people is not None:
+        raise typer.BadParameter("a challenge asks nobody here; leave one of the two out", param_hint="--people")
     if take_part(challenge, how) if challenge is not None else ask_and_run(people, browser, how):
         raise typer.Exit(FAILURES)
 

@@ -103,6 +103,8 @@ def evaluate(
             failed are pending again. Otherwise what a segmenter does wrong becomes a record.
     """
     if challenge is not None:
+        if people is not None:
+            raise InvalidInput("people: a challenge asks nobody here; leave one of the two out")
         rules = {"benchmark": benchmark, "dataset": dataset, "users": users, "metrics": metrics, "rounds": rounds}
         how = {"retry_failed": retry_failed, "retry_damaged": retry_damaged, "keep_going": keep_going, "verify": verify}
         given: dict[str, Any] = {

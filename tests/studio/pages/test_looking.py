@@ -121,7 +121,8 @@ def test_what_is_not_there_is_said_or_unknown(viewer):
     assert "expected a column" in viewer.get("0/rows", where="none<1").json()["message"]
     for path in ("9", "0/plane/3/0", "0/plane/0/1", "1/report"):
         assert viewer.get(path, sample="astronaut").status_code == 404
-    assert viewer.get("0/layers/0/0", sample="astronaut", names="7").status_code == 422
+    for names in ("7", "99.1"):
+        assert viewer.get("0/layers/0/0", sample="astronaut", names=names).status_code == 422
 
 
 def test_the_report_leads_here(viewer):

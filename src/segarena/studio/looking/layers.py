@@ -48,6 +48,11 @@ class Answers:
         self._held_again: dict[tuple[int, DialogueKey], dict[int, list[KeptMask]]] = {}
         self._rows = lru_cache(maxsize=8)(self._read)
 
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return len(self._runs)
+
     def kept(self, run: int, key: DialogueKey) -> list[int]:
         """Return the rounds of a dialogue after which its masks were kept."""
         return sorted(set(self._rows_of(run, key)["round"].to_list()))
@@ -118,7 +123,8 @@ def _masks(
     if name == "ignored":
         ignored = [target.ignore for target in looked.targets(key[1]) if target.ignore is not None]
         return ((number, cut(mask)) for number, mask in enumerate(ignored, 1))
-    if found := _ANSWER.fullmatch(name):
+    found = _ANSWER.fullmatch(name)
+    if found is not None and int(found[1]) < answers.runs:
         answer = answers.after(int(found[1]), key, int(found[2]))
         return ((number, cut(mask)) for number, mask in answer.items())
     raise InvalidInput(f"layer: expected target, ignored or RUN.ROUND, got {name!r}")

@@ -3,12 +3,6 @@
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {{id: number | string, text: string, by: string, at: [number, number] | null, region: string | null, is_done: boolean}} Comment */
 
-/** @type {Record<string, string>} */ ({
-  finished: "This picture is finished.",
-  in_review: "This picture is being reviewed.",
-  approved: "This picture is approved.",
-});
-
 /**
  * @param {HTMLElement} place
  * @param {Editor} editor

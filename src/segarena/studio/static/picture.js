@@ -66,6 +66,7 @@ export class Picture {
       const [resizeWidth, resizeHeight] = [Math.ceil(last.width / 2), Math.ceil(last.height / 2)];
       last = await createImageBitmap(last, { resizeWidth, resizeHeight, resizeQuality: "high" });
       if (this.levels[0] === whole) this.levels.push(last);
+      else last.close();
     }
   }
 
@@ -117,7 +118,7 @@ export class Picture {
   close() {
     this.observer.disconnect();
     cancelAnimationFrame(this.frame);
-    for (const level of this.levels) level.close();
+    for (const level of this.levels.splice(0)) level.close(); // halves that are still being made find that they are not wanted
     this.base.remove();
     this.overlay.remove();
   }

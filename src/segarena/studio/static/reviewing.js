@@ -1,5 +1,7 @@
 // The reviewer's page: what is shown of a scene, regions that are pointed out, and comments at places of the picture.
 
+import { Talk } from "./talk.js";
+
 const board = /** @type {SVGSVGElement} */ (document.querySelector("[data-scene]"));
 const form = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-comment]"));
 const NAMESPACE = "http://www.w3.org/2000/svg";
@@ -15,17 +17,19 @@ let place = null;
  */
 let region = "";
 
+const talk = new Talk({ key: form?.dataset.key ?? "" });
+
 /**
- * Send something to the server, and return what it says.
+ * Send something to the server; the page then shows what became of it, or why nothing did.
  * @param {string} address
  * @param {object} told
  */
 async function tell(address, told) {
-  const headers = {"content-type": "application/json", accept: "application/json", "x-form-key": form?.dataset.key ?? ""};
-  const answer = await fetch(address, {method: "POST", headers, body: JSON.stringify(told)});
-  const said = await answer.json();
-  if (!answer.ok) throw new Error(said.message ?? "it was not taken");
-  return said;
+  const answer = await talk.ask("POST", address, told);
+  if (answer.outcome === "done") return location.reload();
+  const failed = /** @type {HTMLElement} */ (form?.querySelector("[data-failed]"));
+  failed.hidden = false;
+  failed.textContent = answer.message;
 }
 
 /**
@@ -83,22 +87,14 @@ board.addEventListener("click", (event) => {
   /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("text")).focus();
 });
 
-form?.addEventListener("submit", async (event) => {
+form?.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("text")).value;
-  const failed = /** @type {HTMLElement} */ (form.querySelector("[data-failed]"));
-  try {
-    await tell(form.dataset.place ?? "", {text, at: place, region});
-    location.reload();
-  } catch (error) {
-    failed.hidden = false;
-    failed.textContent = error instanceof Error ? error.message : String(error);
-  }
+  void tell(form.dataset.place ?? "", {text, at: place, region});
 });
 
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-settle]"))) {
-  button.addEventListener("click", async () => {
-    await tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"});
-    location.reload();
+  button.addEventListener("click", () => {
+    void tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"});
   });
 }

@@ -67,7 +67,7 @@ export const SAVE_WITHIN_MS = 2000;
 const AGAIN_MS = [500, 1000, 2000, 4000, 8000, 15_000];
 const MOST_ENTRIES = 20_000;
 const MOST_OWN = 20;
-/** What browsers still send for a page that is left. */
+/** How many bytes browsers still send for a page that is left. */
 const MOST_WHEN_LEAVING = 60_000;
 const SAVING = "Saving…";
 /** @type {Kind[]} */
@@ -461,7 +461,7 @@ function add(sums, more) {
 
 /** @param {any} body */
 function isSmall(body) {
-  return JSON.stringify(body).length < MOST_WHEN_LEAVING;
+  return new TextEncoder().encode(JSON.stringify(body)).length < MOST_WHEN_LEAVING;
 }
 
 /**

@@ -76,6 +76,7 @@ async function open(root) {
   editor.useTool(scene.regions.length || editor.isReadOnly ? "adjust" : "draw");
   editor.measureDepth();
   picture.moved();
+  if (opened.isElsewhere) editor.say("Another tab of this browser has work on this picture that is not saved yet.");
   root.dataset.ready = "true";
   return { editor, saving, talk, task, root };
 }
@@ -262,6 +263,7 @@ function showSaved({ kind, text }) {
 const root = document.getElementById("scene");
 if (root) {
   open(root).then(
+    // Scripts that measure the editor in a browser, such as tests/stress/studio_paint.py, ask it where a vertex is on the screen.
     (page) => Object.assign(window, { segarena: page }),
     (error) => {
       part("waiting").textContent = error instanceof RangeError ? "What was saved of this picture cannot be read." : String(error.message ?? error);

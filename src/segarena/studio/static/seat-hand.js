@@ -241,7 +241,7 @@ export class Hand {
     the("later").onclick = () => this.goTo(this.sight.index + 1);
     the("play").onclick = () => this.sight.play();
     the("index").oninput = () => this.goTo(Number(valueOf("index")));
-    for (const name of ["bright", "contrast"]) the(name).oninput = () => this.sight.showPlane();
+    for (const name of ["bright", "contrast"]) the(name).oninput = () => void this.sight.turnTo();
     the("controls").addEventListener("change", (event) => this.chosen(/** @type {HTMLInputElement} */ (event.target)));
     the("keys").append(...KEYS.flatMap(([key, what]) => [make("dt", {}, key), make("dd", {}, what)]));
   }

@@ -20,7 +20,10 @@ export class Sight {
     this.index = 0;
     this.answers = 0;
     this.hasAnswer = false;
-    this.isPlaying = false;
+    /** @type {object | null} which playing goes on */
+    this.playing = null;
+    /** @type {object} which plane was asked for last */
+    this.asked = {};
     this.target = new Masks([], [1, 1]);
     this.prediction = new Masks([], [1, 1]);
     /** @type {Masks | null} */
@@ -33,6 +36,8 @@ export class Sight {
     this.painted = { key: "", fill: null, target: [], prediction: [] };
     /** @type {(context: CanvasRenderingContext2D) => void} what lies above */
     this.onDraw = () => {};
+    /** @type {(text: string) => void} why something is not seen */
+    this.onTrouble = () => {};
     this.picture = new Picture(the("picture"), { label: "What is to be segmented, and what the model made of it" });
     this.picture.onDraw = (context, view) => this.draw(context, view);
     const overlay = this.picture.overlay;
@@ -50,9 +55,10 @@ export class Sight {
     this.address = address;
     this.target = new Masks(about.target, about.shape);
     this.ignore = about.ignore ? new Masks([about.ignore], about.shape) : null;
-    [this.axis, this.voxels, this.isPlaying] = [0, null, false];
+    [this.axis, this.voxels] = [0, null];
+    this.stop();
     this.frames.clear();
-    if (about.kind === "volume") this.voxels = new Uint8Array(await (await fetch(address("voxels"))).arrayBuffer());
+    if (about.kind === "volume") this.voxels = new Uint8Array(await (await fetched(address("voxels"))).arrayBuffer());
     this.about = about;
     this.answer([]);
     this.index = this.fullest();
@@ -87,28 +93,54 @@ export class Sight {
     this.picture.overlay.focus({ preventScroll: true });
   }
 
+  /** Raises what keeps the picture from coming. */
   async showPlane(keepsView = true) {
-    const index = this.index;
-    const source = this.voxels ? await this.slice() : await this.frame(index);
-    if (index !== this.index) return;
+    const asked = (this.asked = {});
+    // A frame is kept, and the picture closes what it is given: it has a copy.
+    const source = this.voxels ? await this.slice() : await createImageBitmap(await this.frame(this.index));
+    if (this.asked !== asked) return source.close();
     const size = planeSize(this.about.shape, this.axis);
-    await this.picture.setImage(await createImageBitmap(source), { size: this.stretched(size), keepsView });
     this.painted.key = "";
     this.showSlider();
-    this.picture.redraw();
+    await this.picture.setImage(source, { size: this.stretched(size), keepsView });
+  }
+
+  /** Look at the plane that was chosen; one that does not come is said, and fetched again when it is looked at again. */
+  async turnTo(keepsView = true) {
+    try {
+      await this.showPlane(keepsView);
+      return true;
+    } catch {
+      this.onTrouble("This picture does not come; the server is not reached. Look at another one, and come back.");
+      return false;
+    }
   }
 
   /**
    * A frame, kept for a while with its neighbours.
    * @param {number} index
+   * @returns {Promise<ImageBitmap>}
    */
   frame(index) {
-    for (const near of [index, index + 1, index - 1]) {
-      if (near < 0 || near >= inSpace(this.about.shape)[0] || this.frames.has(near)) continue;
-      this.frames.set(near, fetch(this.address(`picture/${near}`)).then(async (answer) => createImageBitmap(await answer.blob())));
-      if (this.frames.size > MOST_FRAMES) this.frames.delete(/** @type {number} */ (this.frames.keys().next().value));
-    }
-    return /** @type {Promise<ImageBitmap>} */ (this.frames.get(index));
+    const last = inSpace(this.about.shape)[0] - 1;
+    const wanted = this.kept(index);
+    for (const near of [index + 1, index - 1]) if (near >= 0 && near <= last) this.kept(near).catch(() => {});
+    return wanted;
+  }
+
+  /**
+   * A frame, the newest of those that are kept; one that did not come is not.
+   * @param {number} index
+   * @returns {Promise<ImageBitmap>}
+   */
+  kept(index) {
+    const { frames } = this;
+    const coming = frames.get(index) ?? fetched(this.address(`picture/${index}`)).then(async (answer) => createImageBitmap(await answer.blob()));
+    frames.delete(index);
+    frames.set(index, coming);
+    coming.catch(() => frames.get(index) === coming && frames.delete(index));
+    for (const oldest of frames.keys()) if (frames.size > MOST_FRAMES) frames.delete(oldest);
+    return coming;
   }
 
   /** A plane of a volume, with the brightness and contrast that were chosen. */
@@ -233,7 +265,7 @@ export class Sight {
     const wanted = Math.min(last, Math.max(0, index));
     if (wanted === this.index) return;
     this.index = wanted;
-    this.showPlane();
+    void this.turnTo();
   }
 
   /** @param {number} axis */
@@ -241,18 +273,34 @@ export class Sight {
     if (this.about.kind !== "volume" || axis === this.axis) return;
     this.axis = axis;
     this.index = this.fullest();
-    this.showPlane(false);
+    void this.turnTo(false);
   }
 
   async play() {
-    this.isPlaying = !this.isPlaying;
-    the("play").textContent = this.isPlaying ? "Stop" : "Play";
-    while (this.isPlaying) {
+    if (this.playing) return this.stop();
+    const mine = (this.playing = {});
+    the("play").textContent = "Stop";
+    while (this.playing === mine) {
       const began = performance.now();
       const last = inSpace(this.about.shape)[0] - 1;
       this.index = this.index === last ? 0 : this.index + 1;
-      await this.showPlane();
+      if (!(await this.turnTo()) && this.playing === mine) this.stop();
       await wait(Math.max(0, FRAME_MS - (performance.now() - began)));
     }
   }
+
+  stop() {
+    this.playing = null;
+    the("play").textContent = "Play";
+  }
+}
+
+/**
+ * Fetch what is there; raises where it does not come.
+ * @param {string} address
+ */
+async function fetched(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`it did not come: ${answer.status}`);
+  return answer;
 }

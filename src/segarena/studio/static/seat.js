@@ -40,7 +40,8 @@ class Seat {
   }
 
   listen() {
-    the("note").oninput = () => this.keepDraft();
+    the("note").oninput = () => this.keepOpenDraft();
+    this.sight.onTrouble = (text) => this.tell(text);
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) this.clock.stop("hidden");
       else this.clock.go("hidden");
@@ -75,9 +76,21 @@ class Seat {
     this.showControls();
     the("stage").hidden = the("controls").hidden = false;
     the("cover").hidden = true;
-    await this.sight.show(about, (what) => this.address(what));
+    await this.show();
     this.takeIn(state);
     this.sight.focus();
+  }
+
+  /** See the sample; asked for until it comes. */
+  async show() {
+    for (let wait_ms = POLL_MS; ; wait_ms = Math.min(MOST_WAIT_MS, 2 * wait_ms)) {
+      try {
+        return await this.sight.show(this.about, (what) => this.address(what));
+      } catch {
+        this.tell("The picture does not come; this page tries again.");
+        await wait(wait_ms);
+      }
+    }
   }
 
   /**
@@ -193,11 +206,11 @@ class Seat {
     for (let wait_ms = POLL_MS; ; wait_ms = Math.min(MOST_WAIT_MS, 2 * wait_ms)) {
       const answer = await this.talk.ask("PUT", this.address(`rounds/${this.state.round}`), body, { limit_ms: 40_000 });
       if (answer.outcome === "done") {
-        localStorage.removeItem(this.draftName());
+        this.dropDraft();
         return this.takeIn(answer.body);
       }
       if (answer.outcome === "conflict") {
-        localStorage.removeItem(this.draftName());
+        this.dropDraft();
         this.takeIn(await this.fetch("state"));
         return this.tell(answer.message);
       }
@@ -237,7 +250,20 @@ class Seat {
   keepDraft() {
     const note = valueOf("note");
     const draft = { id: this.id, prompts: this.hand.round.prompts, ms: 1000 * this.clock.seconds, note, pointers: [...this.hand.pointers] };
-    localStorage.setItem(this.draftName(), JSON.stringify(draft));
+    try {
+      localStorage.setItem(this.draftName(), JSON.stringify(draft));
+    } catch {
+      // A browser that keeps nothing, or is full: what is drawn is in this page only, and can be sent all the same.
+    }
+  }
+
+  /** It was given. */
+  dropDraft() {
+    try {
+      localStorage.removeItem(this.draftName());
+    } catch {
+      // Nothing was kept.
+    }
   }
 
   /** @returns {{id: string, prompts: import("./seat-round.js").Prompt[], ms: number, note: string, pointers: string[]}} */
@@ -325,7 +351,6 @@ class Seat {
   tell(text) {
     if (the("told").textContent !== text) the("told").textContent = text;
   }
-
 }
 
 new Seat().take();

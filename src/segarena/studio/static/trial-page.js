@@ -23,7 +23,7 @@ const talk = new Talk({ key });
  */
 const ahead = new Map();
 
-run();
+run().catch((error) => say(`This does not go on: ${error.message}`));
 
 async function run() {
   let next = await asked("GET", "next");
@@ -42,7 +42,7 @@ async function run() {
 }
 
 /**
- * Ask until there is an answer: networks come back.
+ * Ask until there is an answer: networks come back. Raises what no waiting mends.
  * @param {"GET" | "POST"} method
  * @param {string} what
  * @param {unknown} [body]
@@ -53,12 +53,24 @@ async function asked(method, what, body = {}) {
     const answer = await talk.ask(method, `${address}/${what}`, method === "GET" ? undefined : body);
     if (answer.outcome === "done") return answer.body;
     if (answer.outcome === "conflict") return {}; // what is next says where we are
-    if (answer.outcome !== "away" && answer.outcome !== "busy") {
-      say(`This does not go on: ${answer.message}`);
-      throw new Error(answer.message);
-    }
+    if (answer.outcome !== "away" && answer.outcome !== "busy") throw new Error(answer.message);
     say("The network is away. This goes on by itself.");
     await pause(Math.max(answer.wait_ms, RETRY_MS[Math.min(tries, RETRY_MS.length - 1)]));
+  }
+}
+
+/**
+ * Fetch a picture until it comes.
+ * @param {string} address
+ */
+async function come(address) {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await fetched(address);
+    } catch {
+      say("The picture has not come. This goes on by itself.");
+      await pause(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)]);
+    }
   }
 }
 
@@ -72,7 +84,8 @@ async function play(told) {
   stage.hidden = false;
   say("");
   place.textContent = told.is_training ? `Practice ${told.place} of ${told.of}` : `${told.place} of ${told.of}, batch ${told.batch} of ${told.batches}`;
-  const [shown, target] = await Promise.all([fetched(told.picture), told.target && fetched(told.target)]);
+  const [shown, target] = await Promise.all([come(told.picture), told.target && come(told.target)]);
+  say("");
   const picture = new Picture(stage, { label: "The picture" });
   const disturbances = new Disturbances();
   try {

@@ -38,6 +38,7 @@ async function sendAll(form, files) {
   const words = /** @type {HTMLElement} */ (shown.querySelector("p"));
   const refused = /** @type {HTMLElement} */ (form.querySelector("[data-refused]"));
   const button = /** @type {HTMLButtonElement} */ (form.querySelector("button"));
+  if (button.disabled) return; // others are on their way
   shown.hidden = false;
   button.disabled = true;
   refused.replaceChildren();

@@ -50,16 +50,23 @@ export class Store {
    */
   async layers(place, direction, index, names, size) {
     const nameOf = (/** @type {string} */ name) => `layer ${direction} ${index} ${name} ${place}`;
-    const lacking = names.filter((name) => !this.kept.has(nameOf(name)));
-    if (lacking.length) {
-      const address = `layers/${direction}/${index}?${place}&names=${lacking.join(",")}`;
-      await this.once(address, async () => {
-        const told = await (await this.ask(address)).json();
-        for (const name of lacking) this.keep(nameOf(name), decoded(told[name], size));
-        return { value: null, bytes: 0 };
-      });
+    /** @type {Map<string, Objects>} what is here, held: what comes may take its room */
+    const found = new Map();
+    for (const name of names) {
+      const there = this.get(nameOf(name));
+      if (there) found.set(name, there);
     }
-    return new Map(names.map((name) => [name, this.get(nameOf(name)) ?? new Map()]));
+    const lacking = names.filter((name) => !found.has(name));
+    if (!lacking.length) return found;
+    const address = `layers/${direction}/${index}?${place}&names=${lacking.join(",")}`;
+    /** @type {Map<string, Objects>} */
+    const come = await this.once(address, async () => {
+      const told = await (await this.ask(address)).json();
+      const made = lacking.map((name) => /** @type {[string, {value: Objects, bytes: number}]} */ ([name, decoded(told[name], size)]));
+      for (const [name, layer] of made) this.keep(nameOf(name), layer);
+      return { value: new Map(made.map(([name, { value }]) => [name, value])), bytes: 0 };
+    });
+    return new Map([...found, ...come]);
   }
 
   /**

@@ -3,7 +3,7 @@ import test from "node:test";
 import { noteOf } from "../../../src/segarena/reports/rounds.js";
 import { isOn, pointOf, positionOf, shownSize } from "../../../src/segarena/studio/static/viewer-geometry.js";
 import { areas, boxOf, edges, errors } from "../../../src/segarena/studio/static/viewer-masks.js";
-import { momentIn, roundsOf, valueText } from "../../../src/segarena/studio/static/viewer-rounds.js";
+import { layersAt, momentIn, roundsOf, valueText } from "../../../src/segarena/studio/static/viewer-rounds.js";
 import { Store } from "../../../src/segarena/studio/static/viewer-store.js";
 import { bitsIn, dragged, firstWindow, greys, tableOf } from "../../../src/segarena/studio/static/viewer-window.js";
 import { generator } from "./random.js";
@@ -112,4 +112,18 @@ test("what is kept stays within its limit, the newest last", async () => {
   assert.deepEqual([...store.kept.keys()], ["b", "d"]);
   await assert.rejects(store.once("e", async () => Promise.reject(new Error("no"))), /no/);
   assert.equal(await store.once("e", async () => ({ value: 5, bytes: 1 })), 5);
+});
+
+test("masks that are drawn are those of the rounds that were kept", () => {
+  const place = { has_ignored: true, dialogues: [{ ...dialogue, number: 2 }, { ...dialogue, number: 3, kept: [4] }] };
+  assert.deepEqual(layersAt(place, 3), ["target", "ignored", "2.3"]);
+  assert.deepEqual(layersAt({ ...place, has_ignored: false }, 4), ["target", "2.3", "3.4"]);
+});
+
+test("masks that find no room beside each other are there all the same", async () => {
+  const store = new Store("");
+  const size = [10_000, 14_000];
+  store.ask = async () => ({ json: async () => ({ a: { 1: [0, 1, 139_999_999] }, b: { 1: [1, 1, 139_999_998] }, c: { 1: [2, 1, 139_999_997] } }) });
+  const layers = await store.layers("sample=x", 0, 0, ["a", "b", "c"], size);
+  assert.deepEqual([...layers].map(([name, objects]) => [name, objects.get(1)?.indexOf(1)]), [["a", 0], ["b", 1], ["c", 2]]);
 });

@@ -224,7 +224,7 @@ function split(editor) {
 }
 
 /** @param {Editor} editor */
-export function showSelected(editor) {
+function showSelected(editor) {
   if (editor.selected) editor.picture.show(editor.scene.box(editor.selected), 50);
 }
 

@@ -21,7 +21,7 @@ import { area, contains } from "./geometry.js";
  */
 
 /** An outline is simplified so that no pixel farther than this from it changes sides. */
-export const TOLERANCE_PX = 1;
+const TOLERANCE_PX = 1;
 const MOST_PROMPTS = 100;
 const MOST_POINTS = 5000;
 const ANSWER_LIMIT_MS = 60_000;

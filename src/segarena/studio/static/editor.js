@@ -49,7 +49,7 @@ const STEPS = { fine: 1, plain: 10, far: 60 };
 /** Tools that change nothing. */
 const LOOKING = ["adjust", "hand"];
 /** For a pen or a finger alone: it moves the picture. */
-export const HAND = { name: "hand", title: "Move the picture" };
+const HAND = { name: "hand", title: "Move the picture" };
 const DEPTH_AFTER_MS = 120;
 
 export class Editor {

@@ -1,6 +1,20 @@
-// Buttons and keys as elements.
+// Elements of pages: those that are there, and buttons and keys that are made.
 
 import { printed } from "./keys.js";
+
+/**
+ * The element that a page has by its template.
+ * @template {Element} T
+ * @param {string} selector
+ * @param {new () => T} kind
+ * @param {ParentNode} where
+ * @returns {T}
+ */
+export function find(selector, kind, where) {
+  const found = where.querySelector(selector);
+  if (!(found instanceof kind)) throw new Error(`the page has no ${selector}`);
+  return found;
+}
 
 /**
  * @param {string} className

@@ -94,6 +94,7 @@ form?.addEventListener("submit", (event) => {
 });
 
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-settle]"))) {
+  button.hidden = !form; // who may not comment settles none either
   button.addEventListener("click", () => {
     void tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"});
   });

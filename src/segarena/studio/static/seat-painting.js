@@ -9,7 +9,7 @@ import { shownOn } from "./seat-round.js";
 /** @typedef {[number, number]} Point */
 
 /** Of several objects; told apart by people who see colours otherwise too. */
-export const OBJECT_COLOURS = ["#e69f00", "#56b4e9", "#2ec4a0", "#f0e442", "#cc79a7", "#ff7f50", "#9b8cff", "#c0d860"];
+const OBJECT_COLOURS = ["#e69f00", "#56b4e9", "#2ec4a0", "#f0e442", "#cc79a7", "#ff7f50", "#9b8cff", "#c0d860"];
 
 /** @param {number} object */
 export function colourOf(object) {

@@ -124,7 +124,7 @@ export function sharedPixels(one, other) {
  * The row below the last.
  * @param {Spans} spans
  */
-export function bottomOf(spans) {
+function bottomOf(spans) {
   return spans.top + spans.starts.length - 1;
 }
 

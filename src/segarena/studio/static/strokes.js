@@ -29,7 +29,7 @@
  * @property {[number, number]} scroll
  */
 
-export const MOST_POINTS = 20000;
+const MOST_POINTS = 20000;
 
 export class Strokes {
   /**

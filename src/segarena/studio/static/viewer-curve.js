@@ -19,7 +19,7 @@ function element(kind, attributes) {
  * Name of the metric that is drawn: the first that any dialogue has.
  * @param {Dialogue[]} dialogues
  */
-export function metricOf(dialogues) {
+function metricOf(dialogues) {
   return dialogues.flatMap((dialogue) => dialogue.values).flatMap((values) => Object.keys(values))[0] ?? "";
 }
 

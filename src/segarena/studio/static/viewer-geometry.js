@@ -29,7 +29,7 @@ export function shownSize(plane) {
  * @param {number} axes
  * @returns {Point}
  */
-export function axesOf(plane, axes) {
+function axesOf(plane, axes) {
   const own = [...Array(axes).keys()].filter((axis) => axis !== plane.axis).slice(-2);
   return [own[0], own[1]];
 }

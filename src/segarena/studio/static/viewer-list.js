@@ -1,5 +1,7 @@
 // The list of a collection: pictures or a table, filtered and sorted by any column; further rows come while one scrolls.
 
+import { addressOf } from "./viewer-place.js";
+
 /** @typedef {{name: string, title: string, kind: string}} Column */
 
 const root = /** @type {HTMLElement} */ (document.querySelector("[data-address]"));
@@ -15,7 +17,6 @@ const more = /** @type {HTMLButtonElement} */ (root.querySelector("button.more")
 const problem = /** @type {HTMLElement} */ (root.querySelector(".problem"));
 const question = new URLSearchParams(location.search);
 let [first, count, asked] = [0, 0, 0];
-let rowsShown = 0;
 
 /**
  * @param {string} name
@@ -25,7 +26,7 @@ const control = (name) => form.elements.namedItem(name);
 
 /** @param {Record<string, any>} row */
 function keyOf(row) {
-  return new URLSearchParams({ sample: row.sample, target: row.target ?? "", user: row.user ?? "", repeat: String(row.repeat ?? 0) }).toString();
+  return addressOf([row.sample, row.target ?? "", row.user ?? "", row.repeat ?? 0]);
 }
 
 /** @param {Record<string, any>} row */
@@ -112,10 +113,9 @@ async function fetchRows(isAnew) {
   }
   count = found.count;
   first += found.rows.length;
-  rowsShown = first;
   cards.append(...found.rows.map(cardOf));
   body.append(...found.rows.map(lineOf));
-  told.value = `${rowsShown.toLocaleString("en")} of ${count.toLocaleString("en")} shown`;
+  told.value = `${first.toLocaleString("en")} of ${count.toLocaleString("en")} shown`;
   more.hidden = first >= count;
 }
 
@@ -230,5 +230,3 @@ if (matchMedia("(max-width: 760px)").matches) /** @type {HTMLDetailsElement} */ 
 control("as").value = root.dataset.as ?? "pictures";
 showAs();
 apply();
-
-export {};

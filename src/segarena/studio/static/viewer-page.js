@@ -7,5 +7,5 @@ if (root instanceof HTMLElement) {
   const here = new URLSearchParams(location.search);
   const [sample, target, user] = ["sample", "target", "user"].map((name) => here.get(name) ?? "");
   const round = here.get("round");
-  new Viewer(root).load([sample, target, user, Number(here.get("repeat") ?? 0)], round ? Number(round) : undefined);
+  new Viewer(root).load([sample, target, user, Number(here.get("repeat") ?? 0)], round ? Number(round) : Infinity);
 }

@@ -31,6 +31,17 @@ export function roundsOf(dialogues) {
 }
 
 /**
+ * The names of the masks that are drawn at a place after a round, as the server has them.
+ * @param {Pick<import("./viewer-place.js").Place, "dialogues" | "has_ignored">} place
+ * @param {number} round
+ */
+export function layersAt({ dialogues, has_ignored }, round) {
+  const moments = dialogues.map((dialogue) => ({ dialogue, moment: momentIn(dialogue, round) }));
+  const answers = moments.filter(({ moment }) => moment.last).map(({ dialogue, moment }) => `${dialogue.number}.${moment.last}`);
+  return ["target", ...(has_ignored ? ["ignored"] : []), ...answers];
+}
+
+/**
  * The first value after a round with its name.
  * @param {Dialogue} dialogue
  * @param {number} at

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Clock } from "../../../src/segarena/studio/static/seat-clock.js";
-import { Masks, edges, errors, onPlane, planeSize, positionOf } from "../../../src/segarena/studio/static/seat-masks.js";
+import { Masks, errors, onPlane, planeSize, positionOf } from "../../../src/segarena/studio/static/seat-masks.js";
 import { Round, shownOn } from "../../../src/segarena/studio/static/seat-round.js";
 
 // Two objects in 2 x 3 x 4 voxels, written out: [plane][row][column].
@@ -44,11 +44,6 @@ test("a pixel of a plane and its position in the sample lead to each other", () 
 test("errors are what is missing and what is too much, outside of what does not count", () => {
   const plane = (data) => ({ width: 4, height: 1, data: Uint8Array.from(data) });
   assert.deepEqual([...errors(plane([0, 1, 1, 1]), plane([1, 1, 0, 0]), plane([0, 0, 0, 1]))], [1, 0, 2, 0]);
-});
-
-test("borders run along the edges of pixels", () => {
-  const found = edges({ width: 3, height: 2, data: Uint8Array.from([0, 1, 1, 0, 0, 0]) }, 1);
-  assert.deepEqual(found.map(String).sort(), ["1,0,1,1", "1,0,3,0", "1,1,3,1", "3,0,3,1"]);
 });
 
 test("prompts are in the order of the sample's axes and within it", () => {

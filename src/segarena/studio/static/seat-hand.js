@@ -1,8 +1,9 @@
 // What a person's hand does at a seat, by any pointer or by keys alone: prompts of a round, choices, where they look.
 
+import { cssOf } from "./palette.js";
 import { listen } from "./pointer.js";
 import { planeSize } from "./seat-masks.js";
-import { colour, make, the, valueOf } from "./seat-page.js";
+import { make, the, valueOf } from "./seat-page.js";
 import { colourOf, drawCursor, drawLine, drawPrompt } from "./seat-painting.js";
 import { Round, nameOf } from "./seat-round.js";
 import { Strokes } from "./strokes.js";
@@ -94,7 +95,7 @@ export class Hand {
   draw(context) {
     const { several, place } = this.sight;
     const toScreen = (/** @type {Point} */ point) => this.sight.toScreen(point);
-    const colours = { positive: colour("--pos"), negative: colour("--neg") };
+    const colours = { positive: cssOf("--pos"), negative: cssOf("--neg") };
     for (const prompts of this.given) {
       for (const prompt of prompts ?? []) drawPrompt(context, toScreen, prompt, place, { isNew: false, several, colours });
     }

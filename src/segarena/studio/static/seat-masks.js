@@ -5,9 +5,11 @@
 
 /** @typedef {{width: number, height: number, data: Uint8Array}} Plane  labels, row after row; 0 is background */
 
-// The axes that run down and across a plane.
-/** @type {[number, number][]} */
-const DOWN_AND_ACROSS = [
+/**
+ * The axes that run down and across a plane.
+ * @type {[number, number][]}
+ */
+export const DOWN_AND_ACROSS = [
   [1, 2],
   [0, 2],
   [0, 1],
@@ -128,38 +130,6 @@ export function errors(prediction, target, ignore = null) {
     if (wanted === prediction.data[at] || ignore?.data[at]) return 0;
     return wanted ? 1 : 2;
   });
-}
-
-/**
- * The borders of what a label covers, along the edges of pixels: x0, y0, x1, y1 of each piece, joined along rows and columns.
- * @param {Plane} plane
- * @param {number} label
- */
-export function edges({ width, height, data }, label) {
-  const isIn = (/** @type {number} */ x, /** @type {number} */ y) =>
-    x >= 0 && y >= 0 && x < width && y < height && data[y * width + x] === label;
-  /** @type {[number, number, number, number][]} */
-  const found = [];
-  for (let y = 0; y <= height; y++) pieces(width, (x) => isIn(x, y) !== isIn(x, y - 1), (from, to) => found.push([from, y, to, y]));
-  for (let x = 0; x <= width; x++) pieces(height, (y) => isIn(x, y) !== isIn(x - 1, y), (from, to) => found.push([x, from, x, to]));
-  return found;
-}
-
-/**
- * @param {number} length
- * @param {(at: number) => boolean} isBorder
- * @param {(from: number, to: number) => void} add
- */
-function pieces(length, isBorder, add) {
-  let from = -1;
-  for (let at = 0; at <= length; at++) {
-    const is = at < length && isBorder(at);
-    if (is && from < 0) from = at;
-    if (!is && from >= 0) {
-      add(from, at);
-      from = -1;
-    }
-  }
 }
 
 /**

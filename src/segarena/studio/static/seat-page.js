@@ -30,20 +30,3 @@ export function make(name, given = {}, ...inside) {
   made.append(...inside);
   return made;
 }
-
-/**
- * A colour of the style sheet.
- * @param {string} name
- */
-export function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-/**
- * Red, green, blue of a colour of the style sheet.
- * @param {string} name
- */
-export function rgb(name) {
-  const value = parseInt(colour(name).slice(1), 16);
-  return [value >> 16, (value >> 8) & 255, value & 255];
-}

@@ -1,7 +1,8 @@
 // What lies above the picture at a seat: the target, the prediction, its errors, and what was drawn.
 
-import { edges, errors } from "./seat-masks.js";
+import { errors } from "./seat-masks.js";
 import { shownOn } from "./seat-round.js";
+import { outlineOf } from "./viewer-masks.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./seat-masks.js").Plane} Plane */
@@ -39,18 +40,12 @@ export async function fillOf(target, prediction, ignore, { isHighlighted, showsE
  * @param {Plane} plane
  * @param {number} objects
  */
-export function outlinesOf(plane, objects) {
-  return Array.from({ length: objects }, (_, place) => {
-    const path = new Path2D();
-    for (const [x0, y0, x1, y1] of edges(plane, place + 1)) {
-      path.moveTo(x0, y0);
-      path.lineTo(x1, y1);
-    }
-    return path;
-  });
+export function outlinesOf({ width, height, data }, objects) {
+  return Array.from({ length: objects }, (_, place) => outlineOf(data.map((label) => (label === place + 1 ? 1 : 0)), [height, width]));
 }
 
-/** Draw paths of a plane with lines of a width on the screen, light on dark so that they show on anything.
+/**
+ * Draw paths of a plane with lines of a width on the screen, light on dark so that they show on anything.
  * @param {CanvasRenderingContext2D} context
  * @param {View} view
  * @param {[number, number]} scale screen px per pixel of the plane

@@ -1,8 +1,9 @@
 // What a person sees at a seat: a plane of the sample with the target, the model's answer and its errors.
 
+import { cssOf, rgbOf } from "./palette.js";
 import { Picture } from "./picture.js";
-import { Masks, inSpace, planeSize } from "./seat-masks.js";
-import { colour, rgb, the, valueOf, wait } from "./seat-page.js";
+import { DOWN_AND_ACROSS, Masks, inSpace, planeSize } from "./seat-masks.js";
+import { the, valueOf, wait } from "./seat-page.js";
 import { colourOf, drawOutlines, fillOf, outlinesOf } from "./seat-painting.js";
 
 /** @typedef {[number, number]} Point */
@@ -171,7 +172,7 @@ export class Sight {
   stretched([width, height]) {
     const spacing = this.about.spacing;
     if (!spacing.length) return [width, height];
-    const [down, across] = [[1, 2], [0, 2], [0, 1]][this.axis];
+    const [down, across] = DOWN_AND_ACROSS[this.axis];
     return [width, (height * spacing[down]) / spacing[across]];
   }
 
@@ -211,7 +212,7 @@ export class Sight {
     const target = this.target.plane(this.axis, this.index);
     const prediction = this.prediction.plane(this.axis, this.index);
     const ignore = this.ignore && this.ignore.plane(this.axis, this.index);
-    const colours = { truth: rgb("--truth"), missing: rgb("--missing"), surplus: rgb("--surplus") };
+    const colours = { truth: rgbOf("--truth"), missing: rgbOf("--missing"), surplus: rgbOf("--surplus") };
     const { hasAnswer } = this;
     const objects = about.target.length;
     const key = this.painted.key;
@@ -243,9 +244,9 @@ export class Sight {
       context.imageSmoothingEnabled = false;
       context.drawImage(painted.fill, ...view.offset, this.picture.size[0] * view.scale, this.picture.size[1] * view.scale);
     }
-    drawOutlines(context, view, scale, painted.prediction, (place) => (several ? colourOf(place + 1) : colour("--guess")), []);
+    drawOutlines(context, view, scale, painted.prediction, (place) => (several ? colourOf(place + 1) : cssOf("--guess")), []);
     if (about.shows.target === "outline") {
-      drawOutlines(context, view, scale, painted.target, (place) => (several ? colourOf(place + 1) : colour("--truth")), [7, 5]);
+      drawOutlines(context, view, scale, painted.target, (place) => (several ? colourOf(place + 1) : cssOf("--truth")), [7, 5]);
     }
     this.onDraw(context);
   }

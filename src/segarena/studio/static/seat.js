@@ -1,8 +1,9 @@
 // A person in the place of a simulated user: take a seat, see what the model made of the target, say what is wrong, round by round.
 
+import { cssOf } from "./palette.js";
 import { Clock } from "./seat-clock.js";
 import { Hand } from "./seat-hand.js";
-import { colour, make, the, valueOf, wait } from "./seat-page.js";
+import { make, the, valueOf, wait } from "./seat-page.js";
 import { colourOf } from "./seat-painting.js";
 import { Sight } from "./seat-sight.js";
 import { screenNow } from "./strokes.js";
@@ -328,9 +329,9 @@ class Seat {
   legend(several) {
     const { shows } = this.about;
     const rows = [
-      [shows.target === "outline" ? "swatch dashed" : "swatch full", colour("--truth"), "what is to be segmented"],
-      ["swatch", colour("--guess"), "the model's answer"],
-      ...(shows.errors ? [["swatch full", colour("--missing"), "missing"], ["swatch full", colour("--surplus"), "too much"]] : []),
+      [shows.target === "outline" ? "swatch dashed" : "swatch full", cssOf("--truth"), "what is to be segmented"],
+      ["swatch", cssOf("--guess"), "the model's answer"],
+      ...(shows.errors ? [["swatch full", cssOf("--missing"), "missing"], ["swatch full", cssOf("--surplus"), "too much"]] : []),
     ];
     the("legend").replaceChildren(
       ...rows.map(([kind, hue, text]) => {

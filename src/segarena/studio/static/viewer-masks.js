@@ -67,6 +67,21 @@ export function edges(mask, [height, width]) {
 }
 
 /**
+ * These edges as a path, in pixels.
+ * @param {Uint8Array} mask
+ * @param {[number, number]} size  rows and columns
+ */
+export function outlineOf(mask, size) {
+  const path = new Path2D();
+  const lines = edges(mask, size);
+  for (let place = 0; place < lines.length; place += 4) {
+    path.moveTo(lines[place], lines[place + 1]);
+    path.lineTo(lines[place + 2], lines[place + 3]);
+  }
+  return path;
+}
+
+/**
  * The box around some masks: left, top, right, bottom in pixels; null around nothing.
  * @param {Uint8Array[]} masks
  * @param {[number, number]} size

@@ -1,9 +1,10 @@
 // One pane: a plane of the sample with what is drawn over it, for the target or for one run.
 
+import { cssOf, rgbOf } from "./palette.js";
 import { Picture } from "./picture.js";
 import { shownSize } from "./viewer-geometry.js";
 import { drawMarks } from "./viewer-marks.js";
-import { areas, boxOf, edges, errors } from "./viewer-masks.js";
+import { areas, boxOf, errors, outlineOf } from "./viewer-masks.js";
 
 /** @typedef {import("./viewer-geometry.js").Plane} Plane */
 /** @typedef {import("./viewer-masks.js").Objects} Objects */
@@ -173,7 +174,7 @@ export class Pane {
    * @param {...[string, number, number[]]} lines  colour, width, dashes: one over the other
    */
   outline(context, view, name, objects, number, ...lines) {
-    const path = this.once(`${name} ${number}`, () => pathOf(edges(/** @type {Uint8Array} */ (objects.get(number)), this.plane.size)));
+    const path = this.once(`${name} ${number}`, () => outlineOf(/** @type {Uint8Array} */ (objects.get(number)), this.plane.size));
     const [x, y] = view.toScreen([0, 0]);
     const placed = new Path2D();
     placed.addPath(path, new DOMMatrix([view.scale * this.plane.edges[1], 0, 0, view.scale * this.plane.edges[0], x, y]));
@@ -236,16 +237,6 @@ export class Pane {
   }
 }
 
-/** @param {number[]} lines */
-function pathOf(lines) {
-  const path = new Path2D();
-  for (let place = 0; place < lines.length; place += 4) {
-    path.moveTo(lines[place], lines[place + 1]);
-    path.lineTo(lines[place + 2], lines[place + 3]);
-  }
-  return path;
-}
-
 /**
  * Where a patient's sides are.
  * @param {CanvasRenderingContext2D} context
@@ -266,29 +257,4 @@ function drawLetters(context, letters, [width, height]) {
     context.fillText(letter, places[at][0], places[at][1]);
   });
   context.restore();
-}
-
-/** @type {Map<string, string>} */
-const known = new Map();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => known.clear());
-
-/**
- * A colour of the page.
- * @param {string} name
- */
-export function cssOf(name) {
-  let colour = known.get(name);
-  if (!colour) known.set(name, (colour = getComputedStyle(document.documentElement).getPropertyValue(name).trim()));
-  return colour;
-}
-
-/**
- * @param {string} name
- * @returns {Colour}
- */
-function rgbOf(name) {
-  const digits = cssOf(name).replace("#", "");
-  const whole = digits.length === 3 ? [...digits].map((digit) => digit + digit).join("") : digits;
-  const [red, green, blue] = [0, 2, 4].map((at) => parseInt(whole.slice(at, at + 2), 16));
-  return [red, green, blue];
 }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Depth } from "../../../src/segarena/studio/static/depth.js";
 import { contains } from "../../../src/segarena/studio/static/geometry.js";
-import { Scene, Steps } from "../../../src/segarena/studio/static/scene.js";
+import { Scene } from "../../../src/segarena/studio/static/scene.js";
+import { Steps } from "../../../src/segarena/studio/static/steps.js";
 import { fill } from "../../../src/segarena/studio/static/spans.js";
 import { documentOf, generator, gridDocument, starPolygon } from "./random.js";
 

@@ -38,9 +38,8 @@ test("vertices and sides are picked of the regions asked for, the nearest within
   assert.equal(picking.edgeAt(scene, [50, 46], 5, ["r1"]), null);
 });
 
-test("several vertices are picked by a box, a brush and a lasso", () => {
+test("several vertices are picked by a box and a brush", () => {
   const scene = Scene.read(nested());
   assert.deepEqual(picking.pointsInBox(scene, [30, 30, 70, 50], ["r1", "r2"]), [0, 1]);
   assert.deepEqual(picking.pointsNear(scene, [20, 22], 3, ["r1", "r2"]), [4]);
-  assert.deepEqual(picking.pointsInLasso(scene, [[10, 10], [70, 10], [10, 70]], ["r1", "r2", "r3"]), [0, 4]);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Scene } from "../../../src/segarena/studio/static/scene.js";
-import { clamp, nearestLine, nearestVertex, snap } from "../../../src/segarena/studio/static/snapping.js";
+import { nearestLine, nearestVertex, snap } from "../../../src/segarena/studio/static/snapping.js";
 import { documentOf, generator, starPolygon } from "./random.js";
 
 const SIZE = [400, 300];
@@ -76,9 +76,4 @@ test("hidden regions, points left out and what is being drawn are no targets", (
   assert.equal(snap(scene, [150, 100], SIZE, 5, { except: new Set([0]) }), null);
   document.regions[0].is_hidden = true;
   assert.equal(snap(Scene.read(document), [100, 100], SIZE, 5), null);
-});
-
-test("points can be kept in the picture", () => {
-  assert.deepEqual(clamp([-3, 310], SIZE), [0, 300]);
-  assert.deepEqual(clamp([3, 30], SIZE), [3, 30]);
 });

@@ -15,7 +15,7 @@ import { edgeBetween } from "./scene.js";
 /** @typedef {import("./view.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").Region} Region */
-/** @typedef {import("./scene.js").Steps} Steps */
+/** @typedef {import("./steps.js").Steps} Steps */
 /** @typedef {import("./snapping.js").Target} Target */
 /** @typedef {{only?: string | null}} Only */
 

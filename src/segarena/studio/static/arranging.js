@@ -8,7 +8,7 @@ import { LEAST_VERTICES } from "./rules.js";
 /** @typedef {import("./geometry.js").Polygon} Polygon */
 /** @typedef {import("./view.js").Point} Point */
 /** @typedef {import("./scene.js").Scene} Scene */
-/** @typedef {import("./scene.js").Steps} Steps */
+/** @typedef {import("./steps.js").Steps} Steps */
 /** @typedef {import("./scene.js").Fields} Fields */
 /** @typedef {(a: string, b: string) => boolean} Overlaps */
 

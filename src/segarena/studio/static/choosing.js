@@ -3,7 +3,7 @@
 import { colourOf } from "./colours.js";
 
 /** @typedef {import("./scene.js").SceneDocument} SceneDocument */
-/** @typedef {import("./scene.js").Steps} Steps */
+/** @typedef {import("./steps.js").Steps} Steps */
 
 /**
  * Put another scene in the place of this one, as steps that can be taken back together.

@@ -8,13 +8,13 @@
 import { shareOnEdge } from "./adjusting.js";
 import { lineMeets } from "./crossings.js";
 import { isSame, squaredFromOutline } from "./geometry.js";
-import { LEAST_VERTICES, refusalOfClosing, refusalOfVertex } from "./rules.js";
+import { refusalOfClosing, refusalOfVertex } from "./rules.js";
 import { sharedRegion, ways } from "./tracing.js";
 
 /** @typedef {import("./view.js").Point} Point */
 /** @typedef {import("./view.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
-/** @typedef {import("./scene.js").Steps} Steps */
+/** @typedef {import("./steps.js").Steps} Steps */
 /** @typedef {import("./scene.js").Ring} Ring */
 /** @typedef {import("./snapping.js").Target} Target */
 
@@ -122,15 +122,6 @@ export function discardOpen(steps) {
   if (!open.length) return "nothing";
   steps.splice("", 0, open.length, []);
   return null;
-}
-
-/**
- * Whether what is being drawn could be closed at a point of it.
- * @param {Scene} scene
- * @param {number | null} point
- */
-export function endsAt(scene, point) {
-  return point !== null && point === scene.open[0] && scene.open.length >= LEAST_VERTICES;
 }
 
 /**

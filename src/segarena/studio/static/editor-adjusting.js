@@ -151,7 +151,7 @@ export class Adjusting {
     this.does = "vertices";
     this.live = editor.history.start("insert", middle.region);
     const only = isSplit ? middle.region : null;
-    const insert = (/** @type {Point} */ at) => (/** @type {import("./scene.js").Steps} */ steps) => insertVertex(steps, middle.region, middle.edge, at, { only });
+    const insert = (/** @type {Point} */ at) => (/** @type {import("./steps.js").Steps} */ steps) => insertVertex(steps, middle.region, middle.edge, at, { only });
     this.moves = (touch) => insert(this.snapped(touch, new Set(editor.scene.region(middle.region).ring)));
     this.isBad = this.live.set(insert(middle.at)) !== null;
   }
@@ -165,7 +165,7 @@ export class Adjusting {
     const { scene } = this.editor;
     const from = scene.points[vertex];
     const own = new Set(scene.owners(vertex).flatMap((region) => region.ring));
-    return (/** @type {Touch} */ touch) => (/** @type {import("./scene.js").Steps} */ steps) => {
+    return (/** @type {Touch} */ touch) => (/** @type {import("./steps.js").Steps} */ steps) => {
       const at = this.snapped(touch, own);
       if (this.target) return movePointTo(steps, vertex, this.target, { only });
       return movePoints(steps, [vertex], at[0] - from[0], at[1] - from[1], { only });
@@ -179,7 +179,7 @@ export class Adjusting {
   moveMany(vertices, only) {
     return (/** @type {Touch} */ touch) => {
       const [dx, dy] = [touch.at[0] - this.from[0], touch.at[1] - this.from[1]];
-      return (/** @type {import("./scene.js").Steps} */ steps) => movePoints(steps, vertices, dx, dy, { only });
+      return (/** @type {import("./steps.js").Steps} */ steps) => movePoints(steps, vertices, dx, dy, { only });
     };
   }
 

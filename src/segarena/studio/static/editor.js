@@ -176,7 +176,7 @@ export class Editor {
 
   /**
    * Do something to the scene, as one step that can be undone; says why where it is refused.
-   * @param {string} kind @param {string | null} region @param {(steps: import("./scene.js").Steps) => string | null} change
+   * @param {string} kind @param {string | null} region @param {(steps: import("./steps.js").Steps) => string | null} change
    */
   edit(kind, region, change) {
     if (this.isReadOnly) return this.refuse("closed");

@@ -9,10 +9,10 @@
 //   history.onEdit = ({kind, region}) => save();                       // after every run, commit, undo, redo
 //   History.read(scene, history.toJSON());                             // empty when it belongs to another scene
 
-import { Steps, inverse } from "./scene.js";
+import { Steps, inverse } from "./steps.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
-/** @typedef {import("./scene.js").Change} Change */
+/** @typedef {import("./steps.js").Change} Change */
 /** @typedef {{kind: string, region: string | null, changes: Change[]}} Edit */
 /** @typedef {{kind: string, region: string | null, way: "do" | "undo" | "redo"}} Told */
 /** @typedef {(steps: Steps) => string | null} Act says why not, or null */

@@ -1,10 +1,9 @@
-// What the pointer is on: regions, vertices, sides; and vertices in boxes, under a brush, in a lasso.
+// What the pointer is on: regions, vertices, sides; and vertices in boxes, under a brush.
 
 import { boxHolds, contains, project } from "./geometry.js";
 
 /** @typedef {import("./view.js").Point} Point */
 /** @typedef {import("./view.js").Box} Box */
-/** @typedef {import("./geometry.js").Polygon} Polygon */
 /** @typedef {import("./scene.js").Scene} Scene */
 
 /**
@@ -90,16 +89,6 @@ export function pointsInBox(scene, box, ids) {
  */
 export function pointsNear(scene, at, radius, ids) {
   return pointsWhere(scene, ids, ([x, y]) => (x - at[0]) ** 2 + (y - at[1]) ** 2 <= radius * radius);
-}
-
-/**
- * Those in a polygon drawn around them.
- * @param {Scene} scene
- * @param {Polygon} lasso
- * @param {Iterable<string>} ids
- */
-export function pointsInLasso(scene, lasso, ids) {
-  return pointsWhere(scene, ids, (at) => contains(lasso, at));
 }
 
 /**

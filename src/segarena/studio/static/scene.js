@@ -1,14 +1,14 @@
 // What one person draws on one picture: regions in depth order, front first, whose outlines share their points.
 //
 // A ring names points by index; a point that two rings name is one vertex of both. `Scene` knows for each point who shares it and
-// changes only by `Steps`, which note every change so that it can be taken back (history.js). Outlines and boxes are kept until
+// changes only by `Steps` (steps.js), which note every change so that it can be taken back (history.js). Outlines and boxes are kept until
 // they change. Points are replaced, never written into: whoever holds one keeps what it was.
 //
 //   const scene = Scene.read(document);             // throws RangeError where the document is not sound
 //   scene.polygon("r7"); scene.box("r7"); scene.owners(4); scene.edgeOwners(4, 9); scene.place("r7");
 //   JSON.stringify(scene.toDocument());
 
-import { boxOf, rounded } from "./geometry.js";
+import { boxOf } from "./geometry.js";
 
 /** @typedef {import("./view.js").Point} Point */
 /** @typedef {import("./view.js").Box} Box */
@@ -18,21 +18,15 @@ import { boxOf, rounded } from "./geometry.js";
 /** @typedef {{id: string, ring: Ring} & Fields} Region */
 /** @typedef {{version: 1, points: Point[], regions: Region[], next_id: number, open?: Ring}} SceneDocument */
 /** @typedef {{region: Region, edge: number}} EdgeOwner edge: place of its first point in the ring */
-/**
- * One change and how it is taken back: a point from where to where (null: not there), a splice of a ring ("" is what is being
- * drawn), a region that comes or goes with its place, a move in the order, a field.
- * @typedef {["point", number, Point | null, Point | null]
- *   | ["ring", string, number, Ring, Ring]
- *   | ["add", number, Region]
- *   | ["remove", number, Region]
- *   | ["move", number, number]
- *   | ["set", string, keyof Fields, string | boolean, string | boolean]} Change
- */
+/** @typedef {import("./steps.js").Change} Change */
 /** @typedef {{polygon: Polygon | null, box: Box | null, revision: number}} Outline */
 
 const FARTHEST = 1e9;
-/** @type {Fields} */
-const PLAIN = { name: "", is_stuff: false, is_hidden: false, is_locked: false };
+/**
+ * A region of which nothing was said.
+ * @type {Fields}
+ */
+export const PLAIN = { name: "", is_stuff: false, is_hidden: false, is_locked: false };
 
 export class Scene {
   /** @type {Point[]} */
@@ -309,122 +303,6 @@ export class Scene {
 }
 
 /**
- * Changes of a scene, each done and noted at once. `about` is the region that they are about.
- */
-export class Steps {
-  /** @type {Change[]} */
-  changes = [];
-
-  /**
-   * @param {Scene} scene
-   * @param {string | null} about
-   * @param {Change[]} [before] what was done just before
-   */
-  constructor(scene, about = null, before = []) {
-    this.scene = scene;
-    this.about = about;
-    this.before = before;
-  }
-
-  /** @param {Change} change */
-  #do(change) {
-    this.scene.apply(change);
-    this.changes.push(change);
-  }
-
-  /**
-   * Add a point, for a ring.
-   * @param {Point} at
-   */
-  addPoint(at) {
-    const point = this.scene.freePoint();
-    this.#do(["point", point, this.scene.points[point] ?? null, [rounded(at[0]), rounded(at[1])]]);
-    this.scene.reserve(point);
-    return point;
-  }
-
-  /**
-   * @param {number} point
-   * @param {Point} at
-   */
-  movePoint(point, at) {
-    this.#do(["point", point, this.scene.points[point], [rounded(at[0]), rounded(at[1])]]);
-  }
-
-  /**
-   * Replace points of a ring by others; "" is what is being drawn.
-   * @param {string} id
-   * @param {number} at
-   * @param {number} count
-   * @param {Ring} inserted
-   */
-  splice(id, at, count, inserted) {
-    const removed = this.scene.region(id).ring.slice(at, at + count);
-    if (removed.length || inserted.length) this.#do(["ring", id, at, removed, inserted]);
-  }
-
-  /**
-   * Add a region of points that are there.
-   * @param {Ring} ring
-   * @param {Partial<Fields>} fields
-   * @param {number} place
-   */
-  addRegion(ring, fields, place) {
-    const id = `r${this.scene.nextId++}`;
-    this.#do(["add", place, { id, ring: [...ring], ...PLAIN, ...fields }]);
-    this.about = id;
-    return id;
-  }
-
-  /** @param {string} id */
-  removeRegion(id) {
-    this.#do(["remove", this.scene.place(id), copyOf(this.scene.region(id))]);
-  }
-
-  /**
-   * @param {string} id
-   * @param {number} place
-   */
-  moveRegion(id, place) {
-    const from = this.scene.place(id);
-    if (from !== place) this.#do(["move", from, place]);
-  }
-
-  /**
-   * @param {string} id
-   * @param {keyof Fields} field
-   * @param {string | boolean} value
-   */
-  set(id, field, value) {
-    const before = this.scene.region(id)[field];
-    if (before !== value) this.#do(["set", id, field, before, value]);
-  }
-
-  /** Take everything back; it can be done again. */
-  takeBack() {
-    for (const change of [...this.changes].reverse()) this.scene.apply(inverse(change));
-  }
-
-  doAgain() {
-    for (const change of this.changes) this.scene.apply(change);
-  }
-}
-
-/**
- * What takes a change back.
- * @param {Change} change
- * @returns {Change}
- */
-export function inverse(change) {
-  if (change[0] === "point") return ["point", change[1], change[3], change[2]];
-  if (change[0] === "ring") return ["ring", change[1], change[2], change[4], change[3]];
-  if (change[0] === "add") return ["remove", change[1], change[2]];
-  if (change[0] === "remove") return ["add", change[1], change[2]];
-  if (change[0] === "move") return ["move", change[2], change[1]];
-  return ["set", change[1], change[2], change[4], change[3]];
-}
-
-/**
  * The place in a ring of the side between two points, either way round; -1 when there is none.
  * @param {Ring} ring
  * @param {number} a
@@ -442,7 +320,7 @@ export function edgeBetween(ring, a, b) {
  * @param {Region} region
  * @returns {Region} its keys in this order, whoever wrote it
  */
-function copyOf({ id, ring, name, is_stuff, is_hidden, is_locked }) {
+export function copyOf({ id, ring, name, is_stuff, is_hidden, is_locked }) {
   return { id, ring: [...ring], name, is_stuff, is_hidden, is_locked };
 }
 

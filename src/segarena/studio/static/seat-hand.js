@@ -2,6 +2,7 @@
 
 import { cssOf } from "./palette.js";
 import { listen } from "./pointer.js";
+import { FAR, KEYS, actsOf } from "./seat-keys.js";
 import { planeSize } from "./seat-masks.js";
 import { make, the, valueOf } from "./seat-page.js";
 import { colourOf, drawCursor, drawLine, drawPrompt } from "./seat-painting.js";
@@ -19,22 +20,6 @@ import { Strokes } from "./strokes.js";
  * @property {() => void} pause
  * @property {(text: string) => void} tell
  */
-
-const KEYS = [
-  ["Arrows", "move the cursor; with Shift by ten"],
-  ["Space", "click; begin and end a box or a line"],
-  ["X", "what you mark: belongs to it, or does not"],
-  ["T", "next tool"],
-  ["O", "next object"],
-  ["PgUp, PgDn", "slice or frame; or turn the wheel"],
-  ["1 2 3", "look across slices, rows, columns"],
-  ["[ and ]", "first and last slice here"],
-  ["Backspace", "undo"],
-  ["Enter", "send"],
-  ["G", "good enough: nothing is left to correct"],
-  ["P", "pause"],
-  ["+ − 0", "zoom, whole picture; or pinch"],
-];
 
 export class Hand {
   /**
@@ -271,34 +256,7 @@ export class Hand {
   /** @param {KeyboardEvent} event */
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !this.sight.about) return;
-    const step = event.shiftKey ? 10 : 1;
-    /** @type {Record<string, () => void>} */
-    const acts = {
-      ArrowLeft: () => this.moveCursor(-step, 0),
-      ArrowRight: () => this.moveCursor(step, 0),
-      ArrowUp: () => this.moveCursor(0, -step),
-      ArrowDown: () => this.moveCursor(0, step),
-      " ": () => this.pressKey(),
-      x: () => this.next("sign"),
-      t: () => this.next("tool"),
-      o: () => this.next("object"),
-      PageUp: () => this.goTo(this.sight.index - 1),
-      PageDown: () => this.goTo(this.sight.index + 1),
-      1: () => this.lookBy("0"),
-      2: () => this.lookBy("1"),
-      3: () => this.lookBy("2"),
-      "[": () => this.limit("first", "keyboard"),
-      "]": () => this.limit("last", "keyboard"),
-      Backspace: () => this.undo(),
-      Enter: () => this.does.send(false),
-      g: () => this.does.send(true),
-      p: () => this.does.pause(),
-      "+": () => this.sight.picture.zoomAbout(this.middle, 1.3),
-      "=": () => this.sight.picture.zoomAbout(this.middle, 1.3),
-      "-": () => this.sight.picture.zoomAbout(this.middle, 1 / 1.3),
-      0: () => this.sight.picture.fit(),
-    };
-    const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    const act = actsOf(this, event.shiftKey ? FAR : 1)[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;
     event.preventDefault();
     act();

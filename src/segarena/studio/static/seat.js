@@ -1,10 +1,9 @@
 // A person in the place of a simulated user: take a seat, see what the model made of the target, say what is wrong, round by round.
 
-import { cssOf } from "./palette.js";
 import { Clock } from "./seat-clock.js";
+import { showControls } from "./seat-controls.js";
 import { Hand } from "./seat-hand.js";
-import { make, the, valueOf, wait } from "./seat-page.js";
-import { colourOf } from "./seat-painting.js";
+import { the, valueOf, wait } from "./seat-page.js";
 import { Sight } from "./seat-sight.js";
 import { screenNow } from "./strokes.js";
 import { Talk, newId } from "./talk.js";
@@ -12,7 +11,6 @@ import { Talk, newId } from "./talk.js";
 const WAIT_MS = 2000;
 const POLL_MS = 400;
 const MOST_WAIT_MS = 8000;
-const TOOL_NAMES = { click: "Click", box: "Box", scribble: "Scribble", lasso: "Lasso" };
 
 class Seat {
   constructor() {
@@ -74,7 +72,8 @@ class Seat {
     const [about, state] = await Promise.all([this.fetch("about"), this.fetch("state")]);
     this.about = about;
     this.hand.clear();
-    this.showControls();
+    this.hand.tool = showControls(about);
+    the("send").hidden = this.sendsAtOnce;
     the("stage").hidden = the("controls").hidden = false;
     the("cover").hidden = true;
     await this.show();
@@ -277,69 +276,9 @@ class Seat {
     }
   }
 
-  // Controls.
-
-  showControls() {
-    const { about } = this;
-    the("what").textContent = about.label || document.title.split(" · ")[0];
-    const tools = about.kinds.filter((/** @type {string} */ kind) => kind in TOOL_NAMES);
-    this.hand.tool = tools[0];
-    this.choices(the("tools"), "tool", tools.map((/** @type {keyof typeof TOOL_NAMES} */ kind) => [kind, TOOL_NAMES[kind]]), tools[0]);
-    the("tools").hidden = tools.length < 2;
-    const several = about.target.length > 1;
-    const objects = about.target.map((/** @type {unknown} */ _, /** @type {number} */ place) => [String(place + 1), String(place + 1)]);
-    this.choices(the("objects"), "object", [...objects, ["0", "background"]], "1");
-    for (const span of the("objects").querySelectorAll("span")) {
-      const swatch = make("i", { class: "swatch full", "aria-hidden": "true" });
-      swatch.style.setProperty("--swatch", colourOf(Number(span.textContent === "background" ? 0 : span.textContent)));
-      span.prepend(swatch);
-    }
-    the("objects").hidden = !several;
-    the("signs").hidden = several || !tools.some((/** @type {string} */ kind) => kind !== "box");
-    the("planes").hidden = the("window").hidden = about.kind !== "volume";
-    the("limits").hidden = !about.kinds.includes("limits");
-    the("slider").hidden = about.kind === "image";
-    the("play").hidden = about.kind !== "video";
-    the("send").hidden = this.sendsAtOnce;
-    /** @type {HTMLInputElement} */ (document.querySelector("[name=axis][value='0']")).checked = true;
-    this.legend(several);
-  }
-
   /** One click is a round: nothing waits for another one. */
   get sendsAtOnce() {
     return this.about.kind === "image" && this.about.kinds.length === 1 && this.about.kinds[0] === "click";
-  }
-
-  /**
-   * @param {HTMLElement} group
-   * @param {string} name
-   * @param {string[][]} values
-   * @param {string} chosen
-   */
-  choices(group, name, values, chosen) {
-    for (const label of group.querySelectorAll("label")) label.remove();
-    for (const [value, text] of values) {
-      const input = /** @type {HTMLInputElement} */ (make("input", { type: "radio", name, value }));
-      input.checked = value === chosen;
-      group.append(make("label", {}, input, make("span", {}, text)));
-    }
-  }
-
-  /** @param {boolean} several */
-  legend(several) {
-    const { shows } = this.about;
-    const rows = [
-      [shows.target === "outline" ? "swatch dashed" : "swatch full", cssOf("--truth"), "what is to be segmented"],
-      ["swatch", cssOf("--guess"), "the model's answer"],
-      ...(shows.errors ? [["swatch full", cssOf("--missing"), "missing"], ["swatch full", cssOf("--surplus"), "too much"]] : []),
-    ];
-    the("legend").replaceChildren(
-      ...rows.map(([kind, hue, text]) => {
-        const swatch = make("i", { class: kind, "aria-hidden": "true" });
-        if (!several || kind === "swatch full") swatch.style.setProperty("--swatch", hue);
-        return make("li", {}, swatch, text);
-      }),
-    );
   }
 
   showValues() {

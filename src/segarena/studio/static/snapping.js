@@ -26,16 +26,6 @@ export function corners([width, height]) {
 }
 
 /**
- * A point moved into the picture.
- * @param {Point} at
- * @param {Size} size
- * @returns {Point}
- */
-export function clamp([x, y], [width, height]) {
-  return [Math.min(Math.max(x, 0), width), Math.min(Math.max(y, 0), height)];
-}
-
-/**
  * The nearest point on a side of the frame or of any region.
  * @param {Scene} scene
  * @param {Point} at

@@ -8,8 +8,6 @@ import { fill } from "./spans.js";
 /** @typedef {import("./view.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
 
-export { firstCrossing, isSimple } from "./crossings.js";
-
 export const LEAST_VERTICES = 4;
 /** In pixels of the picture, whatever the screen shows. */
 export const LEAST_AREA_PX = 600;

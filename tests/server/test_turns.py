@@ -29,9 +29,9 @@ def run(database):
 def receive(database, number=0, place=0, body=b"body", at=1.0, charged_s=0.0):
     came = turns.Received(request=body, sha256=body.hex(), charged=Charged(seconds=charged_s), client_s=0.0)
     with database.writing() as session:
-        return turns.receive(
-            session, session.get_one(Run, "run"), session.get_one(Place, ("run", place)), number, came, at
-        )
+        there = session.get_one(Place, ("run", place))
+        before = turns.turns_of(session, there)
+        return turns.receive(session, session.get_one(Run, "run"), there, before, came, number=number, now=at)
 
 
 def lease(database, worker="w", name="lease", now=100.0):

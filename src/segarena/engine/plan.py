@@ -269,11 +269,24 @@ def make_plan(
 
 
 def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:
-    """Return a user; a person gives what the benchmark's own users give, unless it is said what."""
+    """Return a user; a person gives what the benchmark's own users give, unless it is said what.
+
+    Raises:
+        InvalidInput: no page takes that from a person.
+    """
     if not is_person(find("user", user.reference)) or {"", "prompts"} & user.options.keys():
         return user
     kinds = frozenset[str]().union(*(prompt_kinds(build("user", own)) or () for own in rules.users))
-    return replace(user, options={"prompts": tuple(sorted(kinds)), **user.options}, own_name=user.name)
+    asked = replace(user, options={"prompts": tuple(sorted(kinds)), **user.options}, own_name=user.name)
+    build("user", user)  # what is wrong with its own options is told as it is
+    try:
+        build("user", asked)
+    except SegarenaError as error:
+        given = ", ".join(sorted(kinds)) or "nothing"
+        raise InvalidInput(
+            f"{user.name}: people cannot be asked for what users of {rules.name} give ({given}); choose simulated users"
+        ) from error
+    return asked
 
 
 def _check_types(given: Mapping[str, Any]) -> None:

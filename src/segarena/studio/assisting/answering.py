@@ -22,6 +22,7 @@ from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.blobs import Recent
 from segarena.engine.guard import TimeLimit
 from segarena.errors import InvalidPrompt, PluginInvalid, UnitHung
+from segarena.files.hashes import sha256
 from segarena.files.images import read_image
 from segarena.registry import build
 from segarena.roles import Segmenter
@@ -40,11 +41,12 @@ class Bounds:
     """What an assistant may take.
 
     Attributes:
-        answer_s: a question that takes longer comes to nothing.
+        answer_s: a question that takes longer comes to nothing; what of it was answered is kept.
         encode_s: the same of reading and encoding a picture.
         pictures: of so many, encodings are kept.
         picture_bytes: that these may take together; the last one always stays.
-        answer_bytes: that the last answers may take, which further prompts go on from.
+        answers: of the last answers so many are kept, which further prompts go on from.
+        answer_bytes: that these may take together.
         processes: that answer side by side.
         idle_s: a process that was asked nothing for so long is ended.
     """
@@ -53,6 +55,7 @@ class Bounds:
     encode_s: float = 120.0
     pictures: int = 12
     picture_bytes: int = 2**30
+    answers: int = 1000
     answer_bytes: int = 128 * 2**20
     processes: int = 2
     idle_s: float = 600.0
@@ -141,7 +144,7 @@ class _Answers:
         self._limit = TimeLimit(bounds.answer_s, this_deadline(), GRACE_S, error=_too_slow)
         self._encode_times = bounds.encode_s / bounds.answer_s
         self._encoded = Recent[tuple[Any, Shape]](bounds.picture_bytes, most=bounds.pictures, keeps_last=True)
-        self._answered = Recent[Prediction](bounds.answer_bytes, keeps_last=True)
+        self._answered = Recent[Prediction](bounds.answer_bytes, most=bounds.answers, keeps_last=True)
 
     def do(self, unit: Unit) -> Answer:
         """Do one.
@@ -179,21 +182,26 @@ class _Answers:
             if not self._abilities.understands(prompt.kind):
                 kinds = ", ".join(sorted(self._abilities.prompt_kinds or ()))
                 raise InvalidPrompt(f"{self._who} takes {kinds}; got a {prompt.kind}")
-        names = [f"{unit.picture.key} {unit.prompts[: count + 1]!r}" for count in range(len(prompts))]
+        names = _names(unit)
         before = next((at for at in reversed(range(len(prompts))) if self._answered.get(names[at])), -1)
         rounds = tuple((prompt,) for prompt in prompts)
         previous = self._answered.get(names[before]) if before >= 0 else None
-        for at in range(before + 1, len(prompts)):
-            previous = self._predict(encoded, shape, Dialogue(rounds[: at + 1], previous))
-            self._answered.put(names[at], previous, previous.mask.nbytes + bytes_of(previous.logits))
+        with self._limit.watch("answering a prompt", who=self._who):
+            for at in range(before + 1, len(prompts)):
+                (answer,) = self._segmenter.predict(encoded, [Dialogue(rounds[: at + 1], previous)])
+                previous = as_prediction(answer, shape, name=self._who)
+                self._answered.put(names[at], previous, previous.mask.nbytes + bytes_of(previous.logits))
         if previous is None:
             raise InvalidPrompt("expected at least one prompt, got none")
         return previous
 
-    def _predict(self, encoded: Any, shape: Shape, dialogue: Dialogue) -> Prediction:
-        with self._limit.watch("answering a prompt", who=self._who):
-            (answer,) = self._segmenter.predict(encoded, [dialogue])
-        return as_prediction(answer, shape, name=self._who)
+
+def _names(unit: Ask) -> list[str]:
+    """Return what the answers to the first prompt, to the first two, and so on are called, however long they are."""
+    found: list[str] = []
+    for told in unit.prompts:
+        found.append(sha256(f"{found[-1] if found else unit.picture.key} {told!r}"))
+    return found
 
 
 def _too_slow(what: str, seconds: float) -> BaseException:

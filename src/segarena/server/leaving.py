@@ -37,7 +37,7 @@ def delete_account(session: Session, folder: DataFolder, person: Person, now: fl
     """
     keep_one_admin(session, person)
     for kept in kept_about_people().values():
-        kept.forget(session, person.id, now)
+        kept.forget(session, folder, person.id, now)
     team = session.get_one(Team, person.team_id)
     if not is_of_one(person, team):
         leave(session, person, now)

@@ -143,13 +143,13 @@ def refuse(site: Site, sent: Submission, faults: Sequence[str]) -> None:
 
 
 def drop_when_written(session: Session, storage: Storage, name: str) -> None:
-    """Delete a file that was sent once the transaction is on disk: one that comes to nothing needs it still."""
+    """Delete a file of somebody's once the transaction is on disk: one that comes to nothing needs it still."""
 
     def remove(_: Session) -> None:
         try:
             storage.drop(name)
         except StoreError as error:  # that nobody needs it is written by now
-            LOG.warning("a file that was sent could not be deleted: %s", error)
+            LOG.warning("a file that nobody needs could not be deleted: %s", error)
 
     event.listen(session, "after_commit", remove, once=True)
 

@@ -13,7 +13,7 @@ from segarena.server.personal_data import kept_about
 from segarena.server.tables import Person
 from segarena.studio.drawing import personal
 from segarena.studio.drawing.drafts import Save, check_save, save_draft
-from segarena.studio.tables import Draft, Logged, Member, Project, Task
+from segarena.studio.tables import Draft, Logged, Member, Picture, Project, Task
 
 
 @pytest.fixture
@@ -63,11 +63,23 @@ def test_who_alone_leads_others_says_first_who_leads_them_next(site, lea):
     boss, other = someone(site, "Boss", "organiser"), someone(site, "Other")
     alone, common = project_of(site, boss), project_of(site, boss, {"Other": "reviewer"})
     with pytest.raises(InvalidInput, match="'Street' is led by nobody else"), site.database.writing() as session:
-        personal.forget(session, boss, 1.0)
+        personal.forget(session, site.folder, boss, 1.0)
     with site.database.writing() as session:
         session.get_one(Member, (common, other)).role = "lead"
         session.flush()
-        personal.forget(session, boss, 1.0)
+        personal.forget(session, site.folder, boss, 1.0)
     with site.database.reading() as session:
         assert session.get(Project, alone) is None
         assert session.get(Project, common) is not None
+
+
+def test_photographs_go_with_a_project_that_nobody_else_is_in_unless_another_needs_them(site, lea):
+    boss = someone(site, "Lonely", "organiser")
+    alone, _ = project_of(site, boss, pictures=2), project_of(site, lea)
+    with site.database.reading() as session:
+        pictures = session.scalars(select(Picture).where(Picture.project_id == alone).order_by(Picture.name)).all()
+    with site.database.writing() as session:
+        personal.forget(session, site.folder, boss, 1.0)
+    there = [site.folder.photographs.path(one.sha256).is_file() for one in pictures]
+    assert there == [True, False]
+    assert not site.folder.photographs.path(pictures[1].thumbnail).is_file()

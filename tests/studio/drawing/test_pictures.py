@@ -86,6 +86,15 @@ def test_a_photograph_is_as_it_is_shown(orientation):
     assert small.getexif().get(0x0112) is None
 
 
+@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
+def test_only_jpeg_is_left_to_browsers_to_turn(kind):
+    assert check_picture("a.png", picture(kind=kind, exif=exif_of(1))).kind == f"image/{kind.lower()}"
+    content = picture(kind=kind, exif=exif_of(6))
+    found = check_picture("a.png", content)
+    assert (found.shape, found.kind) == ((120, 90), "image/png")
+    np.testing.assert_array_equal(np.array(Image.open(io.BytesIO(found.content))), read_image(Path("a"), data=content))
+
+
 @pytest.mark.parametrize("kind", ["TIFF", "BMP", "PPM"])
 def test_what_browsers_do_not_show_is_kept_as_png_with_the_same_pixels(kind, tmp_path):
     content = picture(3, kind=kind)

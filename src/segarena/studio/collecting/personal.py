@@ -9,6 +9,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from segarena.server.database import Database
+from segarena.server.folder import DataFolder
 from segarena.server.rooms import Kept
 from segarena.studio.collecting.tables import StudyRow
 
@@ -25,9 +26,9 @@ def files(database: Database, person_id: int) -> Iterator[tuple[str, bytes]]:
     yield from ()
 
 
-def forget(session: Session, person_id: int, now: float) -> None:
+def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> None:
     """Leave studies with nobody's name."""
-    del now
+    del folder, now
     session.connection().execute(update(StudyRow).where(StudyRow.person_id == person_id).values(person_id=None))
 
 

@@ -123,7 +123,7 @@ def _contents(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[str, bytes]
 
 def _keep(site: Site, project_id: int, checked: Checked) -> bool:
     with site.database.writing() as session:
-        project = session.get(Project, project_id)
+        project = session.get(Project, project_id, with_for_update=True)
         if project is None:
             raise SegarenaError("the project is there no more")
         return add_picture(session, project, site.folder.photographs, checked, site.now())

@@ -15,10 +15,13 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.server.database import Database
+from segarena.server.folder import DataFolder
 from segarena.server.packing import unpack
 from segarena.server.rooms import Kept
+from segarena.server.submissions import drop_when_written
 from segarena.studio.drawing.assignment import free_tasks_of
 from segarena.studio.drawing.drafts import newest_draft
+from segarena.studio.drawing.pictures import files_of_one
 from segarena.studio.tables import Comment, Decision, Logged, Member, Picture, Project, Task
 
 _OF_TASK = "id", "state", "saved_at", "finished_at", "regions", "points", "annotation_ms", "total_ms", "active_ms"
@@ -56,8 +59,8 @@ def files(database: Database, person_id: int) -> Iterator[tuple[str, bytes]]:
         yield f"{number}.json", msgspec.json.encode({"scene": scene, "log": log})
 
 
-def forget(session: Session, person_id: int, now: float) -> None:
-    """Take somebody out of all projects; one in which nobody else is goes with them.
+def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> None:
+    """Take somebody out of all projects; one in which nobody else is goes with them, and so do its photographs.
 
     Raises:
         InvalidInput: they alone lead a project in which others are.
@@ -70,6 +73,8 @@ def forget(session: Session, person_id: int, now: float) -> None:
             Member.project_id == project.id, Member.person_id != person_id
         )
         if not session.scalar(others):
+            for name in files_of_one(session, project.id):
+                drop_when_written(session, folder.photographs, name)
             connection.execute(delete(Project).where(Project.id == project.id))
             continue
         if member.role == "lead" and not session.scalar(others.where(Member.role == "lead")):

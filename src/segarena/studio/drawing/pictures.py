@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import ExifTags, Image
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -23,6 +23,7 @@ from segarena.files.images import IMAGE_SUFFIXES, read_image
 from segarena.files.within import within
 from segarena.server import refusals
 from segarena.server.storage import Storage
+from segarena.server.submissions import drop_when_written
 from segarena.studio.tables import Picture, Project, Task
 from segarena.systems.scenes.files.label_png import encode_png
 
@@ -40,7 +41,8 @@ _BEGINNINGS = {
     b"P6": "image/x-portable-anymap",
 }
 _SHOWN_AS_THEY_ARE = ("image/jpeg", "image/png", "image/webp")
-"""By every browser, upright and in the colours that `read_image` finds, when they are plain RGB or grey."""
+"""By every browser, in the colours that `read_image` finds, when they are plain RGB or grey; of those that say how
+they are to be turned, only JPEG is by all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,20 +132,32 @@ def add_picture(session: Session, project: Project, storage: Storage, checked: C
     return True
 
 
-def remove_picture(session: Session, picture: Picture) -> list[str]:
-    """Remove a picture that nobody has begun to annotate, with its tasks; return the files that no other picture needs.
+def remove_picture(session: Session, storage: Storage, picture: Picture) -> None:
+    """Remove a picture that nobody has begun to annotate, with its tasks, and the files that no other picture needs.
 
     Raises:
         Refusal: somebody has begun.
     """
-    states = session.scalars(select(Task.state).where(Task.picture_id == picture.id))
-    if set(states) - {"clean"}:
+    held = select(Task).where(Task.picture_id == picture.id).order_by(Task.id).with_for_update()
+    states = {task.state for task in session.scalars(held.execution_options(populate_existing=True))}
+    if states - {"clean"}:
         raise refusals.conflict("somebody has begun to annotate this picture; what was drawn stays")
     mine = {picture.sha256, picture.thumbnail}
     session.delete(picture)
     session.flush()
     used = select(Picture.sha256, Picture.thumbnail).where(Picture.sha256.in_(mine) | Picture.thumbnail.in_(mine))
-    return sorted(mine - {name for row in session.execute(used) for name in row})
+    for name in mine - {name for row in session.execute(used) for name in row}:
+        drop_when_written(session, storage, name)
+
+
+def files_of_one(session: Session, project_id: int) -> set[str]:
+    """Return the files that the pictures of one project need and those of no other."""
+    files = select(Picture.sha256, Picture.thumbnail)
+    mine, others = (
+        {name for row in session.execute(files.where(whose)) for name in row}
+        for whose in (Picture.project_id == project_id, Picture.project_id != project_id)
+    )
+    return mine - others
 
 
 def _place(seed: int, name: str) -> float:
@@ -161,7 +175,8 @@ def _is_shown_as_it_is(content: bytes, kind: str) -> bool:
     if kind not in _SHOWN_AS_THEY_ARE:
         return False
     with Image.open(io.BytesIO(content)) as image:  # its header, once more; it was decoded before
-        return image.mode in ("RGB", "L") and "transparency" not in image.info
+        is_upright = kind == "image/jpeg" or image.getexif().get(ExifTags.Base.Orientation, 1) == 1
+        return image.mode in ("RGB", "L") and "transparency" not in image.info and is_upright
 
 
 def _thumbnail(pixels: NDArray[np.uint8]) -> bytes:

@@ -50,10 +50,8 @@ def remove(request: Request, task_id: int, form: Form) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
-        unused = remove_picture(session, found.picture)
+        remove_picture(session, site.folder.photographs, found.picture)
         note_about(session, request, "picture removed", found.project)
-    for name in unused:
-        site.folder.photographs.drop(name)
     return RedirectResponse(f"/studio/projects/{found.project.id}", 303)
 
 

@@ -64,6 +64,17 @@ def test_ones_own_tasks_come_first_and_what_somebody_waits_for_before_them(site,
     assert ask(site, project, people[0], besides=own[2])[0] == own[1]
 
 
+def test_a_free_task_that_begins_with_a_file_is_given_too(site, people):
+    project = project_of(site, people[0], {"Bert": "annotator"})
+    (task,) = tasks_of(site, project)
+    set_state(site, task.id, "in progress")
+    with site.database.reading() as session:
+        assert free_count(session, session.get_one(Project, project), people[1]) == 1
+    assert ask(site, project, people[1])[0] == task.id
+    with site.database.writing() as session, pytest.raises(Refusal, match="begun"):
+        give(session, session.get_one(Task, task.id), people[0])
+
+
 def test_where_a_lead_gives_tasks_nobody_takes_any(site, people):
     project = project_of(site, people[0], {"Bert": "annotator"}, is_free=False)
     assert ask(site, project, people[1]) is None

@@ -32,6 +32,7 @@ def next_task(session: Session, project: Project, person_id: int, *, besides: in
     """
     if project.state != "open":
         return None
+    session.get(Member, (project.id, person_id), with_for_update=True)  # who asks twice at once is given one task
     own = [task for task in session.scalars(own_open(project.id, person_id)) if task.id != besides]
     if own:
         return min(own, key=lambda task: _ORDER[task.state])  # of equal ones the first by the seed
@@ -65,7 +66,8 @@ def deal(session: Session, project: Project, people: Sequence[int]) -> int:
     Whoever has fewest tasks is next, of those who do not have the picture yet; the seed decides between equals.
     """
     found = select(Task).join(Picture, Picture.id == Task.picture_id).where(Task.project_id == project.id)
-    tasks = list(session.scalars(found.order_by(Picture.place, Task.id)))
+    held = found.order_by(Picture.place, Task.id).with_for_update(of=Task)  # whoever asks meanwhile keeps what they got
+    tasks = list(session.scalars(held))
     counts = Counter(task.person_id for task in tasks)
     owners: dict[int, set[int | None]] = {}
     for task in tasks:
@@ -94,10 +96,10 @@ def give(session: Session, task: Task, person_id: int | None) -> None:
     Raises:
         Refusal: it was begun, they have the picture already, or are not in the project.
     """
-    if task.state != "clean":
+    if task.state != "clean" and task.person_id is not None:
         raise refusals.conflict("this task was begun; only clean ones are given to others")
     if person_id is not None:
-        if session.get(Member, (task.project_id, person_id)) is None:
+        if session.get(Member, (task.project_id, person_id), with_for_update=True) is None:
             raise refusals.invalid("expected a member of the project; add them first")
         same = select(Task.id).where(Task.picture_id == task.picture_id, Task.person_id == person_id)
         if session.scalar(same) not in (None, task.id):
@@ -114,7 +116,7 @@ def free_tasks_of(session: Session, project_id: int, person_id: int) -> None:
 
 
 def _free(project_id: int, person_id: int) -> Select[Task]:
-    """Return the selection of tasks that somebody could be given, the next first."""
+    """Return the selection of tasks that somebody could be given, the next first; some begin with a file."""
     of_picture = aliased(Task)
     taken = select(func.count(of_picture.person_id)).where(of_picture.picture_id == Task.picture_id).scalar_subquery()
     mine = aliased(Task)
@@ -122,6 +124,6 @@ def _free(project_id: int, person_id: int) -> Select[Task]:
     return (
         select(Task)
         .join(Picture, Picture.id == Task.picture_id)
-        .where(Task.project_id == project_id, Task.person_id.is_(None), Task.state == "clean", ~has_it)
+        .where(Task.project_id == project_id, Task.person_id.is_(None), Task.state.in_(OPEN), ~has_it)
         .order_by(taken, Picture.place, Task.id)
     )

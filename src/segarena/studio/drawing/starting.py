@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from tempfile import TemporaryDirectory
@@ -14,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import DatasetError, InvalidInput
 from segarena.server.site import Site
-from segarena.studio.drawing.documents import document_text, read_document
+from segarena.studio.drawing.documents import Document, document_text, read_document
 from segarena.studio.drawing.drafts import put_draft
 from segarena.studio.tables import Picture, Task
 from segarena.systems.scenes.files.formats import read_scenes
@@ -68,42 +70,65 @@ def read_start(name: str, content: bytes) -> SceneSet:
             raise InvalidInput(str(error).replace(str(path), name[:80])) from error
 
 
-def start_from(session: Session, site: Site, project_id: int, scenes: SceneSet, annotator: str = "") -> Started:
-    """Begin clean tasks with scenes of pictures of the same file name.
+def start_from(site: Site, project_id: int, scenes: SceneSet, annotator: str = "") -> Started:
+    """Begin clean tasks with scenes of pictures of the same file name, or of the same without folders and ending.
 
     Of a picture that several people annotated, each clean task gets the next one's.
 
     Args:
-        session: writes.
-        site: for the time.
+        site: where.
         project_id: which project.
         scenes: what was drawn.
         annotator: only what they drew; "" for all.
     """
     started = Started(told=[str(defect) for defect in scenes.defects if defect.severity == "error"][:_MOST_TOLD])
-    pictures = {one.name: one for one in session.scalars(select(Picture).where(Picture.project_id == project_id))}
-    stems = {_stem(name): picture for name, picture in pictures.items()}
-    asked = select(Task).where(Task.project_id == project_id, Task.state == "clean").order_by(Task.id.desc())
-    clean: dict[int, list[Task]] = {}
-    for task in session.scalars(asked):
-        clean.setdefault(task.picture_id, []).append(task)
+    with site.database.reading() as session:
+        found = _Pictures(session.scalars(select(Picture).where(Picture.project_id == project_id)).all())
+    drawn: list[tuple[int, bytes, Document]] = []
     for scene in scenes.scenes:
         if annotator and scene.annotator != annotator:
             continue
-        name = scene.image.file_name or scene.image.id
-        picture = pictures.get(name) or stems.get(_stem(name))
-        if picture is None or scene.shape != (picture.height, picture.width):
+        picture = found.of(scene)
+        if picture is None:
             started.unknown += 1
             continue
-        if not clean.get(picture.id):
+        text = document_text(outlined(scene))  # takes long, so that nobody who writes waits for it
+        drawn.append((picture.id, text, read_document(text)))
+    with site.database.writing() as session:
+        _begin(session, project_id, drawn, started, site.now())
+    return started
+
+
+def _begin(
+    session: Session, project_id: int, drawn: Iterable[tuple[int, bytes, Document]], started: Started, now: float
+) -> None:
+    """Begin clean tasks with documents of pictures, and count them."""
+    asked = select(Task).where(Task.project_id == project_id, Task.state == "clean").order_by(Task.id.desc())
+    clean: dict[int, list[Task]] = {}
+    for task in session.scalars(asked.with_for_update(of=Task)):  # an annotator may save the first draft right now
+        clean.setdefault(task.picture_id, []).append(task)
+    for picture_id, text, document in drawn:
+        if not clean.get(picture_id):
             started.left += 1
             continue
-        task = clean[picture.id].pop()
-        text = document_text(outlined(scene))
-        document = read_document(text)
-        put_draft(session, task, text, document, site.now(), client_id="start", is_kept=True)
+        task = clean[picture_id].pop()
+        put_draft(session, task, text, document, now, client_id="start", is_kept=True)
         started.tasks += 1
-    return started
+
+
+class _Pictures:
+    """Pictures of a project by what files of annotations call them."""
+
+    def __init__(self, pictures: Sequence[Picture]) -> None:
+        self._names = {one.name: one for one in pictures}
+        counts = Counter(_stem(one.name) for one in pictures)
+        self._stems = {_stem(one.name): one for one in pictures if counts[_stem(one.name)] == 1}
+
+    def of(self, scene: Scene) -> Picture | None:
+        """Return the picture of a scene; None when there is none of its name and size, or it could be several."""
+        name = scene.image.file_name or scene.image.id
+        picture = self._names.get(name) or self._stems.get(_stem(name))
+        return picture if picture and scene.shape == (picture.height, picture.width) else None
 
 
 def outlined(scene: Scene) -> Scene:

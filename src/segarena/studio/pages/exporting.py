@@ -62,7 +62,7 @@ def give_export(
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="reviewer")
         note_about(session, request, "project exported", project, to)
-    if not _making.acquire(timeout=20):
+    if not _making.acquire(blocking=False):  # who waited here would keep a thread from all others
         raise refusals.busy("another export is being made; try again in a minute", 60.0)
     archive = Path(mkdtemp(prefix="segarena-")) / archive_name(project, wanted)
     try:
@@ -91,9 +91,9 @@ async def start(request: Request, project_id: int) -> Response:
 
     def begin() -> Response:
         scenes = read_start(*files[0])
+        started = start_from(site, project_id, scenes, fields.get("annotator", "").strip())
         with site.database.writing() as session:
-            project, _ = find_project(session, project_id, visitor.person_id, needed="lead", for_change=True)
-            started = start_from(session, site, project.id, scenes, fields.get("annotator", "").strip())
+            project, _ = find_project(session, project_id, visitor.person_id, needed="lead")
             note_about(session, request, "tasks begun", project, str(started.tasks))
         return settings_page(request, project_id, started=started)
 

@@ -25,6 +25,11 @@ def read(value):
         ({"regions": [{"id": "", "ring": []}]}, "length"),
         ({"regions": [{"id": "a", "ring": [], "name": "x" * 201}]}, "length"),
         ({"regions": [{"id": "a", "ring": []}, {"id": "a", "ring": []}]}, "twice"),
+        (
+            {"regions": [{"id": str(number), "ring": []} for number in range(2001)]},
+            "at most 2,000 regions .* got 2,001",
+        ),
+        ({"regions": [{"id": "a", "ring": [0] * 100_001}]}, "with 100,000 points, got 1 with 100,001"),
     ],
 )
 def test_what_cannot_be_a_document_is_told(change, told):

@@ -19,6 +19,8 @@ from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, make
 
 MOST_BYTES = 4 * 2**20
 """Of one document."""
+MOST_REGIONS, MOST_POINTS = 2000, 100_000
+"""Of one document; a scene of the papers has some dozens, and a few thousand."""
 DECIMALS = 2
 """Of coordinates in what leaves the studio; where two regions are cut at the frame, both get the same corner."""
 _FARTHEST_PX = 1e6
@@ -57,7 +59,8 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
     """Return a document from JSON.
 
     Raises:
-        InvalidInput: more than 4 MiB, no JSON of this kind, two regions of one id, or a ring that names no point.
+        InvalidInput: more than 4 MiB, regions or points than there may be, no JSON of this kind, two regions of one id,
+            or a ring that names no point.
     """
     size = len(bytes(text))
     if size > MOST_BYTES:
@@ -66,6 +69,11 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
         document = msgspec.json.decode(text, type=Document)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"scene: {str(error)[:1].lower()}{str(error)[1:]}") from error
+    if len(document.regions) > MOST_REGIONS or max(len(document.points), document.corners) > MOST_POINTS:
+        counts = f"{len(document.regions):,} with {max(len(document.points), document.corners):,}"
+        raise InvalidInput(
+            f"scene: expected at most {MOST_REGIONS:,} regions with {MOST_POINTS:,} points, got {counts}"
+        )
     if len({region.id for region in document.regions}) < len(document.regions):
         raise InvalidInput("scene: expected distinct region ids, got one twice")
     for region in document.regions:

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from segarena.errors import InvalidInput
 from segarena.server.packing import pack, unpack
 from segarena.studio.drawing.access import Found
-from segarena.studio.drawing.documents import Document, read_document
+from segarena.studio.drawing.documents import MOST_REGIONS, Document, read_document
 from segarena.studio.drawing.times import Entry, add_times
 from segarena.studio.tables import Decision, Draft, Logged, Task
 
@@ -28,6 +28,7 @@ RECENT = 16
 
 _CLIENT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+_OfRegions = Annotated[dict[str, _Milliseconds], msgspec.Meta(max_length=MOST_REGIONS)]
 _NOTHING = msgspec.Raw(b"null")
 
 
@@ -48,8 +49,8 @@ class Save(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     scene: msgspec.Raw
     history: msgspec.Raw = _NOTHING
     log: tuple[Entry, ...] = ()
-    time_ms: dict[str, _Milliseconds] = {}
-    active_ms: dict[str, _Milliseconds] = {}
+    time_ms: _OfRegions = {}
+    active_ms: _OfRegions = {}
 
 
 class Newest(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,8 @@ import msgspec
 from segarena.studio.tables import Task
 
 PAUSE_MS = 5000.0
+_MOST_REGIONS, _OTHERS = 20_000, "others"
+"""Times are kept of so many regions that a task ever had, and of all further ones together."""
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -44,7 +46,8 @@ def add_times(task: Task, log: Iterable[Entry], time_ms: Mapping[str, float], ac
         spent: dict[str, list[float]] = json.loads(task.spent)
         for place, told in enumerate((time_ms, active_ms)):
             for region, value in told.items():
-                spent.setdefault(region[:40], [0.0, 0.0])[place] += value
+                name = region[:40] if region[:40] in spent or len(spent) < _MOST_REGIONS else _OTHERS
+                spent.setdefault(name, [0.0, 0.0])[place] += value
         task.spent = json.dumps(spent, separators=(",", ":"))
 
 

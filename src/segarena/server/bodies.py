@@ -173,6 +173,11 @@ async def read_uploads(request: Request, most: int, most_files: int) -> tuple[di
     return fields, files
 
 
+def number_in(text: str) -> int | None:
+    """Return the whole number, of at most nine digits, that a field or an address says; None for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
 def _check_key(request: Request, fields: Mapping[str, str]) -> None:
     """Refuse a form that lacks the key of the session."""
     expected = visitor_of(request).form_key

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena.server import refusals
-from segarena.server.bodies import Form, LargeForm
+from segarena.server.bodies import Form, LargeForm, number_in
 from segarena.server.visitors import needs, site_of, visitor_of
 from segarena.studio.drawing.access import find_project, find_task
 from segarena.studio.drawing.assignment import deal, give
@@ -21,11 +21,11 @@ router = APIRouter(include_in_schema=False)
 def put(request: Request, project_id: int, form: Form) -> Response:
     """Bring somebody in, give them another role, or let them go."""
     site, visitor = site_of(request), visitor_of(request)
-    person = form.get("person", "")
+    person = number_in(form.get("person", ""))
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="lead", for_change=True)
-        if form.get("do") == "remove" and person.isdecimal():
-            remove_member(session, project, int(person))
+        if form.get("do") == "remove" and person is not None:
+            remove_member(session, project, person)
         else:
             put_member(session, project, form.get("name", ""), form.get("role", "annotator"), site.now())
         note_about(session, request, "project members", project)
@@ -37,7 +37,7 @@ def put(request: Request, project_id: int, form: Form) -> Response:
 def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
     """Deal the free tasks out to those who are chosen."""
     site, visitor = site_of(request), visitor_of(request)
-    chosen = {int(name.removeprefix("to:")) for name in form if name.startswith("to:") and name[3:].isdecimal()}
+    chosen = {number_in(name.removeprefix("to:")) for name in form if name.startswith("to:")}
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="lead", for_change=True)
         people = [person.id for person, _ in members_of(session, project) if person.id in chosen]
@@ -56,8 +56,7 @@ def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
 def give_task(request: Request, task_id: int, form: Form) -> Response:
     """Give a task that nobody began to a member, or take it back."""
     site, visitor = site_of(request), visitor_of(request)
-    to = form.get("to", "")
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
-        give(session, found.task, int(to) if to.isdecimal() else None)
+        give(session, found.task, number_in(form.get("to", "")))
     return RedirectResponse(f"/studio/tasks/{task_id}/look", 303)

@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.audit import note
-from segarena.server.bodies import Form, LargeForm
+from segarena.server.bodies import Form, LargeForm, number_in
 from segarena.server.site import Site
 from segarena.server.visitors import needs, site_of, visitor_of
 from segarena.studio.assisting.assistants import assistants_of
@@ -80,7 +80,7 @@ def show_project(
     site, visitor = site_of(request), visitor_of(request)
     me, page = visitor.person_id or 0, max(1, page)
     state = state if state in STATES else ""
-    chosen = int(person) if person.isdecimal() else None
+    chosen = number_in(person)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, me)
         sees_all = is_at_least(role, "reviewer")
@@ -117,11 +117,9 @@ def show_project(
 def go_on(request: Request, project_id: int, form: Form) -> Response:
     """Lead to what somebody is to annotate next."""
     site, visitor = site_of(request), visitor_of(request)
-    besides = form.get("besides", "")
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id)
-        left = int(besides) if besides.isdecimal() else None
-        task = next_task(session, project, visitor.person_id or 0, besides=left)
+        task = next_task(session, project, visitor.person_id or 0, besides=number_in(form.get("besides", "")))
     return RedirectResponse(f"/studio/tasks/{task.id}" if task else f"/studio/projects/{project_id}?done=1", 303)
 
 
@@ -218,16 +216,17 @@ def day_of(text: str, *, after: int = 0) -> float | None:
 
 
 def _rules(site: Site, form: dict[str, str]) -> Rules:
-    annotators, seed = form.get("annotators", "1"), form.get("seed", "").strip()
-    if not annotators.isdecimal() or (seed and not seed.isdecimal()):
-        raise InvalidInput("annotators of a picture and seed: expected whole numbers")
+    told = form.get("seed", "").strip()
+    annotators, seed = number_in(form.get("annotators", "1")), number_in(told)
+    if annotators is None or (told and seed is None):
+        raise InvalidInput("annotators of a picture and seed: expected whole numbers of at most nine digits")
     return Rules(
         name=form.get("name", ""),
         guide=form.get("guide", "").replace("\r\n", "\n"),
         labels=tuple(form.get("labels", "").splitlines()),
         segmenters=tuple(name for name in segmenters(site) if form.get(f"segmenter:{name}")),
-        annotators=int(annotators),
+        annotators=annotators,
         is_free=form.get("is_free", "") == "yes",
         is_reviewed=form.get("is_reviewed", "") == "yes",
-        seed=int(seed) if seed else None,
+        seed=seed,
     )

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from segarena.errors import SegarenaError
 from segarena.reports.sheets import Sheet
 from segarena.server.packing import unpack
 from segarena.server.site import Site
@@ -72,9 +73,12 @@ def compare_pending(site: Site, project_id: int) -> None:
         with site.database.reading() as session:
             pairs = pending(session, project_id)
         for pair in pairs:
-            _compare(site, pair)
-    except Exception:  # nobody waits for this; what is missing is measured when somebody looks again
-        LOG.exception("agreement in project %d", project_id)
+            try:
+                _compare(site, pair)
+            except Exception:  # nobody waits for this, and one pair keeps no other from being measured
+                LOG.exception("agreement of tasks %d and %d", pair.one.id, pair.other.id)
+    except SegarenaError as error:  # the next who looks has it measured
+        LOG.warning("agreement in project %d: %s", project_id, error)
     finally:
         _measuring.release()
 

@@ -74,12 +74,12 @@ def reopen(session: Session, found: Found, person_id: int, text: str, now: float
     """Open a task again: its annotator before the review, a reviewer whenever it was.
 
     Raises:
-        Refusal: it is open, or in review and who asks does not review.
+        Refusal: it is open, or who asks does not review and it is in review or the project closed.
     """
     state = found.task.state
     if state in OPEN:
         raise refusals.conflict(f"this task is {state}: it is open")
-    if state == "finished" and found.is_own:
+    if state == "finished" and found.is_own and found.project.state == "open":
         _decide(session, found, "reopened", "in progress", person_id, now, text)
     elif found.may_review:
         _decide(session, found, "reopened", "returned", person_id, now, text)

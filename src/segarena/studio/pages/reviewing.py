@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy.orm import Session
 from starlette.background import BackgroundTask
 from starlette.responses import RedirectResponse, Response
 
+from segarena.errors import InvalidMask
 from segarena.server import refusals
 from segarena.server.bodies import Form
 from segarena.server.visitors import needs, site_of, visitor_of
@@ -33,7 +35,8 @@ from segarena.studio.drawing.review import (
 from segarena.studio.drawing.times import spent_on
 from segarena.studio.pages.rendering import studio_page
 from segarena.systems.scenes.checks.quality import centre
-from segarena.systems.scenes.model.rasters import rasterise
+from segarena.systems.scenes.model.rasters import RegionRaster, rasterise
+from segarena.systems.scenes.model.scene import Scene
 
 router = APIRouter(include_in_schema=False)
 _COLOURS = 7
@@ -80,7 +83,7 @@ def show_task(request: Request, task_id: int) -> Response:
         told = _told(session, found)
     document = told.pop("document")
     told["regions"] = _regions(document, found) if document else []
-    told["looked"] = look_at(document, found.picture) if document and found.task.state != "clean" else None
+    told["looked"] = look_at(document, found.picture) if document else None
     return studio_page(request, "review.html", title=found.picture.name, **told)
 
 
@@ -143,7 +146,7 @@ def _told(session: Session, found: Found) -> dict[str, Any]:
 def _regions(document: Document, found: Found) -> list[ShownRegion]:
     picture, spent = found.picture, spent_on(found.task)
     shape = picture.height, picture.width
-    rasters = rasterise(scene_of(document, name=picture.name, shape=shape)).regions
+    rasters = _rasters(scene_of(document, name=picture.name, shape=shape))
     return [
         ShownRegion(
             id=region.id,
@@ -151,16 +154,24 @@ def _regions(document: Document, found: Found) -> list[ShownRegion]:
             name=region.name,
             path=path,
             colour=colour_of(region.id),
-            hidden=raster.occlusion,
+            hidden=raster.occlusion if raster else None,
             points=len(region.ring),
             spent_s=spent[region.id].total_s if region.id in spent else None,
             is_stuff=bool(region.is_stuff),
-            at=None if (found_at := centre(raster)) is None else (found_at[1], found_at[0]),
+            at=(found_at[1], found_at[0]) if raster and (found_at := centre(raster)) else None,
         )
         for number, (region, path, raster) in enumerate(
             zip(document.regions, _paths(document), rasters, strict=True), 1
         )
     ]
+
+
+def _rasters(scene: Scene) -> Sequence[RegionRaster | None]:
+    """Return the regions of a scene in pixels; None for each where these would be too many, which is a fault of it."""
+    try:
+        return rasterise(scene).regions
+    except InvalidMask:
+        return [None] * len(scene.regions)
 
 
 def _outlines(document: Document, now: Document) -> list[ShownRegion]:

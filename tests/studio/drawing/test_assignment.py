@@ -109,6 +109,7 @@ def test_a_lead_gives_and_takes_what_was_not_begun(site, people):
         with pytest.raises(Refusal, match="member"):
             give(session, session.get_one(Task, other.id), people[2])
         give(session, session.get_one(Task, one.id), None)
+        give(session, session.get_one(Task, one.id), people[1])
         session.get_one(Task, one.id).state = "in progress"
         with pytest.raises(Refusal, match="begun"):
             give(session, session.get_one(Task, one.id), people[0])

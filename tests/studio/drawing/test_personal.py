@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from drawn import give_task, project_of, save_of, someone, tasks_of, text_of
+from drawn import give_task, picture, project_of, save_of, someone, tasks_of, text_of
 from msgspec.json import decode
 from sqlalchemy import select
 
@@ -13,6 +13,7 @@ from segarena.server.personal_data import kept_about
 from segarena.server.tables import Person
 from segarena.studio.drawing import personal
 from segarena.studio.drawing.drafts import Save, check_save, save_draft
+from segarena.studio.drawing.folders import add_files
 from segarena.studio.tables import Draft, Logged, Member, Picture, Project, Task
 
 
@@ -75,11 +76,12 @@ def test_who_alone_leads_others_says_first_who_leads_them_next(site, lea):
 
 def test_photographs_go_with_a_project_that_nobody_else_is_in_unless_another_needs_them(site, lea):
     boss = someone(site, "Lonely", "organiser")
-    alone, _ = project_of(site, boss, pictures=2), project_of(site, lea)
+    alone, _ = project_of(site, boss), project_of(site, lea)
+    add_files(site, alone, [("a.png", picture(99))])
     with site.database.reading() as session:
         pictures = session.scalars(select(Picture).where(Picture.project_id == alone).order_by(Picture.name)).all()
     with site.database.writing() as session:
         personal.forget(session, site.folder, boss, 1.0)
     there = [site.folder.photographs.path(one.sha256).is_file() for one in pictures]
-    assert there == [True, False]
-    assert not site.folder.photographs.path(pictures[1].thumbnail).is_file()
+    assert there == [False, True]
+    assert not site.folder.photographs.path(pictures[0].thumbnail).is_file()

@@ -3,12 +3,14 @@
 import io
 import json
 import re
+import time
 
 import numpy as np
 from PIL import Image
 from sqlalchemy import select
 
 from segarena.server.tables import Person
+from segarena.studio.drawing.agreement import compare_pending, pending
 from segarena.studio.drawing.pictures import add_picture, check_picture
 from segarena.studio.drawing.projects import Rules, make_project, put_member
 from segarena.studio.tables import Task
@@ -58,6 +60,18 @@ def give_task(site, task, person):
     with site.database.writing() as session:
         session.get_one(Task, task.id).person_id = person
     return task.id
+
+
+def compare_all(site, project):
+    """Have all be compared that is to be; a page that was asked for may be at it at this moment."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        compare_pending(site, project)
+        with site.database.reading() as session:
+            if not pending(session, project):
+                return
+        time.sleep(0.02)
+    raise AssertionError("drawings were not compared in time")
 
 
 def box(left, top, right, bottom):

@@ -5,14 +5,13 @@ import re
 import zipfile
 
 import pytest
-from drawn import box, give_task, picture, project_of, save_of, scene, someone, tasks_of
+from drawn import box, compare_all, give_task, picture, project_of, save_of, scene, someone, tasks_of
 from PIL import Image
 from sqlalchemy import select
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.files.hashes import sha256
-from segarena.studio.drawing.agreement import compare_pending
 from segarena.studio.tables import Project, Task
 
 ANNA = scene(box(10, 10, 60, 60), box(50, 20, 110, 80), box(0, 0, 120, 90), names=("dog", "cat", "grass"))
@@ -128,7 +127,7 @@ def test_what_is_finished_is_reviewed_corrected_compared_and_exported(served, pe
     assert (stale.status_code, "look again" in stale.text) == (409, True)
     answer = rex.post(f"tasks/{first.id}/review", do="approve", revision="2", next="yes")
     assert answer.headers["location"] == f"/studio/tasks/{second.id}/look"
-    compare_pending(served.site, project)
+    compare_all(served.site, project)
     page = lea.get(f"projects/{project}").text
     assert "region consistency" in page
     assert "names of matched regions" in page

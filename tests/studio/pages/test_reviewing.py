@@ -1,12 +1,11 @@
 """In a browser pictures are added, and a drawing is commented on, returned, corrected and approved."""
 
 import pytest
-from drawn import box, give_task, picture, project_of, scene, someone, tasks_of, text_of
+from drawn import box, compare_all, give_task, picture, project_of, scene, someone, tasks_of, text_of
 
 from segarena.server.keys import make_key
 from segarena.server.visitors import COOKIE, cookie_of
 from segarena.studio.drawing.access import find_task
-from segarena.studio.drawing.agreement import compare_pending
 from segarena.studio.drawing.documents import read_document
 from segarena.studio.drawing.drafts import put_draft
 from segarena.studio.drawing.review import comments_of, finish
@@ -67,7 +66,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     )
     draw(served, task, people["Anna"], FIRST)
     draw(served, other, people["Bert"], OTHER)
-    compare_pending(served.site, project)
+    compare_all(served.site, project)
     page = come("Rex", f"/studio/projects/{project}")
     assert not barriers(page)
     page.get_by_role("link", name="Review what is finished").click()

@@ -170,6 +170,10 @@ def test_a_person_looks_at_a_run_a_volume_and_a_clip(viewer, open_page, barriers
     # Rounds by keys; one that was not kept is said to be none.
     page.keyboard.press("ArrowLeft")
     assert "drawn as it was after round 1; 3 was not kept" in page.locator("figcaption").last.inner_text()
+    page.keyboard.press("t")  # without panes of the target the curve stays
+    assert page.locator("figure.target").count() == 0
+    assert page.locator(".curve-of-rounds").count() == 1
+    page.keyboard.press("t")
     page.keyboard.press("End")
     assert not page.locator("figcaption small").count()
     painted = "document.querySelectorAll('canvas')[3].toDataURL()"
@@ -194,6 +198,9 @@ def test_a_person_looks_at_a_run_a_volume_and_a_clip(viewer, open_page, barriers
     plates = page.locator(".plate")
     plates.nth(2).wait_for()
     before = plates.all_inner_texts()
+    told = page.locator("[name=told-window]").inner_text()
+    level, width = (float(page.locator(f"[name={name}]").input_value()) for name in ("level", "width"))
+    assert [int(number) for number in re.findall(r"-?\d+", told)] == pytest.approx([level, width], abs=1)
     page.locator(".frame").first.click(position={"x": 150, "y": 120})
     until(page, lambda: plates.nth(1).inner_text() != before[1])
     assert plates.first.inner_text() == before[0]

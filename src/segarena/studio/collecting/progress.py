@@ -25,6 +25,10 @@ COUNTS = and_(
 )
 """That an answer counts."""
 
+_AT_ONCE = 20
+_MOST_POINTS = 300
+"""Of a line, over a picture: strangers may send 20 000, and a page has hundreds of lines."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -74,7 +78,7 @@ class Mark:
         device: it was given with.
         person: who gave it.
         counts: whether it counts.
-        points: (x, y) in the picture.
+        points: (x, y) in the picture; of a long line every so many, and the last.
     """
 
     kind: str
@@ -182,6 +186,7 @@ def marks_of(session: Session, row: StudyRow, number: int, most: int) -> list[Ma
         .where(StudyTrial.study_id == row.id, StudyTrial.item == number, StudyTrial.answered_s.is_not(None))
         .order_by(StudyVisitor.id)
         .limit(most)
+        .execution_options(yield_per=_AT_ONCE)
     )
     return [_mark(trial, visitor, bool(counts)) for trial, visitor, counts in session.execute(found)]
 
@@ -189,6 +194,7 @@ def marks_of(session: Session, row: StudyRow, number: int, most: int) -> list[Ma
 def _mark(trial: StudyTrial, visitor: StudyVisitor, counts: bool) -> Mark:
     strokes = msgspec.json.decode(trial.answer, type=Answer).strokes
     stroke = strokes[0] if visitor.kind == "click" else strokes[-1]
-    points = [(point[0], point[1]) for point in stroke.points]
+    step = -(-len(stroke.points) // _MOST_POINTS)
+    points = [(point[0], point[1]) for point in (*stroke.points[:-1:step], stroke.points[-1])]
     kept = {"click": points[:1], "box": [points[0], points[-1]]}.get(visitor.kind, points)
     return Mark(kind=visitor.kind, device=trial.device, person=visitor.name, counts=counts, points=kept)

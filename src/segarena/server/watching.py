@@ -26,6 +26,8 @@ from segarena.server.site import Site
 LOG = logging.getLogger("segarena.server")
 _LIBRARIES = ("asyncio", "sqlalchemy", "uvicorn")
 """They tell of lost connections in lines of their own."""
+_LONGEST_PATH = 2000
+"""Characters: Python makes no number of more than 4300 digits, and routes would try to."""
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -70,10 +72,12 @@ class Watch:
                 state["on_sent"](state["sending"], Moment.now())
 
         try:
-            if self._is_ours(scope):
-                await self._app(scope, receive, send_with_headers)
+            if not self._is_ours(scope):
+                await _refuse(send_with_headers, 421, "host", "this host is not served here")
+            elif len(scope["path"]) > _LONGEST_PATH:
+                await _refuse(send_with_headers, 414, "address", "no address here is so long")
             else:
-                await _refuse(send_with_headers)
+                await self._app(scope, receive, send_with_headers)
         finally:
             self._site.intake.give_back(state["taken"])
             self._log(scope, status, time.perf_counter() - started)
@@ -147,7 +151,7 @@ def _replied_s(state: Any) -> float | None:
     return round(state["sending"].boot_s - state["read"].boot_s - state.get("held_s", 0.0), 4)
 
 
-async def _refuse(send: Send) -> None:
-    text = b'{"error": "host", "message": "this host is not served here"}'
-    await send({"type": "http.response.start", "status": 421, "headers": [(b"content-type", b"application/json")]})
+async def _refuse(send: Send, status: int, error: str, message: str) -> None:
+    text = json.dumps({"error": error, "message": message}).encode()
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]})
     await send({"type": "http.response.body", "body": text})

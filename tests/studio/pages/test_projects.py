@@ -246,3 +246,12 @@ def test_a_picture_is_removed_while_nobody_has_begun_it_and_its_file_when_nothin
         session.get_one(Task, second.id).state = "clean"
     assert lea.post(f"tasks/{second.id}/remove-picture").status_code == 303
     assert not file.is_file()
+
+
+@pytest.mark.parametrize(("digits", "status"), [(12, 404), (30, 404), (1900, 404), (5000, 414)])
+def test_a_number_that_nothing_has_is_no_fault(people, project, digits, status):
+    lea, number = people["Lea"], "9" * digits
+    assert lea.get(f"projects/{number}").status_code == status
+    assert lea.get(f"projects/{project}?person={number}").status_code == 200
+    assert lea.post(f"projects/{project}/next", besides=number).status_code == 303
+    assert lea.post(f"projects/{project}/members", do="remove", person=number).status_code == 422

@@ -59,14 +59,15 @@ def give_export(
         file_format=to, which=which, annotator=annotator, is_nameless=bool(nameless), with_photographs=bool(photographs)
     )
     wanted.check()
-    with site.database.writing() as session:
+    with site.database.reading() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="reviewer")
-        note_about(session, request, "project exported", project, to)
     if not _making.acquire(blocking=False):  # who waited here would keep a thread from all others
         raise refusals.busy("another export is being made; try again in a minute", 60.0)
     archive = Path(mkdtemp(prefix="segarena-")) / archive_name(project, wanted)
     try:
         export_archive(site, project_id, archive, wanted)
+        with site.database.writing() as session:
+            note_about(session, request, "project exported", project, to)
     except BaseException:
         _drop(archive)
         raise

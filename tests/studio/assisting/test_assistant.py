@@ -120,6 +120,19 @@ def test_pictures_of_later_are_made_ready_by_the_process_that_nobody_asks(made):
     assert assistant.ask(Ask(Picture(Path("x"), "c"), PROMPTS), "me").result(5)[0] == "answer to c"
 
 
+def test_no_picture_of_later_is_made_ready_where_the_one_is_that_somebody_just_opened(made):
+    assistant, pictures = made(processes=2), [Picture(Path("x"), key) for key in "abcdefgh"]
+    for notes in Notes.made:
+        notes.free.release(1000)
+    for opened, *ahead in zip(pictures, pictures[1:], pictures[2:], strict=False):
+        assistant.encode(opened, is_ahead=False)
+        for each in ahead:
+            assistant.encode(each, is_ahead=True)
+    wait_for(lambda: len({unit.picture.key for notes in Notes.made for unit in notes.units}) == len(pictures))
+    homes = {unit.picture.key: place for place, notes in enumerate(Notes.made) for unit in notes.units}
+    assert all(homes[last] != homes[opened] for opened, last in zip("abcdef", "cdefgh", strict=True))
+
+
 def test_a_newer_question_of_the_same_asker_takes_the_place_of_an_older_one_and_too_many_are_refused(made):
     assistant = made(processes=1)
     (notes,) = Notes.made

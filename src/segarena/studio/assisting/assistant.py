@@ -138,6 +138,7 @@ class _Place:
                 self._ahead.append(unit)
             else:
                 self._ahead.appendleft(unit)
+                self.asked_at = time.monotonic()  # a click on it comes next, which nothing made for later may hold up
             while len(self._ahead) > MOST_AHEAD:
                 self._ahead.pop()
             self._wake()

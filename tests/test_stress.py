@@ -78,3 +78,13 @@ def test_annotators_at_once_have_every_save_acknowledged():
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 saves not acknowledged [], 0 missing; database whole" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "script", ["sent", "stuck", "studio_assist", "studio_browser_kills", "studio_hostile", "studio_paint"]
+)
+def test_scripts_that_run_only_by_hand_still_fit_the_package(script):
+    words = [sys.executable, Path(__file__).parent / "stress" / f"{script}.py", "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{script}.py" in done.stdout

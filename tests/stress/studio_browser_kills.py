@@ -21,9 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "studio"))
+sys.path.insert(0, str(Path(__file__).parents[1]))  # first: `conftest` is the one of all tests
 
 from at_work import Served
 from drawn import give_task, picture, tasks_of

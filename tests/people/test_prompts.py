@@ -3,7 +3,7 @@ import math
 import pytest
 
 from segarena.errors import InvalidPrompt
-from segarena.people.prompts import PersonPrompt, Point, prompt_of
+from segarena.people.prompts import PersonPrompt, Point, prompt_of, prompts_of
 from segarena.prompts import Box, Click, Lasso, Scribble, check_prompt
 
 
@@ -57,6 +57,13 @@ def test_strokes_are_what_was_drawn_without_lifting():
     assert [len(stroke) for stroke in given(drawn=drawn).strokes] == [2, 1]
     with pytest.raises(InvalidPrompt, match="at least one point"):
         prompt_of(given(drawn=()))
+
+
+def test_of_several_lines_those_count_that_were_not_pressed_in_vain():
+    drawn = (*points((0, 0), (1, 1)), *points((2, 2), stroke=1), *points((3, 3), stroke=2))
+    assert [len(prompts_of(given("scribble", drawn, extra_presses=extra))) for extra in (0, 1, 2, 9)] == [3, 2, 1, 1]
+    assert prompts_of(given("lasso", drawn))[-1] == prompt_of(given("lasso", drawn))
+    assert len(prompts_of(given(drawn=drawn))) == len(prompts_of(given("box", drawn))) == 1
 
 
 def test_the_far_corner_is_the_last_pixel():

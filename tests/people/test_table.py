@@ -78,7 +78,9 @@ def test_everything_that_cannot_be_is_an_error():
         "points more than a picture's size outside of it": given("scribble", far),
         "points that are not finite": given(drawn=nowhere),
         "prompts with fewer points than their kind needs": given("lasso", points((1.0, 1.0), (2.0, 1.0))),
-        "rows with an empty person": given(person=""),
+        "rows of a batch with an empty person": given(person=""),
+        "prompts with points beside a raster of them": given("scribble", raster="a.png"),
+        "clicks or boxes with a raster, which only lines have": given(drawn=(), raster="a.png"),
         "rows with a width or height below 1": given(width=0),
     }
     for told, prompt in cases.items():
@@ -87,10 +89,16 @@ def test_everything_that_cannot_be_is_an_error():
     assert any("a kind other than click" in message for _, message in findings(given(), kind=pl.lit("wink")))
 
 
+def test_what_is_not_known_of_prompts_from_elsewhere_is_no_error():
+    unknown = dict.fromkeys(("person", "display_mode", "device", "declared_device", "pointer"), "")
+    assert findings(given("scribble", (), raster="a.png", batch=0, **unknown)) == []
+
+
 def test_an_image_that_a_person_saw_twice_is_an_error_and_ids_are_unique():
     twice = [given(id="a"), given(id="b", target="u")]
     assert findings(*twice) == [(True, "1 images that a person saw more than once")]
     assert findings(twice[0], given(id="b", plane=1)) == []
+    assert findings(given(id="a", batch=0), given(id="b", batch=0)) == []
     assert findings(given(sample="x"), given()) == [(True, "1 rows with an id that an earlier one has")]
 
 

@@ -12,15 +12,16 @@ from segarena.roles import Finding
 _FAR = 1.0
 """So many widths and heights a hand may draw outside the picture."""
 _NEEDED = {"click": 1, "box": 2, "scribble": 1, "lasso": 3}
-_NAMES = ("id", "study", "dataset", "sample", "target", "person", "display_mode")
+_NAMES = ("id", "study", "dataset", "sample", "target")
+_NAMES_IN_BATCHES = ("person", "display_mode")
 
 
 def check_prompts(frame: pl.DataFrame) -> list[Finding]:
     """Return everything odd about a table as `read_frame` gives it, errors first; [] when nothing is.
 
     Errors are gaps, words that do not exist, numbers that are not finite, times that run backwards, ids that occur
-    twice, prompts with fewer points than their kind needs, and an image that a person saw for a second time in the main
-    part.
+    twice, prompts with fewer points than their kind needs, points beside a raster of them, and an image that a person
+    saw for a second time in the main part of a study.
     """
     errors, notes = list(_errors(frame)), list(_notes(frame))
     told = [(True, errors), (False, notes)]
@@ -36,20 +37,31 @@ def _errors(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
         yield frame.filter(~pl.col(name).is_in(words)).height, f"rows with a {name} other than {known}"
     for name in _NAMES:
         yield frame.filter(pl.col(name) == "").height, f"rows with an empty {name}"
+    dealt = frame.filter(pl.col("batch") > 0)
+    for name in _NAMES_IN_BATCHES:
+        yield dealt.filter(pl.col(name) == "").height, f"rows of a batch with an empty {name}"
     yield frame.height - frame["id"].n_unique(), "rows with an id that an earlier one has"
     yield frame.filter((pl.col("width") < 1) | (pl.col("height") < 1)).height, "rows with a width or height below 1"
     floats = [name for name, kind in COLUMNS.items() if kind == pl.Float64]
     wrong = pl.any_horizontal(~pl.col(floats).is_finite() | (pl.col(floats) < 0))
     yield frame.filter(wrong).height, f"rows with a number that is not finite or below 0 in {', '.join(floats)}"
     yield from _errors_of_points(frame)
-    seen = frame.filter(pl.col("purpose") == "main").group_by("study", "person", "dataset", "sample", "plane").len()
+    main = dealt.filter(pl.col("purpose") == "main")
+    seen = main.group_by("study", "person", "dataset", "sample", "plane").len()
     yield seen.filter(pl.col("len") > 1).height, "images that a person saw more than once"
 
 
 def _errors_of_points(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
-    counts = frame.select("kind", count=pl.col("points").list.len())
+    counts = frame.select("kind", "raster", count=pl.col("points").list.len())
     needed = pl.col("kind").replace_strict(_NEEDED, default=1, return_dtype=pl.Int64)
-    yield counts.filter(pl.col("count") < needed).height, "prompts with fewer points than their kind needs"
+    is_raster = pl.col("raster") != ""
+    yield (
+        counts.filter(~is_raster & (pl.col("count") < needed)).height,
+        "prompts with fewer points than their kind needs",
+    )
+    yield counts.filter(is_raster & (pl.col("count") > 0)).height, "prompts with points beside a raster of them"
+    lines = pl.col("kind").is_in(["scribble", "lasso"])
+    yield counts.filter(is_raster & ~lines).height, "clicks or boxes with a raster, which only lines have"
     points = _points(frame)
     numbers = pl.col("x", "y", "screen_x", "screen_y", "time_ms", "pressure")
     yield points.filter(pl.any_horizontal(~numbers.is_finite())).height, "points that are not finite"

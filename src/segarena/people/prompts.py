@@ -3,6 +3,8 @@
 Positions are those of the wire: x from the left edge, y from the top, in pixels of the picture that was shown, and in
 CSS pixels of the window. They may lie a little outside the picture, as hands do. `prompt_of` turns them into (row,
 column).
+
+What was collected elsewhere is known in part: what is not known is empty, or 0.
 """
 
 from __future__ import annotations
@@ -40,10 +42,10 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     stroke: int
     x: float
     y: float
-    screen_x: float
-    screen_y: float
-    time_ms: float
-    pressure: float
+    screen_x: float = 0.0
+    screen_y: float = 0.0
+    time_ms: float = 0.0
+    pressure: float = 0.5
 
 
 class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,16 +60,16 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
         label: what the object is called; "" when nothing.
         width, height: of the picture, in px.
         goal: see `Goal`.
-        goal_mask: name of the file with the part that was asked for; "" when that is the whole object of the dataset.
+        goal_mask: name of the file with what was asked for; "" when that is the whole object of the dataset.
         previous_mask: name of the file with the mask that was to be corrected; "" in the first round.
         model: which segmenter made it; "" in the first round.
-        person: a number in its study, in order of arrival.
-        batch: which of the person's batches, from 1; 0 of the training.
+        person: a number in its study, in order of arrival; "" where nobody knows who it was.
+        batch: which of the person's batches, from 1; 0 of the training, and where there were none.
         place: in the batch, from 1.
         purpose: main, training, attention.
         round: from 1.
         kind: click, box, scribble, lasso.
-        is_positive: whether it says "this belongs to it".
+        is_positive: whether it says "this belongs to it"; if not, it lies beside the goal where the goal is an object.
         display_mode: how the target was shown.
         device: by the pointer that was used; `declared_device` is what the person said.
         pointer: mouse, touch, pen, keyboard.
@@ -85,6 +87,9 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
         extra_presses: presses beyond those that the prompt needs, such as the second one of a double tap.
         reloads: how often the page was loaded again after the target had been shown.
         fate: see `Fate`.
+        group: what must not lie on both sides of a split, such as a patient or a video; "" is the sample.
+        raster: name of the file with what was drawn, where its points are not known; "" where they are.
+        stroke_px: width of the line, in px of the picture.
     """
 
     id: str
@@ -102,17 +107,17 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
     previous_mask: str = ""
     model: str = ""
     person: str
-    batch: int
-    place: int
+    batch: int = 0
+    place: int = 0
     purpose: Purpose = "main"
     round: int = 1
     kind: Kind
     is_positive: bool = True
-    display_mode: str
-    device: Device
-    declared_device: Device
-    pointer: Pointer
-    points: tuple[Point, ...]
+    display_mode: str = ""
+    device: Literal[Device, ""] = ""
+    declared_device: Literal[Device, ""] = ""
+    pointer: Literal[Pointer, ""] = ""
+    points: tuple[Point, ...] = ()
     device_pixel_ratio: float = 1.0
     page_scale: float = 1.0
     image_scale: float = 1.0
@@ -132,11 +137,23 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
     extra_presses: int = 0
     reloads: int = 0
     fate: Fate = ""
+    group: str = ""
+    raster: str = ""
+    stroke_px: float = 0.0
 
     @property
     def strokes(self) -> tuple[tuple[Point, ...], ...]:
         """The points of each stroke."""
         return tuple(tuple(points) for _, points in groupby(self.points, attrgetter("stroke")))
+
+    @property
+    def meant(self) -> tuple[tuple[Point, ...], ...]:
+        """The strokes that count: those after the `extra_presses`, at least the last one.
+
+        In a study that is the last stroke; where people were free to draw several lines, it is all of them.
+        """
+        strokes = self.strokes
+        return strokes[-max(1, len(strokes) - self.extra_presses) :]
 
 
 def prompt_of(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
@@ -149,14 +166,28 @@ def prompt_of(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
     Raises:
         InvalidPrompt: it has no points.
     """
+    return prompts_of(given)[-1]
+
+
+def prompts_of(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso, ...]:
+    """Return all lines of a prompt that count, as `prompt_of` gives the last one; a click or box is always one.
+
+    Raises:
+        InvalidPrompt: it has no points.
+    """
     if not given.points:
-        raise InvalidPrompt(f"prompt {given.id}: expected at least one point, got none")
-    stroke = given.strokes[-1]
+        has = f"only the raster {given.raster}" if given.raster else "none"
+        raise InvalidPrompt(f"prompt {given.id}: expected at least one point, got {has}")
     if given.kind == "click":
         row, column = _pixel(given, given.strokes[0][0])
-        return Click((*_plane(given), row, column), given.is_positive, given.object_id)
+        return (Click((*_plane(given), row, column), given.is_positive, given.object_id),)
     if given.kind == "box":
-        return _box(given, _pixel(given, stroke[0]), _pixel(given, stroke[-1]))
+        stroke = given.strokes[-1]
+        return (_box(given, _pixel(given, stroke[0]), _pixel(given, stroke[-1])),)
+    return tuple(_line(given, stroke) for stroke in given.meant)
+
+
+def _line(given: PersonPrompt, stroke: tuple[Point, ...]) -> Scribble | Lasso:
     made = Scribble if given.kind == "scribble" else Lasso
     points = tuple((*map(float, _plane(given)), *_position(given, point)) for point in stroke)
     return made(points, given.is_positive, given.object_id)

@@ -44,6 +44,9 @@ WORDS = {
 }
 """Columns that hold one of a few words."""
 
+ADDED = {"group": "", "raster": "", "stroke_px": 0.0}
+"""Columns that older tables lack, and what is in them then."""
+
 
 def prompts_frame(prompts: Iterable[PersonPrompt]) -> pl.DataFrame:
     """Return prompts as a frame with all columns."""
@@ -68,7 +71,7 @@ def prompts_parquet(prompts: Iterable[PersonPrompt]) -> bytes:
 
 
 def read_frame(path: Path) -> pl.DataFrame:
-    """Return the table in a file; further columns are kept.
+    """Return the table in a file; further columns are kept, and those that older tables lack are added.
 
     Raises:
         InvalidInput: it is not there, is no Parquet, or lacks a column or has one of another type.
@@ -76,6 +79,8 @@ def read_frame(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise InvalidInput(f"there is no table of prompts {path}")
     frame = read_parquet(path, error=InvalidInput)
+    lacking = {name: value for name, value in ADDED.items() if name not in frame.columns}
+    frame = frame.with_columns(pl.lit(value).alias(name) for name, value in lacking.items())
     for name, kind in COLUMNS.items():
         if name not in frame.columns:
             raise InvalidInput(f"{path}: expected a table of people's prompts, got one without a column {name!r}")

@@ -1,4 +1,4 @@
-"""`segarena people`: tables of what people gave, and the studies that they are collected by."""
+"""`segarena people study`: studies, by which prompts of people are collected."""
 
 from __future__ import annotations
 
@@ -7,49 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from segarena.terminal.exits import FAILURES, one_line_errors
+from segarena.terminal.exits import one_line_errors
 
 if TYPE_CHECKING:
     from segarena.server.site import Site
 
-app = typer.Typer(
-    help="What people gave: check tables of their prompts, and collect them by studies.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
 study = typer.Typer(
     help="Studies: people are shown targets in the browser and give prompts.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-app.add_typer(study, name="study")
 
 Data = Annotated[Path, typer.Option("--data", help="The folder of the server, or that of `segarena studio`.")]
 Db = Annotated[str | None, typer.Option("--db", help="The database, as for `segarena serve`.")]
 Name = Annotated[str, typer.Argument(help="Of the study.")]
 DATA = Path("challenges")
-
-
-@app.command("check")
-def check(table: Annotated[Path, typer.Argument(help="A table of people's prompts (Parquet).")]) -> None:
-    """Say what is in a table of people's prompts, and what is wrong with it.
-
-        segarena people check prompts.parquet
-
-    Exit code 0: usable; 1: something is wrong; 2: it cannot be read.
-    """
-    from segarena.people.checks import check_prompts
-    from segarena.people.table import read_frame
-
-    with one_line_errors():
-        frame = read_frame(table)
-        findings = check_prompts(frame)
-    typer.echo(f"{frame.height} prompts of {frame['person'].n_unique()} people")
-    for finding in findings:
-        mark = "error: " if finding.is_error else ""
-        typer.secho(mark + finding.message, fg="red" if finding.is_error else None)
-    if any(finding.is_error for finding in findings):
-        raise typer.Exit(FAILURES)
 
 
 @study.command("new")

@@ -1,0 +1,1 @@
+"""`segarena people`: what people gave, on the command line."""

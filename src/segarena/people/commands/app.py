@@ -1,0 +1,14 @@
+"""`segarena people`: what people gave. Studies are another room's: `segarena.studio.collecting.commands`."""
+
+from __future__ import annotations
+
+import typer
+
+from segarena.people.commands import tables
+
+app = typer.Typer(
+    help="What people gave: their prompts as tables, and the studies that they are collected by.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+app.command("check")(tables.check)

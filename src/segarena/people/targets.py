@@ -1,0 +1,49 @@
+"""The whole objects that prompts are about, from the dataset that was shown."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from segarena.errors import InvalidMask, SampleInvalid
+from segarena.people.prompts import PersonPrompt
+from segarena.registry import build
+from segarena.roles import Dataset
+from segarena.samples import Mask, Sample
+
+
+class TargetMasks:
+    """Gives the masks of a dataset's targets; the last sample stays in memory.
+
+    Args:
+        dataset: a dataset, or how it is written for `segarena run -d`.
+    """
+
+    def __init__(self, dataset: Dataset | str) -> None:
+        self.dataset: Dataset = build("dataset", dataset) if isinstance(dataset, str) else dataset
+        self.load = lru_cache(maxsize=1)(self._load)
+
+    def _load(self, sample_id: str) -> Sample:
+        return self.dataset.load(sample_id)
+
+    def read(self, row: PersonPrompt) -> Mask:
+        """Return the object that a prompt is about, in the plane or frame it was shown in, bool (H, W).
+
+        Raises:
+            SampleInvalid: the sample has no such target.
+            InvalidMask: it is of another size than people saw.
+        """
+        target = next((one for one in self.load(row.sample).targets if one.id == row.target), None)
+        if target is None:
+            raise SampleInvalid(f"{self.dataset.name}, sample {row.sample}: it has no target {row.target!r}")
+        stack = target.mask if row.plane is None else target.mask[row.plane : row.plane + 1]
+        if not len(stack):
+            raise SampleInvalid(f"{self.dataset.name}, sample {row.sample}: it has no plane {row.plane}")
+        shown = stack if row.plane is None else stack[0]
+        if shown.shape != (row.height, row.width):
+            raise InvalidMask(
+                f"{self.dataset.name}, sample {row.sample}: expected {row.width} x {row.height} px as people saw it, "
+                f"got shape {shown.shape}; is it the same dataset?"
+            )
+        return shown if shown.dtype == np.bool_ else shown == row.object_id

@@ -41,7 +41,7 @@ class MaskFiles:
         return self._read(folder, name, shape)
 
     def _decode(self, folder: str, name: str, shape: tuple[int, int]) -> Mask:
-        path = within(self._root / folder, name)
+        path = within(within(self._root, folder), name)  # the folder itself may be a link, too
         size = read_size(path, error=InvalidMask)
         if size != shape:
             raise InvalidMask(f"{path}: expected the size of its picture, {shape[1]} x {shape[0]}, got {size[::-1]}")

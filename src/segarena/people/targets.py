@@ -46,4 +46,4 @@ class TargetMasks:
                 f"{self.dataset.name}, sample {row.sample}: expected {row.width} x {row.height} px as people saw it, "
                 f"got shape {shown.shape}; is it the same dataset?"
             )
-        return shown if shown.dtype == np.bool_ else shown == row.object_id
+        return shown.view(np.bool_) if shown.dtype == np.bool_ else shown == row.object_id

@@ -3,7 +3,7 @@ import test from "node:test";
 import * as arranging from "../../../src/segarena/studio/static/arranging.js";
 import { History } from "../../../src/segarena/studio/static/history.js";
 import { Scene } from "../../../src/segarena/studio/static/scene.js";
-import { documentOf, generator, gridDocument } from "./random.js";
+import { documentOf, generator } from "./random.js";
 
 const SQUARE = [[0, 0], [50, 0], [50, 50], [0, 50]];
 
@@ -17,15 +17,15 @@ function begun(count = 5) {
 
 test("regions go forward, back, to the front and to the back", () => {
   const { run, order } = begun();
-  run((steps) => arranging.bringForward(steps, "r3"));
+  run((steps) => arranging.moveRegion(steps, "r3", 1));
   assert.equal(order(), "r1 r3 r2 r4 r5");
-  run((steps) => arranging.sendBackward(steps, "r3"));
+  run((steps) => arranging.moveRegion(steps, "r3", 2));
   assert.equal(order(), "r1 r2 r3 r4 r5");
-  run((steps) => arranging.bringToFront(steps, "r4"));
+  run((steps) => arranging.moveRegion(steps, "r4", -1));
   assert.equal(order(), "r4 r1 r2 r3 r5");
-  run((steps) => arranging.sendToBack(steps, "r1"));
+  run((steps) => arranging.moveRegion(steps, "r1", 99));
   assert.equal(order(), "r4 r2 r3 r5 r1");
-  assert.equal(run((steps) => arranging.bringForward(steps, "r4")), "nothing");
+  assert.equal(run((steps) => arranging.moveRegion(steps, "r4", 0)), "nothing");
   assert.equal(run((steps) => arranging.moveRegion(steps, "r1", 99)), "nothing");
 });
 
@@ -89,21 +89,11 @@ test("a polygon becomes a region without repeated vertices", () => {
   assert.equal(run((steps) => arranging.addRegion(steps, polygon.slice(0, 4))), "few");
 });
 
-test("another outline keeps the vertices that stay, and their sharing", () => {
-  const scene = Scene.read(gridDocument(2, 1, 100));
-  const history = new History(scene);
-  const polygon = [[0, 0], [100, 0], [100, 100], [50, 150]];
-  assert.ok(history.run("replace", "r1", (steps) => arranging.replaceOutline(steps, "r1", polygon)).done);
-  assert.deepEqual(scene.polygon("r1"), polygon);
-  assert.equal(scene.sharedEdges().length, 1);
-});
-
 test("locked regions can be unlocked, shown and hidden, not renamed or deleted", () => {
   const { scene, run } = begun(1);
   run((steps) => arranging.setField(steps, "r1", "is_locked", true));
   assert.equal(run((steps) => arranging.setField(steps, "r1", "name", "cat")), "locked");
   assert.equal(run((steps) => arranging.deleteRegion(steps, "r1")), "locked");
-  assert.equal(run((steps) => arranging.replaceOutline(steps, "r1", SQUARE)), "locked");
   assert.equal(run((steps) => arranging.setField(steps, "r1", "is_hidden", true)), null);
   assert.equal(run((steps) => arranging.setField(steps, "r1", "is_locked", true)), "nothing");
   run((steps) => arranging.setField(steps, "r1", "is_locked", false));

@@ -4,8 +4,8 @@ import * as drawing from "../../../src/segarena/studio/static/drawing.js";
 import { History } from "../../../src/segarena/studio/static/history.js";
 import { Scene } from "../../../src/segarena/studio/static/scene.js";
 import { nearestLine, nearestVertex } from "../../../src/segarena/studio/static/snapping.js";
-import { arcs } from "../../../src/segarena/studio/static/tracing.js";
-import { documentOf, gridDocument } from "./random.js";
+import { arcs, linesBetween } from "../../../src/segarena/studio/static/tracing.js";
+import { documentOf, generator, gridDocument, starPolygon } from "./random.js";
 
 const SIZE = [400, 300];
 // A region with a toothed right border.
@@ -145,7 +145,7 @@ test("Q at a vertex takes the vertex, and on a shared side all who share it get 
 
 test("a neighbour's border is traced by its two ends", () => {
   const { scene, history, close } = begun();
-  const trace = (from, to, options) => history.run("trace", null, (steps) => drawing.addTrace(steps, "r1", from, to, options));
+  const trace = (from, to, options) => history.run("trace", null, (steps) => drawing.addTrace(steps, "r1", TEETH[from], TEETH[to], options));
   assert.ok(trace(1, 5).done);
   assert.deepEqual(scene.open, [1, 2, 3, 4, 5]);
   assert.equal(history.run("turn", null, drawing.turnArc).refusal, null);
@@ -159,6 +159,32 @@ test("a neighbour's border is traced by its two ends", () => {
   history.undo();
   assert.ok(trace(1, 5, { isLonger: true }).done);
   assert.deepEqual(scene.open, [1, 0, 7, 6, 5]);
+});
+
+test("a trace from a place that is no vertex makes it one, and is what was shown before, either way round", () => {
+  const random = generator(3);
+  for (let turn = 0; turn < 60; turn++) {
+    const { scene, history } = begun(documentOf([starPolygon(random, [200, 150], 100, 12)]));
+    const polygon = scene.polygon("r1");
+    const [start, end] = [0, 0].map(() => {
+      const [edge, share] = [Math.floor(12 * random()), Math.floor(3 * random()) / 3];
+      const [a, b] = [polygon[edge], polygon[(edge + 1) % 12]];
+      return { edge, at: [a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])] };
+    });
+    const shown = linesBetween(scene, "r1", start, end);
+    for (const isLonger of [false, true]) {
+      const trace = (steps) => drawing.addTrace(steps, "r1", start.at, end.at, { isLonger });
+      const { done, refusal } = history.run("trace", null, trace);
+      if (String(start.at) === String(end.at)) assert.equal(refusal, "repeated");
+      if (!done) continue;
+      const drawn = scene.openPolygon();
+      const expected = shown[isLonger ? "longer" : "shorter"].filter((at, index, line) => String(at) !== String(line[index - 1]));
+      assert.equal(drawn.length, expected.length);
+      drawn.forEach((at, index) => assert.ok(Math.hypot(at[0] - expected[index][0], at[1] - expected[index][1]) < 0.002));
+      history.undo();
+      assert.equal(scene.region("r1").ring.length, 12, "one step of undo");
+    }
+  }
 });
 
 test("points outside the picture can be drawn, and corners and frame are shared when they are vertices already", () => {

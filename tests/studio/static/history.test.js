@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { deletePoints, insertVertex, movePoints } from "../../../src/segarena/studio/static/adjusting.js";
-import { addRegion, bringToFront, deleteRegion, setField } from "../../../src/segarena/studio/static/arranging.js";
+import { addRegion, deleteRegion, moveRegion, setField } from "../../../src/segarena/studio/static/arranging.js";
 import { addSnapped, addVertex, closeOpen, removeLastVertex } from "../../../src/segarena/studio/static/drawing.js";
 import { History } from "../../../src/segarena/studio/static/history.js";
 import { Scene } from "../../../src/segarena/studio/static/scene.js";
@@ -29,7 +29,7 @@ function randomEdit(random, history) {
     (steps) => insertVertex(steps, id, 0, at),
     (steps) => deletePoints(steps, [pick(ring)]),
     (steps) => deleteRegion(steps, id),
-    (steps) => bringToFront(steps, id),
+    (steps) => moveRegion(steps, id, 0),
     (steps) => setField(steps, id, "name", `name ${at}`),
     (steps) => setField(steps, id, "is_locked", random() < 0.2),
   ];

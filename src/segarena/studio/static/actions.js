@@ -3,6 +3,7 @@
 
 import { splitPoints } from "./adjusting.js";
 import { deleteRegion, moveRegion, putBefore, setField } from "./arranging.js";
+import { removeLastVertex } from "./drawing.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 
@@ -21,18 +22,22 @@ import { deleteRegion, moveRegion, putBefore, setField } from "./arranging.js";
 /** What is offered where nothing may be changed. */
 const LOOKING = ["adjust", "show"];
 
-const isDrawing = (/** @type {Editor} */ editor) => editor.tool.name === "draw";
+const isDrawing = (/** @type {Editor} */ editor) => ["draw", "trace"].includes(editor.tool.name);
 const isAdjusting = (/** @type {Editor} */ editor) => editor.tool.name === "adjust";
 const isOpen = (/** @type {Editor} */ editor) => isDrawing(editor) && editor.scene.open.length > 0;
+const isTracing = (/** @type {Editor} */ editor) => editor.tool.name === "trace" && tracing(editor).start !== null;
 const hasRegion = (/** @type {Editor} */ editor) => editor.selected !== null;
 const drawing = (/** @type {Editor} */ editor) => /** @type {import("./editor-drawing.js").Drawing} */ (editor.tools.get("draw"));
 const adjusting = (/** @type {Editor} */ editor) => /** @type {import("./editor-adjusting.js").Adjusting} */ (editor.tools.get("adjust"));
+const tracing = (/** @type {Editor} */ editor) => /** @type {import("./editor-tracing.js").Tracing} */ (editor.tools.get("trace"));
 const sweeping = (/** @type {Editor} */ editor) => /** @type {import("./editor-sweeping.js").Sweeping} */ (editor.tools.get("sweep"));
 
 /** @type {Action[]} */
 export const ACTIONS = [
   { name: "draw", title: "Draw a region", keys: ["D"], group: "Tools", run: (editor) => editor.useTool("draw"),
-    isOn: isDrawing, hint: (editor) => (editor.scene.regions.length || isDrawing(editor) ? null : "draw") },
+    isOn: (editor) => editor.tool.name === "draw", hint: (editor) => (editor.scene.regions.length || isDrawing(editor) ? null : "draw") },
+  { name: "trace", title: "Trace a neighbour's border by its two ends", keys: ["Shift+T"], group: "Tools", run: (editor) => editor.useTool("trace"),
+    isOn: (editor) => editor.tool.name === "trace", hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "trace a border" : null) },
   { name: "adjust", title: "Adjust; again: the next region", keys: ["A"], group: "Tools", isOn: isAdjusting,
     when: (editor) => !isOpen(editor), run: adjustNext, hint: (editor) => (isAdjusting(editor) && !hasRegion(editor) && editor.scene.regions.length ? "select a region" : null) },
   { name: "previous", title: "The region before", keys: ["Shift+A"], group: "Tools", when: isAdjusting, run: (editor) => editor.selectNext(-1) },
@@ -48,10 +53,14 @@ export const ACTIONS = [
     hint: (editor) => (isDrawing(editor) && editor.scene.regions.length ? "on the nearest line" : null) },
   { name: "corner", title: "Add one on the nearest vertex", keys: ["W"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnVertex(),
     hint: (editor) => (isDrawing(editor) && editor.scene.regions.length ? "on the nearest vertex" : null) },
+  { name: "turn-trace", title: "The border that is being traced the other way round", keys: ["T"], group: "Drawing", when: isTracing,
+    run: (editor) => tracing(editor).turn(), hint: (editor) => (isTracing(editor) ? "other way round" : null) },
   { name: "turn", title: "The copied border the other way round", keys: ["T"], group: "Drawing", when: isOpen, run: (editor) => drawing(editor).turn(),
     hint: (editor) => (isOpen(editor) && editor.scene.open.some((point) => editor.scene.owners(point).length) ? "other way round" : null) },
   { name: "close", title: "Close the region", keys: ["Shift+Enter", "G"], group: "Drawing", when: isOpen, run: (editor) => drawing(editor).close(),
     hint: (editor) => (isOpen(editor) && editor.scene.open.length > 2 ? "close the region" : null) },
+  { name: "shorten", title: "Take the last vertex away", keys: ["Shift+Backspace", "Shift+Delete"], group: "Drawing", when: isOpen,
+    run: (editor) => editor.edit("vertex", null, removeLastVertex) },
   { name: "discard", title: "Discard what is open", keys: ["Delete", "Backspace"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).discard(),
     hint: (editor) => (isOpen(editor) ? "discard" : null) },
 
@@ -70,6 +79,12 @@ export const ACTIONS = [
     hint: (editor) => (!isDrawing(editor) && hasRegion(editor) ? (atVertex(editor) ? "delete the vertex" : "delete the region") : null) },
   { name: "split", title: "Take a shared vertex apart", keys: ["J"], group: "Adjusting", when: (editor) => hasRegion(editor) && atVertex(editor), run: split,
     hint: (editor) => (isAdjusting(editor) && isAtShared(editor) ? "take apart" : null) },
+  { name: "choose", title: "Choose the vertex at the cursor, or no longer", keys: ["Shift+Enter"], group: "Adjusting",
+    when: (editor) => isAdjusting(editor) && atVertex(editor), run: (editor) => adjusting(editor).choose(editor.cursor),
+    hint: (editor) => (isAdjusting(editor) && editor.hasCursor && atVertex(editor) ? "choose it" : null) },
+  { name: "choose-next", title: "Choose on to the next vertex", keys: [">", "Alt+ArrowRight"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, 1) },
+  { name: "choose-last", title: "Choose on to the vertex before", keys: ["<", "Alt+ArrowLeft"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, -1) },
+  { name: "choose-all", title: "Choose all vertices of the region", keys: ["Ctrl+A"], group: "Adjusting", when: hasRegion, run: chooseAll },
   { name: "splits", title: "Move only this region's copy of shared vertices (Alt)", keys: ["Shift+J"], group: "Adjusting", run: (editor) => flip(editor, "splits"),
     isOn: (editor) => editor.settings.splits },
   { name: "show", title: "Zoom to the region", keys: ["S"], group: "Adjusting", when: hasRegion, run: showSelected,
@@ -205,14 +220,36 @@ function stepVertex(editor, by) {
   editor.pointAt([...editor.scene.points[ring[next]]]);
 }
 
+/**
+ * The same, and both vertices are chosen beside those that were: what is grabbed next moves with them.
+ * @param {Editor} editor
+ * @param {number} by
+ */
+function chooseOn(editor, by) {
+  const from = vertexAtCursor(editor);
+  stepVertex(editor, by);
+  adjusting(editor).add([from, vertexAtCursor(editor)]);
+}
+
+/** @param {Editor} editor */
+function chooseAll(editor) {
+  editor.useTool("adjust");
+  adjusting(editor).add(editor.region?.ring ?? []);
+}
+
+/** @param {Editor} editor */
+function vertexAtCursor(editor) {
+  return editor.isPointing || editor.hasCursor ? adjusting(editor).vertexAt(editor.cursor) : null;
+}
+
 /** @param {Editor} editor */
 function atVertex(editor) {
-  return (editor.isPointing || editor.hasCursor) && adjusting(editor).vertexAt(editor.cursor) !== null;
+  return vertexAtCursor(editor) !== null;
 }
 
 /** @param {Editor} editor */
 function isAtShared(editor) {
-  const vertex = atVertex(editor) ? adjusting(editor).vertexAt(editor.cursor) : null;
+  const vertex = vertexAtCursor(editor);
   return vertex !== null && editor.scene.owners(vertex).length > 1;
 }
 

@@ -26,22 +26,6 @@ export function addRegion(steps, polygon, fields = {}, place = 0) {
 }
 
 /**
- * Give a region another outline; vertices at places where it had one stay, and stay shared.
- * @param {Steps} steps
- * @param {string} id
- * @param {Polygon} polygon
- */
-export function replaceOutline(steps, id, polygon) {
-  const { ring, is_locked } = steps.scene.region(id);
-  if (is_locked) return "locked";
-  const outline = withoutRepeats(polygon);
-  if (outline.length < LEAST_VERTICES) return "few";
-  const there = new Map(ring.map((point) => [String(steps.scene.points[point]), point]));
-  steps.splice(id, 0, ring.length, outline.map((at) => there.get(String(at)) ?? steps.addPoint(at)));
-  return null;
-}
-
-/**
  * @param {Steps} steps
  * @param {string} id
  */
@@ -64,27 +48,6 @@ export function moveRegion(steps, id, place) {
   steps.moveRegion(id, kept);
   return null;
 }
-
-/**
- * @param {Steps} steps
- * @param {string} id
- */
-export const bringForward = (steps, id) => moveRegion(steps, id, steps.scene.place(id) - 1);
-/**
- * @param {Steps} steps
- * @param {string} id
- */
-export const sendBackward = (steps, id) => moveRegion(steps, id, steps.scene.place(id) + 1);
-/**
- * @param {Steps} steps
- * @param {string} id
- */
-export const bringToFront = (steps, id) => moveRegion(steps, id, 0);
-/**
- * @param {Steps} steps
- * @param {string} id
- */
-export const sendToBack = (steps, id) => moveRegion(steps, id, steps.scene.regions.length - 1);
 
 /**
  * Put one region in front of another, with as few moves as can be, and without another change to who hides whom where that is

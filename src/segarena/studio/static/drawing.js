@@ -9,7 +9,7 @@ import { shareOnEdge } from "./adjusting.js";
 import { lineMeets } from "./crossings.js";
 import { isSame, squaredFromOutline } from "./geometry.js";
 import { refusalOfClosing, refusalOfVertex } from "./rules.js";
-import { sharedRegion, ways } from "./tracing.js";
+import { arcs, sharedRegion, ways } from "./tracing.js";
 
 /** @typedef {import("./view.js").Point} Point */
 /** @typedef {import("./view.js").Size} Size */
@@ -51,23 +51,24 @@ export function addSnapped(steps, target) {
 }
 
 /**
- * Go on along a region's border from one of its points to another; the first is added too unless it is the last that was drawn.
- * Where the second is the first that was drawn, the outline is ready to be closed.
+ * Go on along a region's border from one place on it to another, which become its vertices; the first is added too unless it is the
+ * last that was drawn. Where the second is the first that was drawn, the outline is ready to be closed.
  * @param {Steps} steps
  * @param {string} id
- * @param {number} from
- * @param {number} to
+ * @param {Point} start
+ * @param {Point} end
  * @param {{isLonger?: boolean}} options
  */
-export function addTrace(steps, id, from, to, { isLonger = false } = {}) {
+export function addTrace(steps, id, start, end, { isLonger = false } = {}) {
   const { scene } = steps;
+  const [from, to] = [start, end].map((at) => shareOnEdge(steps, id, at));
   if (from === to) return "repeated";
   if (scene.open.at(-1) !== from) {
     const refusal = extend(steps, [[from]]);
     if (refusal) return refusal;
   }
-  const found = ways(scene, id, from, to).map((way) => (to === scene.open[0] ? way.slice(0, -1) : way));
-  return extend(steps, isLonger ? [found[1] ?? found[0]] : [found[0]]);
+  const way = arcs(scene, id, from, to)[isLonger ? "longer" : "shorter"].slice(1);
+  return extend(steps, [to === scene.open[0] ? way.slice(0, -1) : way]);
 }
 
 /**

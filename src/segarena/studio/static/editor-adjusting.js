@@ -55,7 +55,7 @@ export class Adjusting {
   /** What to do now. */
   advice() {
     const { editor } = this;
-    if (editor.chosen.size) return `${editor.chosen.size} vertices are chosen: drag one to move them all.`;
+    if (editor.chosen.size) return `${editor.chosen.size} chosen: drag one to move them all.`;
     if (!editor.scene.regions.length) return "";
     return editor.region ? "Drag a vertex, or a small handle between two." : "Click a region; again, for what lies behind it.";
   }
@@ -92,7 +92,8 @@ export class Adjusting {
   /** @param {Touch} touch */
   release(touch) {
     if (this.does === "tap") this.editor.selectAt(touch.at);
-    if (this.does === "box") this.choose();
+    if (this.does === "box" && this.isAway(touch)) this.chooseInBox();
+    else if (this.does === "box") this.choose(touch);
     if (this.does === "vertices") this.live?.commit();
     this.forget();
     this.hover(touch);
@@ -209,12 +210,32 @@ export class Adjusting {
   }
 
   /** Choose the vertices in the box: of the selected region, or of all. */
-  choose() {
+  chooseInBox() {
     const { editor } = this;
     const ids = editor.selected ? [editor.selected] : editor.touchable();
-    const box = boxBetween(this.from, this.to);
-    editor.chosen = new Set(pointsInBox(editor.scene, box, ids));
-    editor.say(`${editor.chosen.size} vertices chosen: drag one to move them, Delete deletes them.`);
+    editor.chosen.clear();
+    this.add(pointsInBox(editor.scene, boxBetween(this.from, this.to), ids));
+  }
+
+  /**
+   * Choose the vertex there beside those that are chosen, or no longer.
+   * @param {Touch} touch
+   */
+  choose(touch) {
+    const vertex = this.vertexAt(touch);
+    if (vertex !== null && this.editor.chosen.delete(vertex)) this.add([]);
+    else this.add([vertex]);
+  }
+
+  /**
+   * Choose further vertices.
+   * @param {Iterable<number | null>} vertices
+   */
+  add(vertices) {
+    const { editor } = this;
+    for (const vertex of vertices) if (vertex !== null) editor.chosen.add(vertex);
+    const { size } = editor.chosen;
+    editor.say(`${size} ${size === 1 ? "vertex" : "vertices"} chosen${size ? ": drag one to move them, Delete deletes them" : ""}.`);
     editor.changed();
   }
 

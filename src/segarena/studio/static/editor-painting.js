@@ -3,6 +3,7 @@
 import { colourOf } from "./colours.js";
 import { LEAST_EDGE, middlesOf } from "./editor-adjusting.js";
 import { Resting } from "./editor-resting.js";
+import { AIM, BAD, disc, line, ring, square } from "./editor-marks.js";
 import { HALO, meet, Shapes } from "./editor-shapes.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -11,8 +12,6 @@ import { HALO, meet, Shapes } from "./editor-shapes.js";
 /** @typedef {[number, number]} Point */
 /** @typedef {CanvasRenderingContext2D} Context */
 
-const BAD = "#ff4d2e";
-const AIM = "#ffe14d";
 /** Tools that take vertices. */
 const HANDLING = ["adjust", "sweep"];
 /** Half the size of a vertex on the screen, in px; smaller where they stand close. */
@@ -82,7 +81,7 @@ export class Painting {
     context.save();
     context.clip(this.shapes.path(id));
     context.fillStyle = this.shapes.hatch(context, view, id);
-    for (const other of before) context.fill(this.shapes.path(other.id));
+    context.fill(this.shapes.union(before));
     context.restore();
   }
 
@@ -228,84 +227,6 @@ export class Painting {
     context.strokeRect(x0 - 0.5, y0 - 0.5, x1 - x0 + 1, y1 - y0 + 1);
   }
 }
-
-/**
- * A line that is seen on light and dark pictures.
- * @param {Context} context
- * @param {Point[]} points
- * @param {string} colour
- * @param {number} width
- * @param {number[]} [dash]
- */
-function line(context, points, colour, width, dash = []) {
-  const path = new Path2D();
-  for (const [x, y] of points) path.lineTo(x, y);
-  context.lineJoin = context.lineCap = "round";
-  context.strokeStyle = HALO;
-  context.lineWidth = width + 2;
-  context.stroke(path);
-  context.setLineDash(dash);
-  context.strokeStyle = colour;
-  context.lineWidth = width;
-  context.stroke(path);
-  context.setLineDash([]);
-  context.lineCap = "butt";
-}
-
-/**
- * @param {Context} context
- * @param {Point} at
- * @param {number} radius
- * @param {string} fill
- * @param {string} stroke
- */
-function disc(context, [x, y], radius, fill, stroke) {
-  context.beginPath();
-  context.arc(x, y, radius, 0, 2 * Math.PI);
-  paint(context, fill, stroke);
-}
-
-/**
- * @param {Context} context
- * @param {Point} at
- * @param {number} half
- * @param {string} fill
- * @param {string} stroke
- */
-function square(context, [x, y], half, fill, stroke) {
-  context.beginPath();
-  context.rect(x - half, y - half, 2 * half, 2 * half);
-  paint(context, fill, stroke);
-}
-
-/**
- * @param {Context} context
- * @param {string} fill
- * @param {string} stroke
- */
-function paint(context, fill, stroke) {
-  context.fillStyle = fill;
-  context.strokeStyle = stroke;
-  context.fill();
-  context.stroke();
-}
-
-/**
- * @param {Context} context
- * @param {Point} at
- * @param {number} radius
- * @param {string} colour
- */
-function ring(context, [x, y], radius, colour) {
-  context.beginPath();
-  context.arc(x, y, radius, 0, 2 * Math.PI);
-  for (const [ink, width] of /** @type {[string, number][]} */ ([[HALO, 4], [colour, 2]])) {
-    context.strokeStyle = ink;
-    context.lineWidth = width;
-    context.stroke();
-  }
-  context.lineWidth = 1.5;
-} // prettier-ignore
 
 /** @param {[number, number, number, number]} box */
 function inBox([x0, y0, x1, y1]) {

@@ -19,8 +19,8 @@ const MOST = 120;
 const AT_ONCE = 24;
 /** The view rests when it has not moved for so long. */
 const REST_MS = 120;
-/** What is hidden is dashed and hatched where there is little enough to be told apart. */
-const MOST_HATCHED = 80;
+/** Of more regions in view only those parts of outlines are painted that nothing hides: dashes are not told apart there. */
+const MOST_DASHED = 80;
 
 /** What was painted, and for which view. */
 class Leaf {
@@ -165,10 +165,9 @@ export class Resting {
     if (settings.fills) yield* this.fill(like, view, regions);
     const [borders, hidden] = [this.borders, this.hidden].map((sheet) => sheet.clear(like));
     for (const context of [lines, borders, hidden]) this.shapes.inImage(context, view);
-    const isTold = regions.length <= MOST_HATCHED;
     for (const [place, { id }] of regions.entries()) {
-      if (isTold && settings.hatches) this.hide(hidden, view, id, regions.slice(0, place));
-      if (isTold) this.shapes.stroke(lines, view, id, { width: 1.25, dash: [4, 4] });
+      if (settings.hatches) this.hide(hidden, view, id, regions.slice(place + 1));
+      if (regions.length <= MOST_DASHED) this.shapes.stroke(lines, view, id, { width: 1.25, dash: [4, 4] });
       erase(borders, this.shapes.path(id));
       this.shapes.stroke(borders, view, id);
       yield;
@@ -205,23 +204,22 @@ export class Resting {
   }
 
   /**
-   * A further region in front: what is below it is hidden, and has the hatch of whatever is on top there.
+   * What hides a region has its hatch, in place of that of regions farther behind.
    * @param {Context} hidden
    * @param {View} view
    * @param {string} id
-   * @param {Region[]} below back first
+   * @param {Region[]} above those in front of it
    */
-  hide(hidden, view, id, below) {
+  hide(hidden, view, id, above) {
     const { scene } = this.editor;
-    const covered = below.filter((region) => meet(scene.box(region.id), scene.box(id)));
-    if (!covered.length) return;
+    const hiding = above.filter((region) => meet(scene.box(region.id), scene.box(id)));
+    if (!hiding.length) return;
+    const all = this.shapes.union(hiding);
     hidden.save();
     hidden.clip(this.shapes.path(id));
-    for (const region of covered) {
-      erase(hidden, this.shapes.path(region.id));
-      hidden.fillStyle = this.shapes.hatch(hidden, view, region.id);
-      hidden.fill(this.shapes.path(region.id));
-    }
+    erase(hidden, all);
+    hidden.fillStyle = this.shapes.hatch(hidden, view, id);
+    hidden.fill(all);
     hidden.restore();
   }
 

@@ -1,6 +1,7 @@
 // Outlines as the canvas takes them, made again only when they change; strokes and hatches in the colours of regions.
 
 import { colourOf } from "./colours.js";
+import { signedArea } from "./geometry.js";
 import { labelPlace } from "./labels.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -43,12 +44,23 @@ export class Shapes {
     const revision = scene.revisionOf(id);
     const known = this.shapes.get(id);
     if (known?.revision === revision) return known;
+    const polygon = scene.polygon(id);
     const path = new Path2D();
-    for (const [x, y] of scene.polygon(id)) path.lineTo(x, y);
+    for (const [x, y] of signedArea(polygon) < 0 ? [...polygon].reverse() : polygon) path.lineTo(x, y); // all the same way: see `union`
     path.closePath();
     const shape = { revision, path, label: null };
     this.shapes.set(id, shape);
     return shape;
+  }
+
+  /**
+   * What any of several regions covers, as one path.
+   * @param {Region[]} regions
+   */
+  union(regions) {
+    const all = new Path2D();
+    for (const { id } of regions) all.addPath(this.path(id));
+    return all;
   }
 
   /**

@@ -46,20 +46,6 @@ export function encode(mask) {
 }
 
 /**
- * The outlines of a mask as polygons that people can edit: largest first, simplified so that no pixel that falls on the other
- * side is farther than `tolerance` from the outline, and never crossing themselves. Holes are filled; parts that touch at a
- * corner only are separate.
- * @param {Uint8Array} mask
- * @param {MaskSize} size
- * @param {{tolerance?: number, leastArea?: number}} options in pixels
- */
-export function maskToPolygons(mask, size, { tolerance = 1, leastArea = 0 } = {}) {
-  return maskToRings(mask, size)
-    .filter((ring) => area(ring) >= leastArea)
-    .map((ring) => simplify(ring, tolerance));
-}
-
-/**
  * The outer borders of a mask along the edges of its pixels, largest first, clockwise on the screen.
  * @param {Uint8Array} mask
  * @param {MaskSize} size

@@ -10,6 +10,7 @@ import { ASSISTING, Assisting } from "./editor-assisting.js";
 import { Drawing } from "./editor-drawing.js";
 import { Painting } from "./editor-painting.js";
 import { Sweeping } from "./editor-sweeping.js";
+import { Tracing } from "./editor-tracing.js";
 import { Editor } from "./editor.js";
 import { Faults, Finishing } from "./finishing.js";
 import { fillHelp } from "./help.js";
@@ -118,6 +119,7 @@ function assistBy(editor, assist) {
 function edit(picture, scene, history) {
   const editor = new Editor(picture, scene, history);
   editor.addTool(new Drawing(editor));
+  editor.addTool(new Tracing(editor));
   editor.addTool(new Adjusting(editor));
   editor.addTool(new Sweeping(editor));
   new Painting(editor);

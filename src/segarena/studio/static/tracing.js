@@ -1,9 +1,11 @@
 // Following the border of a neighbour: the two ways along a ring from one point to another.
 
-import { lengthOf } from "./geometry.js";
+import { distance, lengthOf } from "./geometry.js";
 
+/** @typedef {import("./view.js").Point} Point */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").Ring} Ring */
+/** @typedef {{edge: number, at: Point}} Place on an outline: on which side, by the place of its first point in the ring */
 
 /**
  * The two ways along a region's ring, both with their ends. Of equal lengths the one in the ring's own direction is the shorter.
@@ -38,6 +40,19 @@ export function ways(scene, id, from, to) {
 }
 
 /**
+ * What would be traced between two places of a region's outline, vertices or not: the two lines, both with their ends.
+ * @param {Scene} scene
+ * @param {string} id
+ * @param {Place} from
+ * @param {Place} to
+ */
+export function linesBetween(scene, id, from, to) {
+  const polygon = scene.polygon(id);
+  const [forward, backward] = [lineAlong(polygon, from, to), lineAlong(polygon, to, from).reverse()];
+  return lengthOf(forward) <= lengthOf(backward) ? { shorter: forward, longer: backward } : { shorter: backward, longer: forward };
+}
+
+/**
  * The region along which two points may be joined: of those that have both the given one, or else the frontmost.
  * @param {Scene} scene
  * @param {number} from
@@ -60,6 +75,20 @@ function along(ring, from, to) {
   const [start, end] = [ring.indexOf(from), ring.indexOf(to)];
   if (start < 0 || end < 0) throw new RangeError("expected two points of the ring, got others");
   return start <= end ? ring.slice(start, end + 1) : [...ring.slice(start), ...ring.slice(0, end + 1)];
+}
+
+/**
+ * @param {Point[]} polygon
+ * @param {Place} from
+ * @param {Place} to
+ */
+function lineAlong(polygon, from, to) {
+  const { length } = polygon;
+  const start = polygon[from.edge];
+  const isAllRound = from.edge === to.edge && distance(start, to.at) < distance(start, from.at);
+  const count = isAllRound ? length : (to.edge - from.edge + length) % length;
+  const passed = Array.from({ length: count }, (_, index) => polygon[(from.edge + 1 + index) % length]);
+  return [from.at, ...passed, to.at];
 }
 
 /**

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { actionOf } from "../../../src/segarena/studio/static/actions.js";
+import { Adjusting } from "../../../src/segarena/studio/static/editor-adjusting.js";
+import { Drawing } from "../../../src/segarena/studio/static/editor-drawing.js";
+import { Sweeping } from "../../../src/segarena/studio/static/editor-sweeping.js";
+import { Tracing } from "../../../src/segarena/studio/static/editor-tracing.js";
+import { Editor } from "../../../src/segarena/studio/static/editor.js";
+import { History } from "../../../src/segarena/studio/static/history.js";
+import { Scene } from "../../../src/segarena/studio/static/scene.js";
+import { View } from "../../../src/segarena/studio/static/view.js";
+import { documentOf, gridDocument } from "./random.js";
+
+const SIZE = [400, 300];
+const TEETH = [[50, 50], [150, 50], [160, 70], [150, 90], [160, 110], [150, 130], [150, 250], [50, 250]];
+
+/** The editor without a page: its picture is seen one to one, and paints nothing. */
+function begun(document = documentOf([TEETH])) {
+  const view = new View();
+  view.fit(SIZE, SIZE, 0);
+  const overlay = { style: {}, addEventListener: () => {}, removeEventListener: () => {}, getBoundingClientRect: () => ({ left: 0, top: 0 }) };
+  const picture = { size: SIZE, screen: SIZE, view, overlay, redraw: () => {}, panBy: () => {}, fit: () => {} };
+  const scene = Scene.read(document);
+  const editor = new Editor(/** @type {any} */ (picture), scene, new History(scene));
+  for (const Tool of [Drawing, Tracing, Adjusting, Sweeping]) editor.addTool(new Tool(editor));
+  const said = [];
+  editor.say = (text) => said.push(text);
+  const key = (...names) => {
+    for (const name of names) {
+      if (editor.tool.keys?.[name]?.()) continue;
+      const action = actionOf(editor, name);
+      assert.ok(action, `${name} does nothing with ${editor.tool.name}`);
+      action.run(editor);
+    }
+  };
+  const go = (...at) => editor.pointAt(at);
+  return { editor, scene, key, go, said };
+}
+
+test("a border is traced by keys alone: where it begins, where it ends, which way round", () => {
+  const { editor, scene, key, go } = begun();
+  key("Shift+T");
+  go(152, 51);
+  key("Enter");
+  assert.deepEqual(scene.open, [], "nothing is drawn before it ends");
+  go(149, 129);
+  key("T", "T", "Enter");
+  assert.deepEqual(scene.openPolygon(), TEETH.slice(1, 6));
+  assert.equal(editor.tool.name, "draw", "and drawing goes on from there");
+  key("T");
+  assert.deepEqual(scene.open, [1, 0, 7, 6, 5], "the copied border the other way round");
+  key("Z", "Z");
+  assert.deepEqual(scene.open, []);
+});
+
+test("a trace goes on from what is drawn when that ends on a border, and Escape begins somewhere else", () => {
+  const { editor, scene, key, go } = begun();
+  key("D");
+  go(250, 50);
+  key("Enter");
+  go(150, 50);
+  key("Enter", "Shift+T");
+  go(150, 200);
+  key("Enter");
+  assert.deepEqual(scene.openPolygon(), [[250, 50], ...TEETH.slice(1, 6), [150, 200]]);
+  assert.equal(scene.region("r1").ring.length, 9, "the end became a vertex of the neighbour");
+  key("Shift+T", "Escape");
+  assert.equal(editor.tool.name, "trace");
+  assert.equal(/** @type {Tracing} */ (editor.tool).start, null);
+});
+
+test("a traced border of two neighbours is that on which the pointer ends", () => {
+  const { scene, key, go } = begun(gridDocument(2, 1, 100, 2));
+  key("Shift+T");
+  go(100, 0);
+  key("Enter");
+  go(2, 50);
+  key("Enter");
+  assert.deepEqual(scene.openPolygon(), [[100, 0], [50, 0], [0, 0], [0, 50]]);
+  assert.ok(scene.open.every((point) => scene.region("r1").ring.includes(point)));
+});
+
+test("nothing can be traced where nothing is drawn", () => {
+  const { key, go, said } = begun(documentOf([]));
+  key("Shift+T");
+  go(10, 10);
+  key("Enter");
+  assert.deepEqual(said, ["There is no border to trace yet."]);
+});
+
+test("vertices are chosen by keys and moved together", () => {
+  const { editor, scene, key, go } = begun();
+  editor.select("r1");
+  key("A");
+  editor.select("r1");
+  go(150, 50);
+  key(">", ">", ">");
+  assert.deepEqual([...editor.chosen], [1, 2, 3, 4]);
+  key("Shift+Enter");
+  assert.deepEqual([...editor.chosen], [1, 2, 3]);
+  key(",", "Enter", "ArrowRight", "Enter");
+  assert.deepEqual(scene.polygon("r1"), [[50, 50], [160, 50], [170, 70], [160, 90], [160, 110], [150, 130], [150, 250], [50, 250]]);
+  key("Z");
+  assert.deepEqual(scene.polygon("r1"), TEETH);
+  key("Ctrl+A");
+  assert.equal(editor.chosen.size, TEETH.length);
+  key("Escape");
+  assert.equal(editor.chosen.size, 0);
+});
+
+test("a click with Shift chooses a vertex, again leaves it", () => {
+  const { editor } = begun();
+  editor.useTool("adjust");
+  editor.select("r1");
+  const touch = { at: [150, 51], kind: "mouse", reach: 9, snap: 9, isSplit: false, isBox: true };
+  for (const expected of [[1], []]) {
+    editor.tool.press?.(touch, 1);
+    editor.tool.release?.(touch);
+    assert.deepEqual([...editor.chosen], expected);
+  }
+});
+
+test("the last vertex is taken away, and a region goes to the front and to the back", () => {
+  const { editor, scene, key, go } = begun(documentOf([TEETH, TEETH, TEETH]));
+  key("D");
+  for (const at of [[250, 50], [300, 50]]) {
+    go(...at);
+    key("Enter");
+  }
+  key("Shift+Backspace");
+  assert.deepEqual(scene.openPolygon(), [[250, 50]]);
+  key("Backspace", "A");
+  editor.select("r2");
+  const order = () => scene.regions.map(({ id }) => id).join(" ");
+  for (const [name, expected] of [["]", "r2 r1 r3"], ["{", "r1 r3 r2"], ["[", "r1 r3 r2"], ["}", "r2 r1 r3"], ["Alt+ArrowDown", "r1 r2 r3"], ["Alt+End", "r1 r3 r2"], ["Alt+Home", "r2 r1 r3"]]) {
+    key(name);
+    assert.equal(order(), expected, name);
+  }
+});

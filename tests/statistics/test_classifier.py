@@ -39,7 +39,7 @@ def test_samples_of_one_distribution_are_told_apart_by_chance_only():
     areas = []
     for seed in range(12):
         first, second = RNG(seed).normal(size=(2, 50, 3))
-        areas.append(c2st(first, second, (np.arange(50), np.arange(50)), repeats=1, seed=seed).auc)
+        areas.append(c2st(first, second, (np.arange(50), np.arange(50)), repeats=1, splits=1, seed=seed).auc)
     # The standard deviation of one area is about .06, of the mean of twelve about .02.
     assert np.mean(areas) == pytest.approx(0.5, abs=0.07)
 
@@ -60,8 +60,8 @@ def test_what_is_said_is_of_values_that_were_not_learnt_from():
     place = groups * 10.0 + rng.normal(0, 0.1, 200)
     sign = np.where(rng.random(20) < 0.5, -1, 1)[groups]
     first, second = np.stack([place, sign * 1.0], 1), np.stack([place, -sign * 1.0], 1)
-    by_group = c2st(first, second, (groups, groups), repeats=1).auc
-    leaking = c2st(first, second, (np.arange(200), np.arange(200)), repeats=1).auc
+    by_group = c2st(first, second, (groups, groups), repeats=1, splits=1).auc
+    leaking = c2st(first, second, (np.arange(200), np.arange(200)), repeats=1, splits=1).auc
     assert leaking > 0.85
     assert by_group < 0.7
 
@@ -72,7 +72,7 @@ def test_an_interval_over_few_groups_is_wider():
     first[:, 0] += np.repeat(rng.normal(0, 1.5, 10), 10)
     groups = np.repeat(np.arange(10), 10)
     apart = np.arange(100)
-    few, many = c2st(first, second, (groups, groups)), c2st(first, second, (apart, apart))
+    few, many = (c2st(first, second, (ids, ids), splits=1) for ids in (groups, apart))
     assert few.high - few.low > many.high - many.low
 
 
@@ -80,7 +80,7 @@ def test_interval_equals_a_loop_over_draws():
     rng = RNG(5)
     first, second = rng.normal(size=(30, 1)), rng.normal(0.5, size=(30, 1))
     groups = np.repeat(np.arange(6), 5), np.repeat(np.arange(6), 5)[::-1]
-    found = c2st(first, second, groups, repeats=4000)
+    found = c2st(first, second, groups, splits=1, repeats=4000)
     draws = []
     for _ in range(1000):
         drawn = rng.integers(6, size=6)
@@ -95,14 +95,32 @@ def test_as_many_of_either_are_drawn_and_named():
     found = c2st(first, second, (np.arange(40), np.arange(23)), n=20)
     assert [len(np.unique(rows)) for rows in found.rows] == [20, 20]
     assert [said.shape for said in found.said] == [(20,), (20,)]
-    assert found.auc == area_under_roc(*found.said)
+
+
+def test_the_area_is_the_mean_over_splits_each_of_another_seed():
+    rng = RNG(9)
+    first, second = rng.normal(size=(60, 1)), rng.normal(0.7, size=(60, 1))
+    groups = np.arange(60), np.arange(60)
+    each = [c2st(first, second, groups, splits=1, seed=seed) for seed in range(3)]
+    together = c2st(first, second, groups, splits=3)
+    assert together.auc == pytest.approx(np.mean([test.auc for test in each]))
+    assert together.said[1] == pytest.approx(np.mean([test.said[1] for test in each], axis=0))
+    assert all(test.auc == pytest.approx(area_under_roc(*test.said)) for test in each)
+
+
+def test_few_values_can_be_told_apart_too():
+    rng = RNG(10)
+    first, second = rng.normal(size=(15, 1)), rng.normal(4, size=(15, 1))
+    groups = np.arange(15), np.arange(15)
+    assert c2st(first, second, groups).auc > 0.9
+    assert c2st(first, second, groups, least_in_leaf=20).auc < 0.7  # no cut leaves twenty on both sides
 
 
 def test_the_same_seed_gives_the_same_and_another_one_another():
     rng = RNG(7)
     first, second = rng.normal(size=(40, 2)), rng.normal(0.5, size=(40, 2))
     groups = np.arange(40), np.arange(40)
-    one, again, other = (c2st(first, second, groups, exchanges=1, seed=seed) for seed in (0, 0, 1))
+    one, again, other = (c2st(first, second, groups, exchanges=1, splits=1, seed=seed) for seed in (0, 0, 1))
     assert (one.auc, one.low, one.high, one.lost.tolist()) == (again.auc, again.low, again.high, again.lost.tolist())
     assert one.auc != other.auc
 
@@ -111,7 +129,7 @@ def test_the_feature_that_tells_is_the_one_that_is_missed():
     rng = RNG(8)
     first, second = rng.normal(size=(2, 80, 3))
     second[:, 1] += 3
-    lost = c2st(first, second, (np.arange(80), np.arange(80)), exchanges=3).lost
+    lost = c2st(first, second, (np.arange(80), np.arange(80)), exchanges=2, splits=2).lost
     assert lost.argmax() == 1
     assert lost[1] > 0.3
     assert np.abs(lost[[0, 2]]).max() < 0.05
@@ -131,6 +149,7 @@ IDS = np.arange(10)
         (FINE, (IDS, IDS), {"n": 11}, "got 11"),
         (FINE, (IDS, IDS), {"n": 4}, "at least 5"),
         (FINE, (IDS, IDS), {"level": 1}, "level"),
+        (FINE, (IDS, IDS), {"splits": 0}, "splits"),
         (FINE, (IDS * 0, IDS + 1), {}, "all in one"),
     ],
 )

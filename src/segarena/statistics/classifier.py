@@ -22,6 +22,8 @@ from segarena.statistics.two_samples import Floats, Ids, below_each_other, numbe
 
 FOLDS = 5
 _TREES, _LEAVES, _RATE = 150, 15, 0.08
+_LEAST_IN_LEAF, _SHARE_IN_LEAF = 20, 0.1
+_ENOUGH, _SPLITS = 300, 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,14 +31,14 @@ class ToldApart:
     """How well a classifier tells two samples apart.
 
     Attributes:
-        auc: area under the ROC curve of what it says of values that it has not learnt from.
+        auc: area under the ROC curve of what it says of values that it has not learnt from, mean over the splits.
         low: lower end of the interval over groups. How the classifier would have come out on other values to learn from
             is not in it.
         high: upper end.
         n: values of each sample, as many of both.
         groups: how many groups they are of.
         rows: (first, second): which rows were drawn of each sample, (n,) each, in order.
-        said: (first, second): how much each of them looks like one of the second sample, 0 to 1.
+        said: (first, second): how much each of them looks like one of the second sample, 0 to 1, mean over the splits.
         lost: float64 (features,): how much of the area goes when the values of a feature are exchanged at random among
             those that are told apart; empty when not asked for. Of features that say the same each may lose nothing.
     """
@@ -57,6 +59,8 @@ def c2st(
     groups: Ids,
     *,
     n: int | None = None,
+    splits: int | None = None,
+    least_in_leaf: int | None = None,
     exchanges: int = 0,
     repeats: int = 2000,
     level: float = 0.95,
@@ -66,6 +70,7 @@ def c2st(
 
     150 trees of 15 leaves, rate 0.08; five folds, with all values of a group in one fold, and as many of either sample
     in each as that allows. Where one sample has more values than the other, or both have more than `n`, rows are drawn.
+    Few values tell little: at fewer than fifty or so even samples that differ may give an area near 0.5.
 
     >>> rng = np.random.default_rng(0)
     >>> same, far = rng.normal(size=(2, 100, 3)), rng.normal(9, size=(100, 3))
@@ -81,6 +86,9 @@ def c2st(
         groups: for each sample what its values belong to, such as patients or images, (n1,) and (n2,); a group that is
             in both is one group.
         n: values of each sample; None: as many as the smaller one has. Two areas can only be compared at the same n.
+        splits: into five folds, each at random; None: as many as it takes for 300 values of either sample, at most 5.
+        least_in_leaf: values in a leaf; None: 20, but at most a tenth of what is learnt from, or a classifier of few
+            values could not even make one cut.
         exchanges: how often the values of each feature are exchanged, for `ToldApart.lost`.
         repeats: bootstrap samples of the groups.
         level: share of them inside the interval.
@@ -95,17 +103,22 @@ def c2st(
     rng = np.random.default_rng(seed)
     values, sizes = below_each_other(first, second)
     samples = _Samples.drawn(values, numbered(groups, sizes), sizes, n, rng)
-    folds = list(_learnt(samples, seed))
-    said = _said(folds, samples.values)
-    auc = area_under_roc(said[: samples.n], said[samples.n :])
+    times = max(1, min(_SPLITS, -(-_ENOUGH // samples.n))) if splits is None else splits
+    if times < 1:
+        raise InvalidInput(f"splits: expected one or more, got {times}")
+    learnt = [list(_learnt(samples, seed + number, least_in_leaf)) for number in range(times)]
+    said = np.stack([_said(folds, samples.values) for folds in learnt])
+    auc, low, high = _area(said, samples, repeats, level, rng)
+    mean = said.mean(axis=0)
     return ToldApart(
         auc,
-        *_interval(said, samples, repeats, level, rng),
+        low,
+        high,
         n=samples.n,
         groups=len(np.unique(samples.groups)),
         rows=samples.rows,
-        said=(said[: samples.n], said[samples.n :]),
-        lost=_lost(folds, samples, auc, exchanges, rng),
+        said=(mean[: samples.n], mean[samples.n :]),
+        lost=_lost(learnt, samples, auc, exchanges, rng),
     )
 
 
@@ -180,7 +193,7 @@ class _Fold:
     rows: NDArray[np.int64]
 
 
-def _learnt(samples: _Samples, seed: int) -> Iterator[_Fold]:
+def _learnt(samples: _Samples, seed: int, least_in_leaf: int | None) -> Iterator[_Fold]:
     """Yield what was learnt without each fold."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
@@ -197,6 +210,7 @@ def _learnt(samples: _Samples, seed: int) -> Iterator[_Fold]:
             classifier = HistGradientBoostingClassifier(
                 max_iter=_TREES,
                 max_leaf_nodes=_LEAVES,
+                min_samples_leaf=least_in_leaf or max(1, min(_LEAST_IN_LEAF, round(_SHARE_IN_LEAF * len(learn)))),
                 learning_rate=_RATE,
                 early_stopping=cast("Any", False),  # declared as text, though it may be either
                 random_state=seed,
@@ -215,17 +229,16 @@ def _said(folds: list[_Fold], values: Floats) -> Floats:
     return said
 
 
-def _interval(
+def _area(
     said: Floats, samples: _Samples, repeats: int, level: float, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Return the ends of the area when groups are drawn with replacement."""
+) -> tuple[float, float, float]:
+    """Return the area, mean over splits (splits, values), and its ends when groups are drawn with replacement."""
     wins, sizes = _wins(said, samples)
     areas: list[Floats] = []
     for times in times_drawn(len(sizes), repeats, rng):
-        counts = times @ sizes
         with np.errstate(invalid="ignore"):  # a draw without values of one sample has no area
-            areas.append(((times @ wins) * times).sum(axis=1) / counts.prod(axis=1))
-    return percentile_interval(np.concatenate(areas), level)
+            areas.append(((times @ wins) * times).sum(axis=1) / (times @ sizes).prod(axis=1))
+    return float(wins.sum() / samples.n**2), *percentile_interval(np.concatenate(areas), level)
 
 
 def _wins(said: Floats, samples: _Samples) -> tuple[Floats, Floats]:
@@ -234,25 +247,26 @@ def _wins(said: Floats, samples: _Samples) -> tuple[Floats, Floats]:
     Returns:
         (groups of the first, groups of the second), and how many values of either sample each group has, (groups, 2).
     """
-    count = int(samples.groups.max()) + 1
     groups = samples.groups[: samples.n], samples.groups[samples.n :]
-    first, second = said[: samples.n], said[samples.n :]
-    wins = np.zeros((count, count))
-    for group in np.unique(groups[0]):
-        below = _below(np.sort(first[groups[0] == group]), second)
-        wins[group] = np.bincount(groups[1], weights=below, minlength=count)
-    sizes = [np.bincount(part, minlength=count).astype(np.float64) for part in groups]
-    return wins, np.stack(sizes, axis=1)
+    sizes = [np.bincount(part, minlength=int(samples.groups.max()) + 1) for part in groups]
+    wins = np.zeros((len(sizes[0]),) * 2)
+    for values in said:
+        first, second = values[: samples.n], values[samples.n :]
+        for group in np.unique(groups[0]):
+            below = _below(np.sort(first[groups[0] == group]), second)
+            wins[group] += np.bincount(groups[1], weights=below, minlength=len(wins))
+    return wins / len(said), np.stack(sizes, axis=1).astype(np.float64)
 
 
-def _lost(folds: list[_Fold], samples: _Samples, auc: float, exchanges: int, rng: np.random.Generator) -> Floats:
+def _lost(learnt: list[list[_Fold]], samples: _Samples, auc: float, exchanges: int, rng: np.random.Generator) -> Floats:
     """Return how much of the area goes when the values of each feature are exchanged among the rows of each fold."""
-    features = samples.values.shape[1] if exchanges else 0
-    left = np.empty((features, exchanges))
-    for feature, time in np.ndindex(left.shape):
+    if not exchanges:
+        return np.empty(0)
+    left = np.empty((samples.values.shape[1], exchanges, len(learnt)))
+    for feature, time, split in np.ndindex(left.shape):
         values = samples.values.copy()
-        for fold in folds:
+        for fold in learnt[split]:
             values[fold.rows, feature] = rng.permutation(values[fold.rows, feature])
-        said = _said(folds, values)
-        left[feature, time] = area_under_roc(said[: samples.n], said[samples.n :])
-    return auc - left.mean(axis=1) if exchanges else np.empty(0)
+        said = _said(learnt[split], values)
+        left[feature, time, split] = area_under_roc(said[: samples.n], said[samples.n :])
+    return auc - left.mean(axis=(1, 2))

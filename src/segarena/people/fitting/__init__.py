@@ -1,0 +1,1 @@
+"""Habits fitted to what people gave: files that simulated users read."""

@@ -2,12 +2,13 @@
 
 seen.json       what there is
 00000.png       an image, or the frames of a video
-voxels.gz       a volume: a byte for each voxel, plane by plane, packed
+voxels.gz       a volume: 16 bits for each voxel, the low byte first, plane by plane, packed
 """
 
 from __future__ import annotations
 
 import gzip
+from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
 
@@ -16,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from segarena.arrays.levels import in_sixteen_bits, levels_of
 from segarena.files.whole import write_whole
 from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample
-
-_TELLS_APART = (0.5, 99.5)
-"""Percentiles of the voxels that become black and white."""
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,13 +28,17 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         kind: "image", "volume" or "video".
         shape: of the sample.
-        spacing_mm: of a volume.
-        low, high: the values of a volume that are black and white.
+        spacing_mm, affine, modality: of a volume; no affine where it is not known.
+        offset, step, low, high: what its 16 bits stand for, see `segarena.arrays.levels.Levels`.
     """
 
     kind: str
     shape: tuple[int, ...]
     spacing_mm: tuple[float, ...] = ()
+    affine: tuple[tuple[float, ...], ...] = ()
+    modality: str = ""
+    offset: float = 0.0
+    step: float = 1.0
     low: float = 0.0
     high: float = 0.0
 
@@ -61,14 +64,16 @@ def read_seen(folder: Path) -> Seen | None:
 
 
 def _write_volume(sample: VolumeSample, folder: Path) -> Seen:
-    finite = sample.voxels[np.isfinite(sample.voxels)]
-    low, high = (float(value) for value in np.percentile(finite, _TELLS_APART)) if finite.size else (0.0, 1.0)
-    bytes_ = np.empty(sample.shape, np.uint8)
-    for place, plane in enumerate(sample.voxels):  # a whole volume of float64 is eight times as much
-        shares = np.nan_to_num((plane.astype(np.float64) - low) / (high - low or 1.0) * 255)
-        bytes_[place] = shares.clip(0, 255).astype(np.uint8)
-    write_whole(folder / "voxels.gz", gzip.compress(bytes_.tobytes(), compresslevel=1, mtime=0))
-    return Seen(kind="volume", shape=sample.shape, spacing_mm=sample.spacing_mm, low=low, high=high)
+    levels = levels_of(sample.voxels)
+    bits = np.empty(sample.shape, "<u2")
+    for place, plane in enumerate(sample.voxels):  # a whole volume of float64 is four times as much
+        bits[place] = in_sixteen_bits(plane, levels)
+    write_whole(folder / "voxels.gz", gzip.compress(bits.tobytes(), compresslevel=1, mtime=0))
+    affine = () if sample.affine is None else tuple(map(tuple, sample.affine.tolist()))
+    return Seen(
+        kind="volume", shape=sample.shape, spacing_mm=sample.spacing_mm, affine=affine, modality=sample.modality,
+        **asdict(levels),
+    )  # fmt: skip
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:

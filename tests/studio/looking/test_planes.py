@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from segarena.arrays.levels import levels_of
 from segarena.samples import ImageSample, VideoSample, VolumeSample
-from segarena.studio.looking.planes import levels_of, picture_of, planes_of
+from segarena.studio.looking.planes import picture_of, planes_of
 
 SHAPE = (3, 4, 5)
 

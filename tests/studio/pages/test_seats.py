@@ -160,16 +160,18 @@ def test_who_leads_frees_seats_and_ends_dialogues(room, served, people):
     assert room.seats.given(seat, 1).prompts is None
 
 
-def test_a_volume_comes_as_a_byte_for_each_voxel(room, people):
-    voxels = np.arange(24.0).reshape(2, 3, 4)
-    sample = VolumeSample(id="v", voxels=voxels, spacing_mm=(3.0, 1.0, 1.0))
+def test_a_volume_comes_in_sixteen_bits_with_its_planes_as_large_as_they_are(room, people):
+    voxels = np.arange(24).reshape(2, 3, 4) * 1000 - 1000  # air to metal: no 8 bits hold it
+    sample = VolumeSample(id="v", voxels=voxels, spacing_mm=(3.0, 1.0, 2.0), modality="CT")
     write_seen(sample, room.seats.sample_folder(0))
     seat = room.ask(people[0], "POST", "take", {}).json()["seat"]
-    came = np.frombuffer(room.ask(people[0], "GET", f"{seat}/voxels").content, np.uint8)
+    came = np.frombuffer(room.ask(people[0], "GET", f"{seat}/voxels").content, "<u2")
     about = room.ask(people[0], "GET", f"{seat}/about").json()
-    assert (about["kind"], about["spacing"]) == ("volume", [3.0, 1.0, 1.0])
-    assert (came[0], came[-1], len(came)) == (0, 255, 24)
-    assert (np.diff(came.astype(int)) >= 9).all()
+    levels = about["levels"]
+    np.testing.assert_array_equal(levels["offset"] + levels["step"] * came.reshape(2, 3, 4), voxels)
+    assert (levels["modality"], levels["low"] >= -1000, levels["high"] <= 22_000) == ("CT", True, True)
+    edges = {plane["name"]: (plane["axis"], plane["edges"]) for plane in about["planes"]}
+    assert edges == {"axial": (0, [1, 2]), "coronal": (1, [1.5, 1]), "sagittal": (2, [3, 1])}
 
 
 def test_addresses_that_no_file_can_have_are_not_there(room, people):
@@ -180,10 +182,10 @@ def test_addresses_that_no_file_can_have_are_not_there(room, people):
     assert room.ask(people[0], "GET", f"{long}-0/state").status_code == 404
 
 
-def test_voxels_that_are_no_numbers_are_black(tmp_path):
+def test_voxels_that_are_no_numbers_are_as_low_as_can_be(tmp_path):
     voxels = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     voxels[0, 0, 0] = np.nan
     write_seen(VolumeSample(id="v", voxels=voxels, spacing_mm=(1.0, 1.0, 1.0)), tmp_path)
-    seen = np.frombuffer(gzip.decompress((tmp_path / "voxels.gz").read_bytes()), np.uint8)
-    assert (seen[0], seen[-1]) == (0, 255)
-    assert 100 < seen[12] < 160
+    seen = np.frombuffer(gzip.decompress((tmp_path / "voxels.gz").read_bytes()), "<u2")
+    assert (seen[0], seen[-1]) == (0, 65535)
+    assert abs(int(seen[12]) - 65535 * 11 / 22) < 2

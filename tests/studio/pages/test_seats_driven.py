@@ -1,10 +1,11 @@
-"""People at seats, in Chromium: an image, a video, a volume; by mouse, touch and keys alone; and what is refused."""
+"""People at seats, in Chromium: an image, a video, a volume; by mouse, pen, touch and keys alone."""
 
 import re
 import threading
 from contextlib import contextmanager
 
 import pytest
+from hands import Pen
 
 import segarena
 from segarena.engine import evaluate
@@ -98,8 +99,11 @@ def test_five_targets_by_clicks_beside_a_simulated_user(run_asks, sit, barriers,
         for row in simulated.records().filter(target=target[place]).sort("round").iter_rows(named=True):
             (click,) = read_prompts(row["prompts"])
             round_is(page, row["round"])
-            button = "left" if click.is_positive else "right"
-            page.mouse.click(*on_screen(page, shape, *click.position), button=button)
+            if place == 0 and click.is_positive:
+                Pen(page, shape[::-1]).tap([side + 0.5 for side in click.position[::-1]])
+            else:
+                button = "left" if click.is_positive else "right"
+                page.mouse.click(*on_screen(page, shape, *click.position), button=button)
         page.locator("#cover").get_by_text("This dialogue is over").wait_for()
         if place == 0:
             assert barriers(page) == {}
@@ -111,7 +115,7 @@ def test_five_targets_by_clicks_beside_a_simulated_user(run_asks, sit, barriers,
     assert of_person.equals(of_robot)
     assert of_robot.equals(simulated.records().drop("user"))
     assert run.people().select(KEY).equals(run.records().filter(user="human").select(KEY))
-    assert set(run.people()["pointer"]) == {"mouse"}
+    assert set(run.people()["pointer"]) == {"mouse", "pen"}
     assert run.people()["user_s"].is_between(0, 60, closed="none").all()
     assert (run.config.verified.asked, run.config.verified.differed) == (10, 0)
 
@@ -152,10 +156,22 @@ def test_two_rounds_of_scribbles_on_a_video_by_mouse_and_touch(run_asks, sit):
     assert run.records()["failure"].null_count() == 2
 
 
-def test_a_volume_by_keys_alone_and_a_page_that_is_lost_in_between(run_asks, sit):
+def planes_of(page):
+    return [(name, int(index)) for name, index in map(str.split, page.locator("#picture .plane p").all_inner_texts())]
+
+
+def test_a_volume_by_keys_alone_and_a_page_that_is_lost_in_between(run_asks, sit, barriers):
     asked = run_asks("radioactive", segmenter="nearest-prompt", users=["human"], limit=1, rounds=2)
     page = sit(asked)
     round_is(page, 1)
+    assert barriers(page) == {}
+    (_, axial), (_, coronal), (_, sagittal) = planes_of(page)
+    for key in ("3", "ArrowRight", "ArrowRight", "ArrowDown", "PageDown", "1"):
+        page.keyboard.press(key)  # one to the posterior, one to the inferior, and another sagittal slice
+    assert planes_of(page) == [("axial", axial - 1), ("coronal", coronal - 1), ("sagittal", sagittal + 1)]
+    page.locator("#picture .plane").last.hover()
+    page.mouse.wheel(0, 120)
+    page.wait_for_function(f"() => document.querySelector('#picture').innerText.includes('sagittal {sagittal + 2}')")
     for key in ("ArrowUp", "Space", "Shift+ArrowRight", "Shift+ArrowDown", "Space", "t", "PageDown", "x", "Space"):
         page.keyboard.press(key)
     drawn = page.locator("#drawn li").all_inner_texts()

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Clock } from "../../../src/segarena/studio/static/seat-clock.js";
-import { Masks, errors, onPlane, planeSize, positionOf } from "../../../src/segarena/studio/static/seat-masks.js";
+import { Masks, cut, errors, middleOf, onPlane, planeSize, positionOf } from "../../../src/segarena/studio/static/seat-masks.js";
 import { Round, shownOn } from "../../../src/segarena/studio/static/seat-round.js";
 
 // Two objects in 2 x 3 x 4 voxels, written out: [plane][row][column].
@@ -30,6 +30,22 @@ test("planes of a volume are cut across each axis", () => {
   assert.deepEqual([...masks.plane(2, 3).data], [0, 0, 2, 0, 2, 1]);
   assert.deepEqual([planeSize(SHAPE, 0), planeSize(SHAPE, 1), planeSize(SHAPE, 2)], [[4, 3], [4, 2], [3, 2]]);
   assert.deepEqual(masks.areas(0), [5, 4]);
+});
+
+test("voxels are cut as masks are", () => {
+  const voxels = Uint16Array.from({ length: 24 }, (_, at) => 1000 * at);
+  for (const [axis, index, expected] of [[0, 1, [12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23]], [1, 2, [8, 9, 10, 11, 20, 21, 22, 23]], [2, 3, [3, 7, 11, 15, 19, 23]]]) {
+    const found = cut(voxels, SHAPE, axis, index);
+    assert.ok(found instanceof Uint16Array);
+    assert.deepEqual([...found], expected.map((at) => 1000 * at));
+  }
+});
+
+test("the middle of a target is on it, in the plane that has most of it", () => {
+  const [first, second] = [new Masks([countsOf(1)], SHAPE), new Masks([countsOf(2)], SHAPE)];
+  assert.deepEqual(middleOf(first), [0, 0, 1]);
+  assert.ok(LABELS[middleOf(second)[0]][middleOf(second)[1]][middleOf(second)[2]] === 2);
+  assert.deepEqual(middleOf(new Masks([[24]], SHAPE)), [0, 1, 2]);
 });
 
 test("a pixel of a plane and its position in the sample lead to each other", () => {

@@ -33,7 +33,7 @@ class ToldPlane(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToldLevels(msgspec.Struct, frozen=True, kw_only=True):
-    """What greys stand for; see `segarena.studio.looking.planes.Levels`."""
+    """What greys stand for; see `segarena.arrays.levels.Levels`."""
 
     offset: float
     step: float

@@ -16,13 +16,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample
-from segarena.systems.volumes.page.pictures import NAMES, contrast
+from segarena.arrays.levels import Levels, in_sixteen_bits, levels_of
+from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSample
+from segarena.systems.volumes.page.pictures import NAMES
 
 LOSSLESS_PX = 1_500_000
 """Larger photographs, and frames, travel as JPEG of quality 95 with full colour; all others as PNG, as they are."""
 
-_STEPS = 65535
 _DIRECTIONS = ("RL", "AP", "SI")
 _OF_DIRECTION = ("sagittal", "coronal", "axial")
 _FROM = {"axial": 0, "coronal": 1, "sagittal": 2}
@@ -58,21 +58,6 @@ class Plane:
         return np.ascontiguousarray(found[::-1, ::-1]) if self.is_turned else found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Levels:
-    """What the 16 bits stand for in which the voxels of a volume travel: value = offset + step * bits.
-
-    Attributes:
-        offset, step: exact for whole numbers that fit into 16 bits.
-        low, high: what is black and white at first, the 0.5 and 99.5 percentiles.
-    """
-
-    offset: float
-    step: float
-    low: float
-    high: float
-
-
 def planes_of(sample: Sample) -> Sequence[Plane]:
     """Return the directions in which a sample can be gone through."""
     match sample:
@@ -82,16 +67,23 @@ def planes_of(sample: Sample) -> Sequence[Plane]:
         case VideoSample():
             return [Plane(name="frame", axis=0, count=len(sample.frames), size=sample.frame_shape)]
         case VolumeSample():
-            planes = [_slices(sample, axis) for axis in range(3)]
-            return sorted(planes, key=lambda plane: _FROM[plane.name])
+            return planes_of_volume(sample.shape, sample.spacing_mm, sample.affine)
 
 
-def _slices(sample: VolumeSample, axis: int) -> Plane:
+def planes_of_volume(
+    shape: Shape, spacing_mm: Sequence[float], affine: NDArray[np.float64] | None = None
+) -> Sequence[Plane]:
+    """Return axial, coronal and sagittal slices of a volume; see `segarena.samples.VolumeSample`."""
+    planes = [_slices(shape, spacing_mm, affine, axis) for axis in range(3)]
+    return sorted(planes, key=lambda plane: _FROM[plane.name])
+
+
+def _slices(shape: Shape, spacing_mm: Sequence[float], affine: NDArray[np.float64] | None, axis: int) -> Plane:
     rows, columns = (other for other in range(3) if other != axis)
-    shortest = min(sample.spacing_mm[rows], sample.spacing_mm[columns])
+    shortest = min(spacing_mm[rows], spacing_mm[columns])
     name, letters = NAMES[axis], ""
-    if sample.affine is not None:
-        ends = [_ends(sample.affine, other) for other in range(3)]
+    if affine is not None:
+        ends = [_ends(affine, other) for other in range(3)]
         if len({end for end, _ in ends}) == 3:
             name = _OF_DIRECTION[ends[axis][0]]
             (top, bottom), (left, right) = ends[rows][1], ends[columns][1]
@@ -99,9 +91,9 @@ def _slices(sample: VolumeSample, axis: int) -> Plane:
     return Plane(
         name=name,
         axis=axis,
-        count=sample.shape[axis],
-        size=(sample.shape[rows], sample.shape[columns]),
-        edges=(sample.spacing_mm[rows] / shortest, sample.spacing_mm[columns] / shortest),
+        count=shape[axis],
+        size=(shape[rows], shape[columns]),
+        edges=(spacing_mm[rows] / shortest, spacing_mm[columns] / shortest),
         letters=letters,
         is_turned=True,
     )
@@ -114,26 +106,6 @@ def _ends(affine: NDArray[np.float64], axis: int) -> tuple[int, str]:
     return direction, letters if affine[direction, axis] >= 0 else letters[::-1]
 
 
-def levels_of(voxels: NDArray[Any]) -> Levels:
-    """Return how the voxels of a volume travel, and what is black and white at first."""
-    low, high = contrast(voxels)
-    least, most = _range(voxels)
-    is_whole = voxels.dtype.kind in "iub" and most - least <= _STEPS
-    step = 1.0 if is_whole else max(most - least, 1e-12) / _STEPS
-    return Levels(offset=least, step=step, low=low, high=high)
-
-
-def _range(voxels: NDArray[Any]) -> tuple[float, float]:
-    if voxels.dtype.kind in "iub":
-        return float(voxels.min()), float(voxels.max())
-    ends = [(np.nanmin(one), np.nanmax(one)) for one in (_finite(plane) for plane in voxels) if one.size]
-    return (float(min(low for low, _ in ends)), float(max(high for _, high in ends))) if ends else (0.0, 1.0)
-
-
-def _finite(plane: NDArray[Any]) -> NDArray[Any]:
-    return plane[np.isfinite(plane)]
-
-
 def picture_of(sample: Sample, plane: Plane, index: int, levels: Levels | None) -> tuple[bytes, str]:
     """Return the picture of one plane as a file, and its media type.
 
@@ -144,7 +116,7 @@ def picture_of(sample: Sample, plane: Plane, index: int, levels: Levels | None) 
         case VolumeSample():
             if levels is None:
                 levels = levels_of(sample.voxels)
-            return _png(_sixteen_bits(plane.cut(sample.voxels, index), levels)), "image/png"
+            return _png(_two_bytes(plane.cut(sample.voxels, index), levels)), "image/png"
         case VideoSample():
             return _jpeg(np.asarray(sample.frames[index])), "image/jpeg"
         case ImageSample():
@@ -152,13 +124,9 @@ def picture_of(sample: Sample, plane: Plane, index: int, levels: Levels | None) 
             return (_png(sample.image), "image/png") if is_small else (_jpeg(sample.image), "image/jpeg")
 
 
-def _sixteen_bits(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint8]:
-    """Return (H, W, 3): high byte, low byte, 0; what is not finite is as low as can be."""
-    if voxels.dtype.kind in "iub" and levels.step == 1.0:
-        bits = (voxels.astype(np.int64) - int(levels.offset)).astype(np.uint16)
-    else:
-        shares = (np.asarray(voxels, dtype=np.float64) - levels.offset) / levels.step
-        bits = np.nan_to_num(shares, nan=0.0, posinf=_STEPS, neginf=0.0).round().clip(0, _STEPS).astype(np.uint16)
+def _two_bytes(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint8]:
+    """Return (H, W, 3): high byte, low byte, 0."""
+    bits = in_sixteen_bits(voxels, levels)
     shown = np.zeros((*bits.shape, 3), np.uint8)
     shown[:, :, 0], shown[:, :, 1] = bits >> 8, bits & 255
     return shown

@@ -9,13 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
+from segarena.arrays.levels import Levels, levels_of
 from segarena.engine.blobs import Recent
 from segarena.errors import SampleInvalid, SegarenaError
 from segarena.records.trust import reading
 from segarena.reports.gallery import one_line
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample, check_sample
-from segarena.studio.looking.planes import Levels, Plane, levels_of, planes_of
+from segarena.studio.looking.planes import Plane, planes_of
 
 MOST_BYTES = 2**30
 """What the samples held may take, the one looked at last apart."""

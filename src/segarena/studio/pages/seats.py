@@ -146,7 +146,7 @@ def picture(request: Request, run: str, seat: str, number: _Number) -> Response:
 @router.get("/studio/seats/{run}/{seat}/voxels")
 @needs("participant")
 def voxels(request: Request, run: str, seat: str) -> Response:
-    """Send the voxels of a volume, a byte each."""
+    """Send the voxels of a volume, 16 bits each."""
     found, told = _own(request, run, seat)
     file = found.seats.sample_folder(told.place) / "voxels.gz"
     if not file.is_file():

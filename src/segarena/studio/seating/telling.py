@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 
 from segarena.arrays.rle import lengths_in
 from segarena.engine.seats import Given, Seats, SeatTold
@@ -13,6 +16,7 @@ from segarena.engine.seen import Seen
 from segarena.errors import InvalidInput, StoreError
 from segarena.prompts import Limits, check_prompt
 from segarena.records.prompts import GivenMask, GivenSupport, RecordedPrompt, prompts_text, read_prompts
+from segarena.studio.looking.planes import Plane, planes_of_volume
 
 _LONGEST_NOTE = 2000
 _MOST_STROKE_BYTES = 2**20
@@ -98,15 +102,29 @@ def about_text(seats: Seats, told: SeatTold, seen: Seen) -> dict[str, Any]:
         "label": told.label,
         "kind": seen.kind,
         "shape": seen.shape,
-        "spacing": seen.spacing_mm,
-        "low": seen.low,
-        "high": seen.high,
+        "planes": [asdict(plane) for plane in _planes(seen)],
+        "levels": _levels(seen),
         "kinds": told.kinds,
         "shows": told.shows,
         "rounds": run.rounds,
         "target": [_counts(mask) for mask in told.masks],
         "ignore": None if told.ignore is None else _counts(told.ignore),
     }
+
+
+def _planes(seen: Seen) -> Sequence[Plane]:
+    if seen.kind == "volume":
+        affine = np.array(seen.affine) if seen.affine else None
+        return planes_of_volume(seen.shape, seen.spacing_mm, affine)
+    rows, columns = seen.shape[-2:]
+    if seen.kind == "video":
+        return [Plane(name="frame", axis=0, count=seen.shape[0], size=(rows, columns))]
+    return [Plane(name="", axis=None, count=1, size=(rows, columns))]
+
+
+def _levels(seen: Seen) -> dict[str, Any] | None:
+    names = "offset", "step", "low", "high", "modality"
+    return {name: getattr(seen, name) for name in names} if seen.kind == "volume" else None
 
 
 def state_text(seats: Seats, told: SeatTold) -> dict[str, Any]:

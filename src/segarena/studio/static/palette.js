@@ -2,7 +2,21 @@
 
 /** @type {Map<string, string>} */
 const known = new Map();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => known.clear());
+/** @type {Set<() => void>} */
+const listeners = new Set();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  known.clear();
+  for (const changed of listeners) changed();
+});
+
+/**
+ * Be told when the colours are others, until the returned function is called.
+ * @param {() => void} changed
+ */
+export function onColours(changed) {
+  listeners.add(changed);
+  return () => void listeners.delete(changed);
+}
 
 /**
  * A colour as CSS writes it.

@@ -9,10 +9,11 @@ const SQUARES_FROM = 4;
 export class Picture {
   /**
    * @param {HTMLElement} host  an element with a size; two canvases fill it
-   * @param {{label?: string}} options  what a screen reader says of it
+   * @param {{label?: string, margin?: number}} options  what a screen reader says of it; what is left around a whole picture
    */
-  constructor(host, { label = "Picture" } = {}) {
+  constructor(host, { label = "Picture", margin } = {}) {
     this.host = host;
+    this.margin = margin;
     this.view = new View();
     /** @type {[number, number]} */
     this.size = [0, 0];
@@ -101,7 +102,7 @@ export class Picture {
   }
 
   fit() {
-    this.view.fit(this.size, this.screen);
+    this.view.fit(this.size, this.screen, this.margin);
     this.moved();
   }
 

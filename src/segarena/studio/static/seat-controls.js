@@ -3,19 +3,27 @@
 import { cssOf } from "./palette.js";
 import { make, the } from "./seat-page.js";
 import { colourOf } from "./seat-painting.js";
+import { PRESETS, firstWindow, presetsOf, short } from "./viewer-window.js";
+
+/** @typedef {import("./seat-sight.js").Sight} Sight */
 
 const TOOL_NAMES = { click: "Click", box: "Box", scribble: "Scribble", lasso: "Lasso" };
+/** Of volumes: a press brings all planes to a place, and gives nothing. */
+const LOOK = ["look", "Look"];
 
 /**
  * Show what can be chosen at a seat, and return the first of its tools.
  * @param {any} about  what does not change at this seat
+ * @param {Sight} sight
  * @returns {string}
  */
-export function showControls(about) {
+export function showControls(about, sight) {
   the("what").textContent = about.label || document.title.split(" · ")[0];
   const tools = about.kinds.filter((/** @type {string} */ kind) => kind in TOOL_NAMES);
-  choices(the("tools"), "tool", tools.map((/** @type {keyof typeof TOOL_NAMES} */ kind) => [kind, TOOL_NAMES[kind]]), tools[0]);
-  the("tools").hidden = tools.length < 2;
+  const named = tools.map((/** @type {keyof typeof TOOL_NAMES} */ kind) => [kind, TOOL_NAMES[kind]]);
+  const isVolume = about.kind === "volume";
+  choices(the("tools"), "tool", isVolume ? [...named, LOOK] : named, tools[0]);
+  the("tools").hidden = !isVolume && tools.length < 2;
   const several = about.target.length > 1;
   const objects = about.target.map((/** @type {unknown} */ _, /** @type {number} */ place) => [String(place + 1), String(place + 1)]);
   choices(the("objects"), "object", [...objects, ["0", "background"]], "1");
@@ -26,13 +34,43 @@ export function showControls(about) {
   }
   the("objects").hidden = !several;
   the("signs").hidden = several || !tools.some((/** @type {string} */ kind) => kind !== "box");
-  the("planes").hidden = the("window").hidden = about.kind !== "volume";
+  the("planes").hidden = the("window").hidden = !isVolume;
+  const names = about.planes.map((/** @type {{name: string}} */ { name }, /** @type {number} */ direction) => [String(direction), name]);
+  choices(the("planes"), "direction", isVolume ? names : [], "0");
+  if (about.levels) showWindow(about.levels, sight);
   the("limits").hidden = !about.kinds.includes("limits");
   the("slider").hidden = about.kind === "image";
   the("play").hidden = about.kind !== "video";
-  /** @type {HTMLInputElement} */ (document.querySelector("[name=axis][value='0']")).checked = true;
   showLegend(about);
   return tools[0];
+}
+
+/**
+ * Which values of a volume are black and white.
+ * @param {import("./viewer-window.js").Levels} levels
+ * @param {Sight} sight
+ */
+function showWindow(levels, sight) {
+  const [level, width, preset] = /** @type {HTMLInputElement[]} */ (["level", "width", "preset"].map(the));
+  const wide = levels.high - levels.low;
+  Object.assign(level, { min: levels.low - wide, max: levels.high + wide, step: "any" });
+  Object.assign(width, { min: Math.min(levels.step, wide / 200), max: 2 * wide, step: "any" });
+  preset.replaceChildren(...["automatic", ...presetsOf(levels)].map((name) => new Option(name)));
+  const show = (/** @type {import("./viewer-window.js").Window} */ window) => {
+    [level.value, width.value] = [String(window.level), String(window.width)];
+    the("told-window").textContent = `level ${short(window.level)}, width ${short(window.width)}`;
+  };
+  preset.onchange = () => {
+    const chosen = PRESETS[preset.value] ?? firstWindow(levels);
+    show(chosen);
+    sight.setWindow(chosen);
+  };
+  level.oninput = width.oninput = () => {
+    const chosen = { level: Number(level.value), width: Math.max(1e-6, Number(width.value)) };
+    show(chosen);
+    sight.setWindow(chosen);
+  };
+  show(firstWindow(levels));
 }
 
 /**

@@ -3,7 +3,7 @@
 import { cssOf } from "./palette.js";
 import { listen } from "./pointer.js";
 import { FAR, KEYS, actsOf } from "./seat-keys.js";
-import { planeSize } from "./seat-masks.js";
+import { onPlane, positionOf } from "./seat-masks.js";
 import { make, the, valueOf } from "./seat-page.js";
 import { colourOf, drawCursor, drawLine, drawPrompt } from "./seat-painting.js";
 import { Round, nameOf } from "./seat-round.js";
@@ -11,6 +11,7 @@ import { Strokes } from "./strokes.js";
 
 /** @typedef {[number, number]} Point */
 /** @typedef {import("./seat-sight.js").Sight} Sight */
+/** @typedef {import("./seat-pane.js").SeatPane} SeatPane */
 /**
  * @typedef {object} Does  what the page does for a hand
  * @property {() => boolean} mayDraw
@@ -37,28 +38,31 @@ export class Hand {
     this.given = [];
     /** @type {Set<string>} */
     this.pointers = new Set();
-    /** @type {Point | null} of the keyboard, in pixels of the plane */
+    /** @type {Point | null} of the keyboard, in pixels of the large plane */
     this.cursor = null;
+    /** @type {SeatPane | null} that is drawn in */
+    this.pane = null;
     /** @type {Point[]} of a line or a box that is being drawn */
     this.line = [];
     this.isDrawing = false;
     this.strokes = this.freshStrokes();
-    sight.onDraw = (context) => this.draw(context);
+    sight.onDraw = (context, pane) => this.draw(context, pane);
+    sight.onPane = (pane) => this.hear(pane);
     this.listen();
   }
 
   freshStrokes() {
-    const { picture } = this.sight;
+    const inHand = () => this.pane ?? this.sight.main;
     const corner = () => {
-      const { left, top } = picture.overlay.getBoundingClientRect();
+      const { left, top } = inHand().picture.overlay.getBoundingClientRect();
       return /** @type {Point} */ ([left, top]);
     };
-    return new Strokes((point) => picture.view.toImage(point), { corner, since: performance.now() });
+    return new Strokes((point) => inHand().toPlane(point), { corner, since: performance.now() });
   }
 
   /** Forget the seat before. */
   clear() {
-    [this.object, this.given, this.round, this.cursor] = [1, [], new Round([1, 1]), null];
+    [this.object, this.given, this.round, this.cursor, this.pane] = [1, [], new Round([1, 1]), null, null];
   }
 
   /**
@@ -73,20 +77,24 @@ export class Hand {
     this.given = given;
     this.strokes = this.freshStrokes();
     this.showDrawn();
-    this.sight.picture.redraw();
+    this.sight.redraw();
   }
 
-  /** @param {CanvasRenderingContext2D} context */
-  draw(context) {
-    const { several, place } = this.sight;
-    const toScreen = (/** @type {Point} */ point) => this.sight.toScreen(point);
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {SeatPane} pane
+   */
+  draw(context, pane) {
+    const { several } = this.sight;
+    const toScreen = (/** @type {Point} */ point) => pane.toScreen(point);
     const colours = { positive: cssOf("--pos"), negative: cssOf("--neg") };
     for (const prompts of this.given) {
-      for (const prompt of prompts ?? []) drawPrompt(context, toScreen, prompt, place, { isNew: false, several, colours });
+      for (const prompt of prompts ?? []) drawPrompt(context, toScreen, prompt, pane.place, { isNew: false, several, colours });
     }
-    for (const prompt of this.round.prompts) drawPrompt(context, toScreen, prompt, place, { isNew: true, several, colours });
-    this.drawLine(context, several ? colourOf(this.object) : this.isPositive ? colours.positive : colours.negative);
-    if (this.cursor && document.activeElement === this.sight.picture.overlay) drawCursor(context, toScreen(this.cursor));
+    for (const prompt of this.round.prompts) drawPrompt(context, toScreen, prompt, pane.place, { isNew: true, several, colours });
+    if (pane === this.pane) this.drawLine(context, several ? colourOf(this.object) : this.isPositive ? colours.positive : colours.negative);
+    const isMain = pane === this.sight.main && document.activeElement === pane.picture.overlay;
+    if (this.cursor && isMain) drawCursor(context, toScreen(this.cursor));
   }
 
   /**
@@ -95,13 +103,12 @@ export class Hand {
    * @param {string} hue
    */
   drawLine(context, hue) {
-    if (this.line.length < 2) return;
-    let points = this.line;
-    if (this.tool === "box") {
-      const [[x0, y0], [x1, y1]] = [points[0], points[points.length - 1]];
-      points = [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
-    }
-    drawLine(context, points.map((point) => this.sight.toScreen(point)), hue, this.tool !== "scribble");
+    const { line, pane } = this;
+    if (line.length < 2 || !pane) return;
+    const [[x0, y0], [x1, y1]] = [line[0], line[line.length - 1]];
+    /** @type {Point[]} */
+    const points = this.tool === "box" ? [[x0, y0], [x1, y0], [x1, y1], [x0, y1]] : line;
+    drawLine(context, points.map((point) => pane.toScreen(point)), hue, this.tool !== "scribble");
   }
 
   showDrawn() {
@@ -113,20 +120,23 @@ export class Hand {
     this.pointers.add(pointer);
     this.does.changed();
     this.showDrawn();
-    this.sight.picture.redraw();
+    this.sight.redraw();
     this.does.drew();
   }
 
-  /** @param {number} index */
-  goTo(index) {
-    if (!this.isDrawing) this.sight.goTo(index);
+  /**
+   * @param {number} index
+   * @param {SeatPane} [pane]
+   */
+  goTo(index, pane = this.sight.main) {
+    if (!this.isDrawing) this.sight.goTo(index, pane);
   }
 
-  /** @param {number} axis */
-  look(axis) {
+  /** @param {number} direction */
+  look(direction) {
     if (this.isDrawing) return;
     this.cursor = null;
-    this.sight.look(axis);
+    this.sight.look(direction);
   }
 
   /**
@@ -135,7 +145,19 @@ export class Hand {
    * @param {string} pointer
    */
   click(point, isPositive, pointer) {
-    if (this.does.mayDraw() && this.round.click(this.sight.place, point, isPositive, this.object)) this.drew(pointer);
+    const pane = this.pane ?? this.sight.main;
+    if (this.does.mayDraw() && this.round.click(pane.place, point, isPositive, this.object)) this.drew(pointer);
+  }
+
+  /**
+   * Bring the other planes of a volume to a point of one.
+   * @param {SeatPane} pane
+   * @param {Point} point
+   */
+  goThrough(pane, [x, y]) {
+    const { shape } = this.sight.about;
+    const position = positionOf(shape, pane.axis, pane.index, [Math.floor(x), Math.floor(y)]);
+    if (this.sight.cross && this.round.isInside(position)) this.sight.setCross(position);
   }
 
   /** @param {Point} point */
@@ -147,25 +169,29 @@ export class Hand {
   /** @param {string} pointer */
   finish(pointer) {
     const { line, tool, object } = this;
-    const { place } = this.sight;
-    this.line = [];
-    this.isDrawing = false;
+    const { place } = this.pane ?? this.sight.main;
+    this.drop();
     const isDrawn =
       tool === "box"
         ? this.round.box(place, line[0], line[line.length - 1], object)
         : this.round.line(tool, place, line, this.sight.several || this.isPositive, object);
     if (isDrawn) this.drew(pointer);
     else this.does.tell("That was too short: drag to draw.");
-    this.sight.picture.redraw();
+    this.sight.redraw();
+  }
+
+  /** What is being drawn is done, or was none. */
+  drop() {
+    [this.line, this.isDrawing] = [[], false];
   }
 
   undo() {
     if (!this.does.mayDraw()) return;
-    if (this.isDrawing) [this.line, this.isDrawing] = [[], false];
+    if (this.isDrawing) this.drop();
     else if (this.round.undo()) this.strokes.undo();
     this.does.changed();
     this.showDrawn();
-    this.sight.picture.redraw();
+    this.sight.redraw();
   }
 
   /**
@@ -174,60 +200,75 @@ export class Hand {
    */
   limit(which, pointer) {
     if (!this.does.mayDraw() || !this.sight.about.kinds.includes("limits")) return;
-    if (this.round.limit(this.sight.place, which, this.object)) this.drew(pointer);
+    if (this.round.limit(this.sight.main.place, which, this.object)) this.drew(pointer);
   }
 
-  listen() {
-    listen(this.sight.picture.overlay, {
+  /**
+   * Listen to a pane.
+   * @param {SeatPane} pane
+   */
+  hear(pane) {
+    const { picture } = pane;
+    const pointOf = (/** @type {{x: number, y: number}} */ { x, y }) => pane.toPlane([x, y]);
+    listen(picture.overlay, {
       press: (sample, clicks) => {
-        if (!this.does.mayDraw()) return false;
-        this.cursor = null;
+        if (!this.does.mayDraw() || (this.isDrawing && pane !== this.pane)) return false;
+        [this.pane, this.cursor] = [pane, null];
+        this.goThrough(pane, pointOf(sample));
+        if (this.tool === "look") return;
         this.strokes.press(sample, clicks);
-        if (this.tool !== "click") this.begin(this.sight.toPlane([sample.x, sample.y]));
+        this.strokes.strokes[this.strokes.strokes.length - 1].place = pane.place;
+        if (this.tool !== "click") this.begin(pointOf(sample));
       },
       drag: (samples) => {
+        if (this.tool === "look") return this.goThrough(pane, pointOf(samples[samples.length - 1]));
         this.strokes.drag(samples);
         if (!this.isDrawing) return;
-        for (const { x, y } of samples) this.line.push(this.sight.toPlane([x, y]));
-        this.sight.picture.redraw();
+        for (const sample of samples) this.line.push(pointOf(sample));
+        picture.redraw();
       },
       release: (sample) => {
         this.strokes.release(sample);
         if (this.isDrawing) this.finish(sample.kind);
-        else if (this.tool === "click") this.click(this.sight.toPlane([sample.x, sample.y]), this.isPositive, sample.kind);
+        else if (this.tool === "click") this.click(pointOf(sample), this.isPositive, sample.kind);
       },
       cancel: () => {
         this.strokes.cancel();
-        [this.line, this.isDrawing] = [[], false];
-        this.sight.picture.redraw();
+        this.drop();
+        picture.redraw();
       },
       second: (sample) => {
-        if (this.tool !== "click" || this.sight.several) return;
+        if (this.tool !== "click" || this.sight.several || !this.does.mayDraw()) return;
+        this.pane = pane;
+        this.goThrough(pane, pointOf(sample));
         this.strokes.press(sample);
+        this.strokes.strokes[this.strokes.strokes.length - 1].place = pane.place;
         this.strokes.release(sample);
-        this.click(this.sight.toPlane([sample.x, sample.y]), !this.isPositive, sample.kind);
+        this.click(pointOf(sample), !this.isPositive, sample.kind);
       },
-      pan: (dx, dy) => this.sight.picture.panBy(dx, dy),
-      zoom: (point, factor) => this.sight.picture.zoomAbout(point, factor),
+      pan: (dx, dy) => picture.panBy(dx, dy),
+      zoom: (point, factor) => picture.zoomAbout(point, factor),
       wheel: (_, dy, event) => {
         if (!this.sight.about || this.sight.about.kind === "image" || event.ctrlKey) return false;
-        if (dy) this.goTo(this.sight.index + Math.sign(dy));
+        if (dy) this.goTo(pane.index + Math.sign(dy), pane);
         return true;
       },
     });
-    this.sight.picture.overlay.addEventListener("keydown", (event) => this.key(event));
+    picture.overlay.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  listen() {
     the("send").onclick = () => this.does.send(false);
     the("undo").onclick = () => this.undo();
     the("done").onclick = () => this.does.send(true);
     the("pause").onclick = () => this.does.pause();
-    the("fit").onclick = () => this.sight.picture.fit();
+    the("fit").onclick = () => this.sight.fit();
     the("first").onclick = () => this.limit("first", "mouse");
     the("last").onclick = () => this.limit("last", "mouse");
-    the("earlier").onclick = () => this.goTo(this.sight.index - 1);
-    the("later").onclick = () => this.goTo(this.sight.index + 1);
+    the("earlier").onclick = () => this.goTo(this.sight.main.index - 1);
+    the("later").onclick = () => this.goTo(this.sight.main.index + 1);
     the("play").onclick = () => this.sight.play();
     the("index").oninput = () => this.goTo(Number(valueOf("index")));
-    for (const name of ["bright", "contrast"]) the(name).oninput = () => void this.sight.turnTo();
     the("controls").addEventListener("change", (event) => this.chosen(/** @type {HTMLInputElement} */ (event.target)));
     the("keys").append(...KEYS.flatMap(([key, what]) => [make("dt", {}, key), make("dd", {}, what)]));
   }
@@ -237,8 +278,8 @@ export class Hand {
     if (input.name === "tool") this.tool = input.value;
     if (input.name === "sign") this.isPositive = input.value === "1";
     if (input.name === "object") this.object = Number(input.value);
-    if (input.name === "axis") this.look(Number(input.value));
-    this.sight.picture.redraw();
+    if (input.name === "direction") this.look(Number(input.value));
+    this.sight.redraw();
   }
 
   /**
@@ -262,12 +303,13 @@ export class Hand {
     act();
   }
 
-  /** @param {string} axis */
-  lookBy(axis) {
-    if (this.sight.about.kind !== "volume") return;
-    const input = /** @type {HTMLInputElement} */ (document.querySelector(`[name=axis][value='${axis}']`));
+  /** @param {string} direction */
+  lookBy(direction) {
+    const input = /** @type {HTMLInputElement | null} */ (document.querySelector(`[name=direction][value='${direction}']`));
+    if (!input) return;
     input.checked = true;
     this.chosen(input);
+    this.sight.focus();
   }
 
   /**
@@ -275,26 +317,45 @@ export class Hand {
    * @returns {Point}
    */
   get middle() {
-    const [width, height] = this.sight.picture.screen;
-    return this.cursor ? this.sight.toScreen(this.cursor) : [width / 2, height / 2];
+    const { main } = this.sight;
+    const [width, height] = main.picture.screen;
+    return this.cursor ? main.toScreen(this.cursor) : [width / 2, height / 2];
   }
 
   /**
-   * @param {number} dx
+   * @param {number} dx  to the right of the screen
    * @param {number} dy
    */
   moveCursor(dx, dy) {
-    const [width, height] = planeSize(this.sight.about.shape, this.sight.axis);
-    const [x, y] = this.cursor ?? [Math.floor(width / 2) + 0.5, Math.floor(height / 2) + 0.5];
-    const isFirst = this.cursor === null;
-    this.cursor = isFirst ? [x, y] : [Math.min(width - 0.5, Math.max(0.5, x + dx)), Math.min(height - 0.5, Math.max(0.5, y + dy))];
+    const { main } = this.sight;
+    const [height, width] = main.plane.size;
+    const way = main.plane.is_turned ? -1 : 1;
+    if (!this.cursor) this.cursor = this.startOfCursor();
+    else {
+      const [x, y] = this.cursor;
+      this.cursor = [Math.min(width - 0.5, Math.max(0.5, x + way * dx)), Math.min(height - 0.5, Math.max(0.5, y + way * dy))];
+    }
     if (this.isDrawing) this.line.push(this.cursor);
-    this.sight.picture.redraw();
+    this.goThrough(main, this.cursor);
+    main.picture.redraw();
+  }
+
+  /**
+   * The place that all planes go through, else the middle.
+   * @returns {Point}
+   */
+  startOfCursor() {
+    const { main, cross } = this.sight;
+    const [height, width] = main.plane.size;
+    const [x, y] = cross ? onPlane(cross, main.axis).point : [Math.floor(width / 2), Math.floor(height / 2)];
+    return [x + 0.5, y + 0.5];
   }
 
   pressKey() {
     if (!this.does.mayDraw()) return;
     if (!this.cursor) return this.moveCursor(0, 0);
+    if (this.tool === "look") return;
+    this.pane = this.sight.main;
     if (this.tool === "click") this.click(this.cursor, this.isPositive, "keyboard");
     else if (this.isDrawing) this.finish("keyboard");
     else this.begin(this.cursor);

@@ -62,6 +62,27 @@ export function onPlane(position, axis) {
   return { index: position[axis], point: [position[across], position[down]] };
 }
 
+/**
+ * What the plane at an index across an axis has of an array of the sample's shape, row after row.
+ * @template {Uint8Array | Uint16Array} T
+ * @param {T} array
+ * @param {number[]} shape
+ * @param {number} axis
+ * @param {number} index
+ * @returns {T}
+ */
+export function cut(array, shape, axis, index) {
+  const [, rows, columns] = inSpace(shape);
+  const [width, height] = planeSize(shape, axis);
+  const strides = [rows * columns, columns, 1];
+  const start = index * strides[axis];
+  if (axis === 0) return /** @type {T} */ (array.slice(start, start + width * height));
+  const [down, across] = DOWN_AND_ACROSS[axis].map((other) => strides[other]);
+  const found = new /** @type {any} */ (array.constructor)(width * height);
+  for (let y = 0, at = 0; y < height; y++) for (let x = 0; x < width; x++, at++) found[at] = array[start + y * down + x * across];
+  return found;
+}
+
 /** The masks of all objects of a prediction or a target. */
 export class Masks {
   /**
@@ -83,18 +104,9 @@ export class Masks {
    */
   plane(axis, index) {
     const [width, height] = planeSize(this.shape, axis);
+    if (axis !== 0) return { width, height, data: cut(this.all(), this.shape, axis, index) };
     const data = new Uint8Array(width * height);
-    if (axis === 0) {
-      this.ends.forEach((ends, place) => fill(data, ends, index * data.length, place + 1));
-      return { width, height, data };
-    }
-    const [planes, rows, columns] = this.shape;
-    const all = this.all();
-    for (let plane = 0, at = 0; plane < planes; plane++) {
-      for (let x = 0; x < width; x++, at++) {
-        data[at] = axis === 1 ? all[(plane * rows + index) * columns + x] : all[(plane * rows + x) * columns + index];
-      }
-    }
+    this.ends.forEach((ends, place) => fill(data, ends, index * data.length, place + 1));
     return { width, height, data };
   }
 
@@ -117,6 +129,30 @@ export class Masks {
     for (let index = 0; index < areas.length; index++) for (const label of this.plane(axis, index).data) if (label) areas[index]++;
     return areas;
   }
+}
+
+/**
+ * A position on the masks, in the middle of the plane that has most of them; in the middle of the first plane where there is none.
+ * @param {Masks} masks
+ * @returns {[number, number, number]}
+ */
+export function middleOf(masks) {
+  const areas = masks.areas(0);
+  const index = areas.indexOf(Math.max(...areas));
+  const { width, height, data } = masks.plane(0, index);
+  if (!areas[index]) return [index, height >> 1, width >> 1];
+  let [row, column] = [0, 0];
+  for (let at = 0; at < data.length; at++) {
+    if (!data[at]) continue;
+    row += Math.floor(at / width) / areas[index];
+    column += (at % width) / areas[index];
+  }
+  let [nearest, least] = [0, Infinity];
+  for (let at = 0; at < data.length; at++) {
+    const away = data[at] ? (Math.floor(at / width) - row) ** 2 + ((at % width) - column) ** 2 : Infinity;
+    if (away < least) [nearest, least] = [at, away];
+  }
+  return [index, Math.floor(nearest / width), nearest % width];
 }
 
 /**

@@ -1,12 +1,12 @@
-// What a person sees at a seat: a plane of the sample with the target, the model's answer and its errors.
+// What a person sees at a seat: the sample in one pane, or in three across each axis of a volume, all through one position.
 
-import { cssOf, rgbOf } from "./palette.js";
-import { Picture } from "./picture.js";
-import { DOWN_AND_ACROSS, Masks, inSpace, planeSize } from "./seat-masks.js";
-import { the, valueOf, wait } from "./seat-page.js";
-import { colourOf, drawOutlines, fillOf, outlinesOf } from "./seat-painting.js";
+import { cut, Masks, middleOf } from "./seat-masks.js";
+import { the, wait } from "./seat-page.js";
+import { SeatPane } from "./seat-pane.js";
+import { firstWindow, greys, tableOf } from "./viewer-window.js";
 
 /** @typedef {[number, number]} Point */
+/** @typedef {import("./viewer-window.js").Window} Window */
 
 const FRAME_MS = 1000 / 24;
 const MOST_FRAMES = 120;
@@ -17,34 +17,38 @@ export class Sight {
     this.about = null;
     /** @type {(what: string) => string} */
     this.address = (what) => what;
-    this.axis = 0;
-    this.index = 0;
     this.answers = 0;
     this.hasAnswer = false;
     /** @type {object | null} which playing goes on */
     this.playing = null;
-    /** @type {object} which plane was asked for last */
-    this.asked = {};
     this.target = new Masks([], [1, 1]);
     this.prediction = new Masks([], [1, 1]);
     /** @type {Masks | null} */
     this.ignore = null;
-    /** @type {Uint8Array | null} */
+    /** @type {Uint16Array | null} */
     this.voxels = null;
+    /** @type {Window | null} of a volume */
+    this.window = null;
+    this.greys = new Uint8ClampedArray(0);
+    /** @type {number[] | null} the position that all planes of a volume go through */
+    this.cross = null;
     /** @type {Map<number, Promise<ImageBitmap>>} */
     this.frames = new Map();
-    /** @type {{key: string, fill: ImageBitmap | null, target: Path2D[], prediction: Path2D[]}} */
-    this.painted = { key: "", fill: null, target: [], prediction: [] };
-    /** @type {(context: CanvasRenderingContext2D) => void} what lies above */
+    /** @type {SeatPane[]} */
+    this.panes = [];
+    /** Which of them is the large one, that keys and the slider are for. */
+    this.direction = 0;
+    /** @type {(context: CanvasRenderingContext2D, pane: SeatPane) => void} what lies above */
     this.onDraw = () => {};
+    /** @type {(pane: SeatPane) => void} there is a new one */
+    this.onPane = () => {};
     /** @type {(text: string) => void} why something is not seen */
     this.onTrouble = () => {};
-    this.picture = new Picture(the("picture"), { label: "What is to be segmented, and what the model made of it" });
-    this.picture.onDraw = (context, view) => this.draw(context, view);
-    const overlay = this.picture.overlay;
-    overlay.tabIndex = 0;
-    overlay.setAttribute("role", "application");
-    overlay.setAttribute("aria-describedby", "help");
+  }
+
+  /** The large one. */
+  get main() {
+    return this.panes[this.direction];
   }
 
   /**
@@ -53,25 +57,33 @@ export class Sight {
    * @param {(what: string) => string} address
    */
   async show(about, address) {
+    this.stop();
     this.address = address;
     this.target = new Masks(about.target, about.shape);
     this.ignore = about.ignore ? new Masks([about.ignore], about.shape) : null;
-    [this.axis, this.voxels] = [0, null];
-    this.stop();
     this.frames.clear();
-    if (about.kind === "volume") this.voxels = new Uint8Array(await (await fetched(address("voxels"))).arrayBuffer());
+    this.voxels = about.kind === "volume" ? sixteenBits(await (await fetched(address("voxels"))).arrayBuffer()) : null;
     this.about = about;
+    this.build();
     this.answer([]);
-    this.index = this.fullest();
-    this.picture.measure();
-    await this.showPlane(false);
+    const start = middleOf(this.target);
+    for (const pane of this.panes) pane.index = start[pane.axis];
+    this.cross = this.voxels ? start : null;
+    if (about.levels) this.setTable(firstWindow(about.levels));
+    await this.showAll(false);
   }
 
-  /** The plane on which most of the target is seen. */
-  fullest() {
-    if (inSpace(this.about.shape)[this.axis] === 1) return 0;
-    const areas = this.target.areas(this.axis);
-    return areas.indexOf(Math.max(...areas));
+  /** A pane for each direction. */
+  build() {
+    const host = the("picture");
+    for (const pane of this.panes) pane.close();
+    this.direction = 0;
+    this.panes = this.about.planes.map((/** @type {import("./viewer-geometry.js").Plane} */ plane) => new SeatPane(host, plane, this));
+    host.classList.toggle("has-three", this.panes.length > 1);
+    for (const pane of this.panes) {
+      pane.setMain(pane === this.main);
+      this.onPane(pane);
+    }
   }
 
   /**
@@ -79,11 +91,20 @@ export class Sight {
    * @param {number[][]} counts  none before there is one
    */
   answer(counts) {
-    const nothing = this.about.target.map(() => [inSpace(this.about.shape).reduce((all, one) => all * one, 1)]);
+    const size = this.about.shape.reduce((/** @type {number} */ all, /** @type {number} */ one) => all * one, 1);
+    const nothing = this.about.target.map(() => [size]);
     this.hasAnswer = counts.length > 0;
     this.answers += 1;
     this.prediction = new Masks(this.hasAnswer ? counts : nothing, this.about.shape);
-    this.picture.redraw();
+    this.redraw();
+  }
+
+  redraw() {
+    for (const pane of this.panes) pane.picture.redraw();
+  }
+
+  fit() {
+    for (const pane of this.panes) pane.picture.fit();
   }
 
   get several() {
@@ -91,25 +112,36 @@ export class Sight {
   }
 
   focus() {
-    this.picture.overlay.focus({ preventScroll: true });
+    this.main.picture.overlay.focus({ preventScroll: true });
   }
 
-  /** Raises what keeps the picture from coming. */
-  async showPlane(keepsView = true) {
-    const asked = (this.asked = {});
+  /**
+   * The pixels of the plane that a pane is to show.
+   * @param {SeatPane} pane
+   * @returns {Promise<ImageBitmap>}
+   */
+  async sourceOf(pane) {
     // A frame is kept, and the picture closes what it is given: it has a copy.
-    const source = this.voxels ? await this.slice() : await createImageBitmap(await this.frame(this.index));
-    if (this.asked !== asked) return source.close();
-    const size = planeSize(this.about.shape, this.axis);
-    this.painted.key = "";
-    this.showSlider();
-    await this.picture.setImage(source, { size: this.stretched(size), keepsView });
+    if (!this.voxels) return createImageBitmap(await this.frame(pane.index));
+    const bits = cut(this.voxels, this.about.shape, pane.axis, pane.index);
+    if (pane.plane.is_turned) bits.reverse();
+    const [height, width] = pane.plane.size;
+    return createImageBitmap(new ImageData(greys(bits, this.greys), width, height));
   }
 
-  /** Look at the plane that was chosen; one that does not come is said, and fetched again when it is looked at again. */
-  async turnTo(keepsView = true) {
+  async showAll(keepsView = true) {
+    this.showSlider();
+    await Promise.all(this.panes.map((pane) => pane.show(keepsView)));
+  }
+
+  /**
+   * Look at the planes that were chosen; one that does not come is said, and fetched again when it is looked at again.
+   * @param {SeatPane[]} panes
+   */
+  async turnTo(panes) {
+    this.showSlider();
     try {
-      await this.showPlane(keepsView);
+      await Promise.all(panes.map((pane) => pane.show()));
       return true;
     } catch {
       this.onTrouble("This picture does not come; the server is not reached. Look at another one, and come back.");
@@ -123,9 +155,8 @@ export class Sight {
    * @returns {Promise<ImageBitmap>}
    */
   frame(index) {
-    const last = inSpace(this.about.shape)[0] - 1;
     const wanted = this.kept(index);
-    for (const near of [index + 1, index - 1]) if (near >= 0 && near <= last) this.kept(near).catch(() => {});
+    for (const near of [index + 1, index - 1]) if (near >= 0 && near < this.main.count) this.kept(near).catch(() => {});
     return wanted;
   }
 
@@ -144,137 +175,65 @@ export class Sight {
     return coming;
   }
 
-  /** A plane of a volume, with the brightness and contrast that were chosen. */
-  slice() {
-    const voxels = /** @type {Uint8Array} */ (this.voxels);
-    const [, rows, columns] = this.about.shape;
-    const [width, height] = planeSize(this.about.shape, this.axis);
-    const image = new ImageData(width, height);
-    const gain = 2 ** (Number(valueOf("contrast")) / 40);
-    const shift = Number(valueOf("bright")) * 1.28;
-    const strides = [[columns, 1], [rows * columns, 1], [rows * columns, columns]][this.axis];
-    const start = this.index * [rows * columns, columns, 1][this.axis];
-    for (let y = 0, at = 0; y < height; y++) {
-      for (let x = 0; x < width; x++, at += 4) {
-        const grey = (voxels[start + y * strides[0] + x * strides[1]] - 128) * gain + 128 + shift;
-        image.data[at] = image.data[at + 1] = image.data[at + 2] = grey;
-        image.data[at + 3] = 255;
-      }
-    }
-    return createImageBitmap(image);
+  /** @param {Window} window */
+  setTable(window) {
+    this.window = window;
+    this.greys = tableOf(this.about.levels, window);
   }
 
   /**
-   * The size in which a plane is shown: voxels are not cubes.
-   * @param {Point} size
-   * @returns {Point}
+   * Which values are black and white.
+   * @param {Window} window
    */
-  stretched([width, height]) {
-    const spacing = this.about.spacing;
-    if (!spacing.length) return [width, height];
-    const [down, across] = DOWN_AND_ACROSS[this.axis];
-    return [width, (height * spacing[down]) / spacing[across]];
+  setWindow(window) {
+    this.setTable(window);
+    void this.turnTo(this.panes);
   }
 
   /**
-   * Pixels of the plane per pixel of what is shown.
-   * @returns {Point}
+   * Bring all planes of a volume to a position.
+   * @param {number[]} position
    */
-  get stretch() {
-    const size = planeSize(this.about.shape, this.axis);
-    const shown = this.stretched(size);
-    return [size[0] / shown[0], size[1] / shown[1]];
-  }
-
-  /**
-   * @param {Point} point on the screen
-   * @returns {Point} on the plane
-   */
-  toPlane(point) {
-    const [x, y] = this.picture.view.toImage(point);
-    return [x * this.stretch[0], y * this.stretch[1]];
-  }
-
-  /**
-   * @param {Point} point on the plane
-   * @returns {Point} on the screen
-   */
-  toScreen([x, y]) {
-    return this.picture.view.toScreen([x / this.stretch[0], y / this.stretch[1]]);
-  }
-
-  get place() {
-    return { axis: this.axis, index: this.index };
-  }
-
-  async paint() {
-    const { about } = this;
-    const target = this.target.plane(this.axis, this.index);
-    const prediction = this.prediction.plane(this.axis, this.index);
-    const ignore = this.ignore && this.ignore.plane(this.axis, this.index);
-    const colours = { truth: rgbOf("--truth"), missing: rgbOf("--missing"), surplus: rgbOf("--surplus") };
-    const { hasAnswer } = this;
-    const objects = about.target.length;
-    const key = this.painted.key;
-    const fill = await fillOf(target, prediction, ignore, {
-      isHighlighted: about.shows.target === "highlight",
-      showsErrors: about.shows.errors && hasAnswer,
-      colours,
-    });
-    if (key !== this.painted.key) return fill.close();
-    this.painted = { key, fill, target: outlinesOf(target, objects), prediction: hasAnswer ? outlinesOf(prediction, objects) : [] };
-    this.picture.redraw();
-  }
-
-  /**
-   * @param {CanvasRenderingContext2D} context
-   * @param {import("./view.js").View} view
-   */
-  draw(context, view) {
-    if (!this.about) return;
-    const key = `${this.axis}:${this.index}:${this.answers}`;
-    if (this.painted.key !== key) {
-      this.painted = { key, fill: null, target: [], prediction: [] };
-      this.paint();
-    }
-    const { about, painted } = this;
-    const { several } = this;
-    const scale = /** @type {Point} */ ([view.scale / this.stretch[0], view.scale / this.stretch[1]]);
-    if (painted.fill) {
-      context.imageSmoothingEnabled = false;
-      context.drawImage(painted.fill, ...view.offset, this.picture.size[0] * view.scale, this.picture.size[1] * view.scale);
-    }
-    drawOutlines(context, view, scale, painted.prediction, (place) => (several ? colourOf(place + 1) : cssOf("--guess")), []);
-    if (about.shows.target === "outline") {
-      drawOutlines(context, view, scale, painted.target, (place) => (several ? colourOf(place + 1) : cssOf("--truth")), [7, 5]);
-    }
-    this.onDraw(context);
+  setCross(position) {
+    if (!this.cross) return;
+    this.cross = position;
+    const moved = this.panes.filter((pane) => pane.index !== position[pane.axis]);
+    for (const pane of moved) pane.index = position[pane.axis];
+    this.redraw();
+    if (moved.length) void this.turnTo(moved);
   }
 
   showSlider() {
-    const length = inSpace(this.about.shape)[this.axis];
+    const { plane, index, count } = this.main;
     const slider = /** @type {HTMLInputElement} */ (the("index"));
-    slider.max = String(length - 1);
-    slider.value = String(this.index);
-    const name = this.about.kind === "video" ? "Frame" : ["Slice", "Row", "Column"][this.axis];
-    the("index-name").textContent = `${name} ${this.index + 1} of ${length}`;
+    slider.max = String(count - 1);
+    slider.value = String(index);
+    const name = plane.name === "frame" ? "Frame" : `${plane.name[0]?.toUpperCase() ?? ""}${plane.name.slice(1)} slice`;
+    the("index-name").textContent = `${name} ${index + 1} of ${count}`;
   }
 
-  /** @param {number} index */
-  goTo(index) {
-    const last = inSpace(this.about.shape)[this.axis] - 1;
-    const wanted = Math.min(last, Math.max(0, index));
-    if (wanted === this.index) return;
-    this.index = wanted;
-    void this.turnTo();
+  /**
+   * @param {number} index
+   * @param {SeatPane} [pane]
+   */
+  goTo(index, pane = this.main) {
+    const wanted = Math.min(pane.count - 1, Math.max(0, index));
+    if (wanted === pane.index) return;
+    pane.index = wanted;
+    if (this.cross) this.cross = this.cross.map((place, axis) => (axis === pane.axis ? wanted : place));
+    this.redraw();
+    void this.turnTo([pane]);
   }
 
-  /** @param {number} axis */
-  look(axis) {
-    if (this.about.kind !== "volume" || axis === this.axis) return;
-    this.axis = axis;
-    this.index = this.fullest();
-    void this.turnTo(false);
+  /**
+   * Have another direction large.
+   * @param {number} direction
+   */
+  look(direction) {
+    if (direction === this.direction || !this.panes[direction]) return;
+    this.direction = direction;
+    for (const pane of this.panes) pane.setMain(pane === this.main);
+    this.showSlider();
   }
 
   async play() {
@@ -283,9 +242,8 @@ export class Sight {
     the("play").textContent = "Stop";
     while (this.playing === mine) {
       const began = performance.now();
-      const last = inSpace(this.about.shape)[0] - 1;
-      this.index = this.index === last ? 0 : this.index + 1;
-      if (!(await this.turnTo()) && this.playing === mine) this.stop();
+      this.main.index = (this.main.index + 1) % this.main.count;
+      if (!(await this.turnTo(this.panes)) && this.playing === mine) this.stop();
       await wait(Math.max(0, FRAME_MS - (performance.now() - began)));
     }
   }
@@ -304,4 +262,15 @@ async function fetched(address) {
   const answer = await fetch(address);
   if (!answer.ok) throw new Error(`it did not come: ${answer.status}`);
   return answer;
+}
+
+/**
+ * Numbers of 16 bits, the low byte first, on machines of either order.
+ * @param {ArrayBuffer} buffer
+ */
+function sixteenBits(buffer) {
+  const isLowFirst = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
+  if (isLowFirst) return new Uint16Array(buffer);
+  const view = new DataView(buffer);
+  return Uint16Array.from({ length: buffer.byteLength / 2 }, (_, place) => view.getUint16(2 * place, true));
 }

@@ -72,8 +72,8 @@ class Seat {
     const [about, state] = await Promise.all([this.fetch("about"), this.fetch("state")]);
     this.about = about;
     this.hand.clear();
-    this.hand.tool = showControls(about);
-    the("send").hidden = this.sendsAtOnce;
+    this.hand.tool = showControls(about, this.sight);
+    the("send").hidden = the("undo").hidden = this.sendsAtOnce; // a click is given at once
     the("stage").hidden = the("controls").hidden = false;
     the("cover").hidden = true;
     await this.show();
@@ -200,7 +200,7 @@ class Seat {
       active_s: Math.round(1000 * this.clock.seconds) / 1000,
       pointer: [...this.hand.pointers].sort().join("+"),
       note: valueOf("note"),
-      strokes: { screen: screenNow(this.sight.picture.view.scale), strokes: this.hand.strokes.strokes },
+      strokes: { screen: screenNow(this.sight.main.picture.view.scale), strokes: this.hand.strokes.strokes },
     };
     this.tell("The model works; the clock stands still.");
     for (let wait_ms = POLL_MS; ; wait_ms = Math.min(MOST_WAIT_MS, 2 * wait_ms)) {

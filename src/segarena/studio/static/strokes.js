@@ -18,6 +18,7 @@
  * @property {string} pointer  "mouse", "touch", "pen" or "keyboard"
  * @property {number} clicks  2 for the second press of a double tap
  * @property {Point[]} points  from the press to the release, both included
+ * @property {{axis: number, index: number}} [place]  the plane that was drawn on, of a volume or a video
  */
 
 /**

@@ -1,15 +1,13 @@
 // The form of the viewer: what can be chosen, and what a choice does.
 
 import { find } from "./parts.js";
-import { PRESETS, firstWindow, short } from "./viewer-window.js";
+import { PRESETS, firstWindow, presetsOf, short } from "./viewer-window.js";
 
 /** @typedef {import("./viewer.js").Viewer} Viewer */
 /** @typedef {import("./viewer-place.js").Place} Place */
 /** @typedef {import("./viewer-window.js").Levels} Levels */
 
 const NARROW_PX = 500;
-/** Below this, a volume of an unknown kind is taken for CT. */
-const AIR_HU = -200;
 
 export class Controls {
   /**
@@ -56,12 +54,12 @@ export class Controls {
    * @param {Place} place
    * @param {Levels} levels
    */
-  fillVolume({ planes }, { low, high, step, modality }) {
+  fillVolume({ planes }, levels) {
+    const { low, high, step } = levels;
     const wide = high - low;
     Object.assign(this.control("level"), { min: low - wide, max: high + wide, step: "any" });
     Object.assign(this.control("width"), { min: Math.min(step, wide / 200), max: 2 * wide, step: "any" });
-    const isCt = modality.toUpperCase() === "CT" || low <= AIR_HU;
-    this.control("preset").replaceChildren(...["automatic", ...(isCt ? Object.keys(PRESETS) : [])].map((name) => new Option(name)));
+    this.control("preset").replaceChildren(...["automatic", ...presetsOf(levels)].map((name) => new Option(name)));
     const directions = this.control("directions");
     directions.replaceChildren(new Option("all", "all"), ...planes.map((plane, direction) => new Option(plane.name, String(direction))));
     directions.value = this.viewer.directions;

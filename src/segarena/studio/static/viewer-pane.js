@@ -1,6 +1,7 @@
 // One pane: a plane of the sample with what is drawn over it, for the target or for one run.
 
-import { cssOf, rgbOf } from "./palette.js";
+import { drawCross, drawLetters } from "./guides.js";
+import { cssOf, onColours, rgbOf } from "./palette.js";
 import { Picture } from "./picture.js";
 import { shownSize } from "./viewer-geometry.js";
 import { drawMarks } from "./viewer-marks.js";
@@ -39,14 +40,6 @@ const LEAST_ERROR_ALPHA = 0.6;
 /** What is seen around a target: a share of its longer side, in pixels at least. */
 const [CONTEXT, LEAST_CONTEXT] = [0.35, 24];
 
-/** A picture that fills its pane. */
-class Filling extends Picture {
-  fit() {
-    this.view.fit(this.size, this.screen, FIT_MARGIN_PX);
-    this.moved();
-  }
-}
-
 export class Pane {
   /**
    * @param {HTMLElement} host @param {Plane} plane @param {View | null} view  shared by panes that are looked at together
@@ -57,7 +50,7 @@ export class Pane {
     this.isTarget = isTarget;
     this.look = look;
     this.crossOf = crossOf;
-    this.picture = new Filling(host, { label });
+    this.picture = new Picture(host, { label, margin: FIT_MARGIN_PX });
     if (view) this.picture.view = view;
     this.picture.onDraw = (context, own) => this.draw(context, own);
     /** @type {Drawn | null} */
@@ -67,6 +60,7 @@ export class Pane {
      * @type {Map<string, any>}
      */
     this.made = new Map();
+    this.forgetColours = onColours(() => this.repaint());
   }
 
   /**
@@ -108,7 +102,8 @@ export class Pane {
     if (this.isTarget ? look.mode !== "plain" || look.objects === 0 : showsEdges || (look.mode === "errors" && !drawn.answer)) {
       for (const number of drawn.target.keys()) this.outline(context, view, "target", drawn.target, number, ["#000000b3", isRun ? 3 : 4.5, []], [cssOf("--truth"), isRun ? 1.25 : 2, isRun ? [4, 3] : []]);
     }
-    this.drawCross(context, view);
+    const crossing = this.crossOf(this.plane);
+    if (crossing) drawCross(context, view.toScreen(crossing), view.screenSize);
     if (look.marks && isRun) {
       const colours = { pos: cssOf("--pos"), neg: cssOf("--neg"), newest: cssOf("--truth") };
       drawMarks(context, view, this.plane, drawn.index, drawn.prompts, drawn.round, colours);
@@ -190,32 +185,6 @@ export class Pane {
   }
 
   /**
-   * Thin lines through the position that all planes go through.
-   * @param {CanvasRenderingContext2D} context
-   * @param {View} view
-   */
-  drawCross(context, view) {
-    const point = this.crossOf(this.plane);
-    if (!point) return;
-    const [x, y] = view.toScreen(point).map((place) => Math.round(place) + 0.5);
-    const [width, height] = view.screenSize;
-    context.save();
-    context.strokeStyle = "#7fd4ffb0";
-    context.lineWidth = 1;
-    context.beginPath();
-    for (const [from, to] of [[0, x - 9], [x + 9, width]]) {
-      context.moveTo(from, y);
-      context.lineTo(to, y);
-    }
-    for (const [from, to] of [[0, y - 9], [y + 9, height]]) {
-      context.moveTo(x, from);
-      context.lineTo(x, to);
-    }
-    context.stroke();
-    context.restore();
-  }
-
-  /**
    * @param {string} name
    * @param {() => any} make
    */
@@ -232,29 +201,14 @@ export class Pane {
     this.picture.moved();
   }
 
+  /** The page has other colours now. */
+  repaint() {
+    this.made.clear();
+    this.picture.redraw();
+  }
+
   close() {
+    this.forgetColours();
     this.picture.close();
   }
-}
-
-/**
- * Where a patient's sides are.
- * @param {CanvasRenderingContext2D} context
- * @param {string} letters
- * @param {[number, number]} size
- */
-function drawLetters(context, letters, [width, height]) {
-  context.save();
-  context.font = "600 13px system-ui, sans-serif";
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.lineWidth = 3;
-  context.strokeStyle = "#000a";
-  context.fillStyle = "#fff";
-  const places = [[width / 2, 12], [width - 12, height / 2], [width / 2, height - 12], [12, height / 2]];
-  [...letters].forEach((letter, at) => {
-    context.strokeText(letter, places[at][0], places[at][1]);
-    context.fillText(letter, places[at][0], places[at][1]);
-  });
-  context.restore();
 }

@@ -25,6 +25,17 @@ export const PRESETS = {
   liver: { level: 60, width: 160 },
 };
 
+/** Below this, a volume of an unknown kind is taken for CT. */
+const AIR_HU = -200;
+
+/**
+ * The names of the usual windows that a volume can be shown in.
+ * @param {Levels} levels
+ */
+export function presetsOf({ modality, low }) {
+  return modality.toUpperCase() === "CT" || low <= AIR_HU ? Object.keys(PRESETS) : [];
+}
+
 /**
  * What a volume is shown in at first.
  * @param {Levels} levels

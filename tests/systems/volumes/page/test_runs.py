@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from segarena.arrays.levels import contrast
 from segarena.arrays.rle import encode_rle
 from segarena.engine.rows import Rows
 from segarena.engine.store import RunFolder
@@ -31,7 +32,7 @@ from segarena.systems.volumes.page.challenge import challenge_sheets, is_cvpr202
 from segarena.systems.volumes.page.figures import effort_figures, effort_points, parts_of, rounds_figures
 from segarena.systems.volumes.page.instances import instances_sheet
 from segarena.systems.volumes.page.page import mode_texts
-from segarena.systems.volumes.page.pictures import contrast, middle_of, slice_at, slice_places, window_of
+from segarena.systems.volumes.page.pictures import middle_of, slice_at, slice_places, window_of
 from segarena.systems.volumes.page.runs import is_volumes, values_by_round
 from segarena.systems.volumes.page.tables import volume_sheets
 

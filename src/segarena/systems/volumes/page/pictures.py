@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import Window, bounding_window, grow_window, is_empty, join_windows
+from segarena.arrays.levels import contrast
 from segarena.prompts import Box, Click, Lasso, Limits, Scribble
 from segarena.records.prompts import RecordedPrompt
 from segarena.reports.axes import px
@@ -179,15 +180,6 @@ def middle_of(truth: Mask, axis: int) -> int:
     counts = np.count_nonzero(truth, axis=tuple(other for other in range(3) if other != axis))
     total = int(counts.sum())
     return int(np.searchsorted(np.cumsum(counts), (total + 1) // 2)) if total else truth.shape[axis] // 2
-
-
-def contrast(voxels: NDArray[Any]) -> tuple[float, float]:
-    """Return the 0.5 and 99.5 percentiles of the finite voxels, of every few of a large volume."""
-    step = max(1, round((voxels.size / 2_000_000) ** (1 / 3)))  # percentiles of two million voxels say enough
-    some = np.asarray(voxels[::step, ::step, ::step], dtype=np.float64)
-    some = some[np.isfinite(some)]
-    low, high = np.percentile(some, [0.5, 99.5]) if some.size else (0.0, 1.0)
-    return float(low), float(max(high, low + 1e-6))
 
 
 def slice_at(axis: int, index: int, window: Window, spacing_mm: tuple[float, float, float]) -> Slice:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Collection as Several
 from collections.abc import Iterator, Sequence
@@ -262,3 +263,9 @@ def read_source(folder: Path) -> Source:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Source)
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise DatasetError(f"{path}: expected name, origin and terms as text in TOML, got: {error}") from error
+
+
+def source_text(source: Source) -> str:
+    """Return what a folder says about where it is from, as TOML."""
+    # JSON's strings are TOML's, but for a character that neither of them prints.
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in msgspec.structs.asdict(source).items())

@@ -106,7 +106,7 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
     goal_mask: str = ""
     previous_mask: str = ""
     model: str = ""
-    person: str
+    person: str = ""
     batch: int = 0
     place: int = 0
     purpose: Purpose = "main"

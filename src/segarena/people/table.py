@@ -65,8 +65,13 @@ def write_prompts(prompts: Iterable[PersonPrompt], path: Path) -> None:
 
 def prompts_parquet(prompts: Iterable[PersonPrompt]) -> bytes:
     """Return the bytes of a table."""
+    return frame_parquet(prompts_frame(prompts))
+
+
+def frame_parquet(frame: pl.DataFrame) -> bytes:
+    """Return the bytes of a table that is a frame already."""
     buffer = BytesIO()
-    prompts_frame(prompts).write_parquet(buffer, compression="zstd", statistics=False)
+    frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from segarena.people.commands import tables
+from segarena.people.commands import importing, tables
 
 app = typer.Typer(
     help="What people gave: their prompts as tables, and the studies that they are collected by.",
@@ -12,3 +12,5 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command("check")(tables.check)
+app.command("formats")(importing.formats)
+app.command("import")(importing.import_)

@@ -134,6 +134,16 @@ def test_a_package_may_bring_plugins_of_a_kind_of_its_own(monkeypatch):
         build("sense-of-colour", "sharp")
 
 
+def test_a_plugin_is_found_by_the_name_that_it_had_and_listed_by_todays(monkeypatch):
+    monkeypatch.setitem(registry._factories, "metric", {})
+    monkeypatch.setitem(registry._todays_names, "metric", {})
+    made = registry.metric("today", formerly=("once", "before"))(lambda: "it")
+    assert [registry.find("metric", name) for name in ("today", "once", "before")] == [made] * 3
+    assert registry.todays_name("metric", "once") == "today"
+    assert list(registry.names("metric")) == ["today"]
+    assert registry.known("metric", "never") is None
+
+
 def test_two_plugins_of_one_name_are_refused(monkeypatch):
     monkeypatch.setitem(registry._factories, "metric", {})
 

@@ -298,6 +298,11 @@ def abilities_of_user(user: object) -> UserAbilities:
     )
 
 
+def ignores_image(segmenter: object) -> bool:
+    """Tell whether a segmenter, or the class of one, is a control that looks at no image."""
+    return isinstance(segmenter, IgnoresImage) and segmenter.ignores_image is True
+
+
 def is_person(user: object) -> bool:
     """Tell whether a user, or the class of one, is a person who is asked."""
     return isinstance(user, IsAsked) and user.is_asked is True

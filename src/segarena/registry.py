@@ -14,7 +14,7 @@ import inspect
 import pkgutil
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
@@ -58,21 +58,25 @@ _MEMBERS = {
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _factories: defaultdict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
+_todays_names: defaultdict[str, dict[str, str]] = defaultdict(dict)
 _is_guarded: ContextVar[bool] = ContextVar("only_built_in", default=False)
 
 
-def register(kind: str, name: str) -> Callable[[Factory], Factory]:
+def register(kind: str, name: str, *, formerly: Sequence[str] = ()) -> Callable[[Factory], Factory]:
     """Return a decorator that makes a class or function the plug-in `name` of `kind`.
+
+    What was written with a name that it had `formerly`, such as a run folder, finds it still; lists have today's.
 
     Raises:
         PluginError: another plug-in has that name already.
     """
 
     def add(factory: Factory) -> Factory:
-        known = _factories[kind].get(name)
-        if known is not None and _origin(known) != _origin(factory):
-            raise PluginError(f"{kind} {name!r} is registered twice: {_origin(known)} and {_origin(factory)}")
+        other = _factories[kind].get(name)
+        if other is not None and _origin(other) != _origin(factory):
+            raise PluginError(f"{kind} {name!r} is registered twice: {_origin(other)} and {_origin(factory)}")
         _factories[kind][name] = factory
+        _todays_names[kind].update(dict.fromkeys(formerly, name))
         return factory
 
     return add
@@ -107,6 +111,17 @@ def names(kind: str) -> Plugins:
     return Plugins(sorted(_factories[kind].items()))
 
 
+def known(kind: str, name: str) -> Callable[..., Any] | None:
+    """Return the factory that has that name, or had it; None where there is none."""
+    return names(kind).get(todays_name(kind, name))
+
+
+def todays_name(kind: str, name: str) -> str:
+    """Return what the plug-in that had a name is called today; any other name as it is."""
+    _import_plugins()
+    return _todays_names[kind].get(name, name)
+
+
 def find(kind: str, reference: str) -> Callable[..., Any]:
     """Return the factory behind a name or a `file.py:Name` path.
 
@@ -129,10 +144,10 @@ def registered(kind: str, name: str) -> Callable[..., Any]:
     Raises:
         UnknownPlugin: nothing has that name; the message lists the near ones.
     """
-    known = names(kind)
-    if name in known:
-        return known[name]
-    hint = close_to(name, known) or f"known: {', '.join(known) or 'none'}."
+    if (factory := known(kind, name)) is not None:
+        return factory
+    every = names(kind)
+    hint = close_to(name, every) or f"known: {', '.join(every) or 'none'}."
     missing = "".join(f"{text}; " for text in broken())
     raise UnknownPlugin(f"{missing}no {kind} is called {name!r}; {hint} A file works too: my_file.py:MyClass.")
 

@@ -18,7 +18,7 @@ from segarena.registry import build
 
 VIDEOS = "demo-videos(size=(60, 100), frames=5)"
 KINDS = {
-    "photographs": ("clicks(rounds=3)", "POOL", "nearest-prompt"),
+    "photographs": ("clicks(rounds=3)", "POOL", "image-blind"),
     "several users": ("rclicks(groups=2, rounds=2)", "POOL", "watershed"),
     "a video": ("davis(rounds=2)", VIDEOS, "colour-flow"),
     "a volume": ("radioactive", "phantom(cases=1, shape=(20, 48, 48))", "watershed"),

@@ -13,7 +13,7 @@ from segarena.engine.asking_people import NoPages
 from segarena.engine.seats import Given, Seats
 from segarena.errors import InvalidInput
 
-RUN = {"segmenter": "nearest-prompt", "dataset": "demo", "limit": 2, "rounds": 3}
+RUN = {"segmenter": "image-blind", "dataset": "demo", "limit": 2, "rounds": 3}
 KEY = ["sample", "target", "user", "repeat", "round"]
 
 

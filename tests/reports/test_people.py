@@ -24,7 +24,7 @@ def asked(tmp_path_factory):
     """What people did in a run whose users are simulated: one of them is said to be two people, after the fact."""
     folder = segarena.evaluate(
         "clicks",
-        segmenter="nearest-prompt",
+        segmenter="image-blind",
         dataset="demo",
         users=["human=centre", "uniform"],
         limit=3,
@@ -95,5 +95,5 @@ def test_reports_have_the_section_only_where_people_were_asked(asked, tmp_path):
     html = report_html(page_of([asked.run]))
     assert 'id="people"' in html
     assert "against real seconds" in html
-    segarena.evaluate("clicks", segmenter="nearest-prompt", limit=1, rounds=1, out=tmp_path / "run")
+    segarena.evaluate("clicks", segmenter="image-blind", limit=1, rounds=1, out=tmp_path / "run")
     assert people_parts(page_of(read_runs([tmp_path / "run"]))) == []

@@ -8,8 +8,8 @@ from segarena import registry
 from segarena.dialogue import Dialogue
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
-from segarena.samples import ImageSample, Support, Target, VolumeSample
-from segarena.segmenters.controls import DegradedTruth, Nothing, Truth, meant_target
+from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
+from segarena.segmenters.controls import DegradedTruth, Nothing, TargetBox, Truth, meant_target
 
 SHAPE, SPACING_MM = (20, 50, 60), (2.0, 1.0, 1.0)
 
@@ -176,3 +176,58 @@ def test_nothing_is_nothing():
         assert mask.shape == sample.shape
         assert not mask.any()
     assert isinstance(registry.build("segmenter", "nothing"), Nothing)
+
+
+def corners(mask):
+    """The first and last index of a mask along each axis."""
+    places = np.argwhere(mask)
+    return places.min(axis=0).tolist(), places.max(axis=0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("prompts", "meant"),
+    [
+        ([Click((10, 15, 20))], ORGAN),
+        ([Click((10, 30, 20))], LESION),  # in both: the smaller
+        ([Click((10, 30, 20)), Click((10, 15, 20))], ORGAN),
+        ([Click((10, 15, 20)), Click((10, 30, 20), is_positive=False)], ORGAN),
+        ([Box((3, 10, 5), (18, 41, 36))], ORGAN),
+        ([Scribble(((9.0, 25.0, 44.0), (9.0, 25.0, 52.0)))], OTHER),
+        ([MaskPrompt(OTHER)], OTHER),
+    ],
+)
+def test_the_box_of_the_target_that_prompts_agree_with(prompts, meant):
+    found = ask(TargetBox(), scan(), prompts)
+    assert corners(found) == corners(meant)
+    assert found.sum() == np.prod(np.ptp(np.argwhere(meant), axis=0) + 1)
+
+
+def test_a_box_in_each_frame_and_around_each_object():
+    labels = np.zeros((2, 9, 9), np.uint8)
+    labels[0, 2, 2], labels[0, 4, 5] = 1, 1
+    labels[1, 7, 1], labels[1, 8, 8] = 2, 1
+    frames = np.zeros((2, 9, 9, 3), np.uint8)
+    clip = VideoSample(id="v", frames=frames, frame_shape=(9, 9), targets=(Target(id="t", mask=labels),))
+    want = labels.copy()
+    want[0, 2:5, 2:6] = 1
+    np.testing.assert_array_equal(ask(TargetBox(), clip, [Click((0, 2, 2))]), want)
+
+
+def test_on_a_photograph_lines_and_lassos_tell_the_target_too():
+    ring, dot = np.zeros((20, 30), bool), np.zeros((20, 30), bool)
+    ring[2:18, 2:28], dot[9:12, 9:12] = True, True
+    targets = (Target(id="ring", mask=ring), Target(id="dot", mask=dot))
+    sample = ImageSample(id="p", image=np.zeros((20, 30, 3), np.uint8), targets=targets)
+    for prompt, meant in [
+        (Scribble(((4.0, 4.0), (4.0, 20.0))), ring),
+        (Scribble(((10.0, 9.0), (10.0, 11.0))), dot),
+        (Lasso(((3.0, 3.0), (3.0, 20.0), (15.0, 20.0))), ring),
+        (Box((9, 9), (12, 12)), dot),
+    ]:
+        np.testing.assert_array_equal(ask(TargetBox(), sample, [prompt]), meant)
+
+
+def test_an_empty_target_has_no_box_and_a_sample_without_targets_is_refused():
+    assert not ask(TargetBox(), scan(it=np.zeros(SHAPE, bool)), [Click((10, 15, 20))]).any()
+    with pytest.raises(SegmenterError, match="no targets"):
+        TargetBox().encode(ImageSample(id="a", image=np.zeros((4, 4, 3), np.uint8)))

@@ -198,7 +198,7 @@ def test_a_dialogue_that_was_late_before_its_first_answer_counts_as_left_out(ser
 def test_only_an_organiser_adds_a_control_to_a_board(served, scene, role, is_control):
     """A participant who calls a segmenter like a control stays a participant."""
     api = served.api(served.token(f"control of {role}", role))
-    told = {"id": str(uuid.uuid4()), "name": "nothing", "segmenter": "nearest-prompt"}
+    told = {"id": str(uuid.uuid4()), "name": "nothing", "segmenter": "image-blind"}
     assert api.post("/challenges/c/phases/own/runs", json=told).status_code == 201
     _, runs = scene
     with served.site.database.reading() as session:

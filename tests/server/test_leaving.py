@@ -34,7 +34,7 @@ def made(tmp_path_factory):
     site = open_site(tmp_path_factory.mktemp("made") / "site", Settings())
     described = Challenge(slug="c", title="C", benchmark="clicks(rounds=2)", dataset="demo", phases=(PHASE,))
     make_challenge(site, described, lambda done, of: None)
-    rehearsal = Rehearsal(described, "final", "nearest-prompt")
+    rehearsal = Rehearsal(described, "final", "image-blind")
     folder, _ = rehearsal.hold(rehearsal.evaluator.samples("final")[:1], site.folder.runs / "run-1")
     with site.database.writing() as session:
         told = {"password": "-", "role": "participant", "state": "confirmed", "made_at": 0.0}
@@ -142,9 +142,9 @@ def test_a_result_stays_on_the_board_without_a_name(site):
 
 def test_a_segmenter_that_everybody_has_keeps_its_name(site):
     with site.database.writing() as session:
-        session.get_one(Run, "run-1").segmenter = "nearest-prompt(seed=1)"
+        session.get_one(Run, "run-1").segmenter = "image-blind(seed=1)"
         delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
-        assert session.get_one(Run, "run-1").segmenter == "nearest-prompt"
+        assert session.get_one(Run, "run-1").segmenter == "image-blind"
 
 
 def test_a_copy_is_whole_when_a_file_is_lost(site):

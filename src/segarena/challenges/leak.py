@@ -1,6 +1,6 @@
 """The leak meter: how much of the truth someone has who keeps all prompts and never looks at the sample.
 
-The whole attack is `segarena.segmenters.drawing.nearest`, which is the segmenter `nearest-prompt` too.
+The whole attack is `segarena.segmenters.drawing.nearest`, which is the segmenter `image-blind` too.
 """
 
 from __future__ import annotations

@@ -54,16 +54,15 @@ def _is_run(what: str) -> bool:
     """Tell a run folder from a segmenter; raise InvalidInput for what is neither."""
     from segarena.errors import InvalidInput
     from segarena.options import close_to
-    from segarena.registry import names
+    from segarena.registry import known, names
 
-    known = names("segmenter")
     if (Path(what) / "run.json").is_file():
         return True
-    if ".py" in what or "(" in what or what in known:
+    if ".py" in what or "(" in what or known("segmenter", what):
         return False
     if Path(what).is_dir():
         return True  # and no run: said by who opens it
-    hint = close_to(what, known) or "see `segarena list segmenters`"
+    hint = close_to(what, names("segmenter")) or "see `segarena list segmenters`"
     raise InvalidInput(f"{what}: expected a run folder with a run.json in it, or a segmenter; {hint}")
 
 

@@ -10,7 +10,8 @@ import typer
 from segarena.terminal.exits import FAILURES, one_line_errors
 from segarena.terminal.workers import Workers, takes_workers
 
-SEGMENTERS = ("graph", "grabcut")
+SEGMENTERS = ("graph", "grabcut", "image-blind")
+"""The last one is the line that the others must beat."""
 
 
 @takes_workers
@@ -19,7 +20,7 @@ def demo(
     rounds: Annotated[int, typer.Option(help="Clicks per target.")] = 20,
     workers: Workers = 2,
 ) -> None:
-    """Evaluate two segmenters by clicks on ten photographs, and write a report. Needs no download."""
+    """Evaluate two segmenters by clicks on ten photographs, beside one that sees no image; write a report."""
     from segarena.reports import write_report
     from segarena.terminal.running import run_and_show
 

@@ -20,7 +20,7 @@ from segarena.files.sources import imported_beside, imported_names
 from segarena.records.configuration import DatasetUsed, PluginUsed, RunConfiguration
 from segarena.records.fingerprints import Fingerprints
 from segarena.records.identity import FingerprintBy, Identity
-from segarena.registry import KINDS, names
+from segarena.registry import KINDS, known
 from segarena.roles import Dataset
 from segarena.specs import PluginSpec
 
@@ -95,9 +95,9 @@ def _look(used: PluginUsed, found: _Found) -> None:
 def _modules_of(used: PluginUsed) -> Iterator[str]:
     """Yield where plug-ins of this name are defined; which kind an option means is not known here."""
     for kind in (used.kind,) if used.kind else KINDS:
-        known = names(kind).get(used.name)
-        if known is not None:
-            yield known.__module__
+        factory = known(kind, used.name)
+        if factory is not None:
+            yield factory.__module__
 
 
 def _texts(options: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, str]]:
@@ -117,7 +117,7 @@ def _nested(text: str) -> PluginUsed | None:
         spec = PluginSpec.parse(text)
     except PluginError:
         return None
-    is_known = ".py:" in text or text.endswith(")") or any(text in names(kind) for kind in KINDS)
+    is_known = ".py:" in text or text.endswith(")") or any(known(kind, text) for kind in KINDS)
     return PluginUsed(name=spec.reference, options=spec.options) if is_known else None
 
 

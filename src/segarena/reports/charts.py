@@ -43,7 +43,7 @@ Colour: TypeAlias = int | str
 class Curve:
     """A line of y over x with a band from `low` to `high`; NaN points are left out.
 
-    A faint one is thin, without band and name.
+    A faint one is thin, without band and name; a floor is thin, without band.
     """
 
     label: str
@@ -53,6 +53,7 @@ class Curve:
     low: Sequence[float]
     high: Sequence[float]
     is_faint: bool = False
+    is_floor: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +150,7 @@ def line_chart(
 
     Without `x_range`, x are rounds, and the axis fits them. A legend is for curves that have no name.
     """
-    curves = sorted(curves, key=lambda curve: not curve.is_faint)
+    curves = sorted(curves, key=lambda curve: not (curve.is_faint or curve.is_floor))
     labels = ["" if curve.is_faint else _shorten(curve.label) for curve in curves]
     room = max((len(label) for label in labels), default=0) * LABEL_PX + 18
     frame = Frame(*size_px, title, right=room)
@@ -161,7 +162,7 @@ def line_chart(
     for mark in marks:
         frame.line(frame.left, y_scale(mark), frame.width_px - frame.right, y_scale(mark), "mark")
     for curve in curves:
-        band = [] if curve.is_faint else _band(curve, x_scale, y_scale)
+        band = [] if curve.is_faint or curve.is_floor else _band(curve, x_scale, y_scale)
         frame.path(band, f"band {colour_class(curve.colour)}")
     for curve in curves:
         faint = " faint" if curve.is_faint else ""
@@ -169,7 +170,7 @@ def line_chart(
         frame.path(places, f"curve {colour_class(curve.colour)}{faint}")
         for i, place in zip(_finite(curve), places, strict=True):
             told = f"{x_label} {number(curve.x[i])}: {_told(curve, i)}"
-            is_small = curve.is_faint or len(places) > MOST_MARKERS
+            is_small = curve.is_faint or curve.is_floor or len(places) > MOST_MARKERS
             frame.draw(marker(*place, curve.colour, 1.6 if is_small else 3.2, told))
     _end_labels(frame, curves, labels, y_scale)
     return frame.svg()

@@ -12,6 +12,7 @@ import numpy as np
 
 from segarena.reports.axes import nice_ticks, number
 from segarena.reports.charts import Bars, Curve, Whisker, bar_chart, interval_chart, line_chart
+from segarena.reports.floors import THIN, with_floors
 from segarena.reports.groups import group_figures
 from segarena.reports.pages import Page
 from segarena.reports.reading import Run
@@ -32,11 +33,11 @@ TIME_BINS = 30
 
 def figures(own: Page) -> list[Figure]:
     """Return every general figure that the records have something for and the page does not leave out."""
-    runs, word, left_out = own.usual_runs, own.word, own.leaves_out
+    runs, floors, word, left_out = own.usual_runs, own.usual_floors, own.word, own.leaves_out
     has_curves = runs[0].rounds > 1 and "curves" not in left_out
     metrics = dict.fromkeys([*metrics_of(runs[0])[:2], *(further.metric for further in runs[0].further)])
-    made = [_curves(runs, metric, word) for metric in metrics] if has_curves else []
-    made += [] if "noc" in left_out else [_noc(runs, word)]
+    made = [_curves(runs, floors, metric, word) for metric in metrics] if has_curves else []
+    made += [] if "noc" in left_out else [_noc(runs, floors, word)]
     made += [] if "seconds" in left_out else [_seconds(runs)]
     made += [] if "groups" in left_out else group_figures(runs)
     return fill_rows([one for one in made if one is not None])
@@ -52,13 +53,13 @@ def fill_rows(made: Sequence[Figure]) -> list[Figure]:
     return placed
 
 
-def _curves(runs: Sequence[Run], metric: str, word: str) -> Figure | None:
+def _curves(runs: Sequence[Run], floors: Sequence[Run], metric: str, word: str) -> Figure | None:
     panels = series_by_user(runs)
     if len(runs) == 1 and panels:
         panels = [("", list(chain.from_iterable(group for _, group in panels)))]
     name = metric_name(metric)
     charts: list[tuple[str, str]] = []
-    for user, group in panels:
+    for user, group in with_floors(panels, floors):
         curves = foremost([_mean_curve(series, metric) for series in group])
         highest = max((y for curve in curves for y in (*curve.y, *(curve.high or ())) if math.isfinite(y)), default=1.0)
         chart = line_chart(
@@ -75,18 +76,20 @@ def _curves(runs: Sequence[Run], metric: str, word: str) -> Figure | None:
     caption = f"Mean {name} over targets after each {word}; bands are 95 % intervals"
     marked = ", dashes the benchmark's thresholds" if thresholds_of(runs[0], metric) else ""
     title = f"{name[:1].upper()}{name[1:]} against {word}s"
-    return figure(title, f"{caption}{marked}.{_thin_text(several)}", charts)
+    return figure(title, f"{caption}{marked}.{_thin_text(several, floors)}", charts)
 
 
 def foremost(curves: Sequence[Curve]) -> list[Curve]:
     """Return curves of which those beyond the best `MOST_CURVES` are faint; the best are highest on the average."""
     means = [statistics.fmean([y for y in curve.y if math.isfinite(y)] or [-math.inf]) for curve in curves]
     ranked = sorted(range(len(curves)), key=lambda place: -means[place])
+    ranked = [place for place in ranked if not curves[place].is_floor]
     return [replace(curve, is_faint=place in ranked[MOST_CURVES:]) for place, curve in enumerate(curves)]
 
 
-def _thin_text(count: int) -> str:
-    return f" The best {MOST_CURVES} of each chart have names; the others are thin." if count > MOST_CURVES else ""
+def _thin_text(count: int, floors: Sequence[Run]) -> str:
+    best = f" The best {MOST_CURVES} of each chart have names; the others are thin." if count > MOST_CURVES else ""
+    return f"{best} {THIN}" if floors else best
 
 
 def _mean_curve(series: Series, metric: str) -> Curve:
@@ -98,20 +101,22 @@ def _mean_curve(series: Series, metric: str) -> Curve:
         y=[interval.mean for interval in means],
         low=[interval.low for interval in means],
         high=[interval.high for interval in means],
+        is_floor=series.is_floor,
     )
 
 
-def _noc(runs: Sequence[Run], word: str) -> Figure | None:
-    """Return bars with one run; with several, how many targets are solved within each number of rounds."""
+def _noc(runs: Sequence[Run], floors: Sequence[Run], word: str) -> Figure | None:
+    """Return bars with one run; with several, or a floor, how many targets are solved within each number of rounds."""
     statistic = next((s for s in reversed(runs[0].summary) if s.kind == "noc"), None)
     if statistic is None:
         return None
     panels = series_by_user(runs)
     goal = f"{metric_name(statistic.metric)} was at least {statistic.threshold:g}"
-    if len(runs) > 1:
-        thin = _thin_text(max(len(group) for _, group in panels))
+    if len(runs) > 1 or floors:
+        thin = _thin_text(max((len(group) for _, group in panels), default=0), floors)
         caption = f"Share of dialogues in which {goal} within so many {word}s.{thin}"
-        charts = [(user, _solved_chart(group, statistic, word, len(panels))) for user, group in panels]
+        drawn = with_floors(panels, floors)
+        charts = [(user, _solved_chart(group, statistic, word, len(panels))) for user, group in drawn]
         return figure(f"Solved within so many {word}s", caption, charts)
     bars = [(user, _noc_bars(series, statistic)) for user, (series,) in panels]
     highest = max(chain.from_iterable(bar.heights for _, bar in bars), default=0.0)
@@ -126,7 +131,8 @@ def _solved_chart(group: Sequence[Series], statistic: Statistic, word: str, pane
         counts, never = noc_counts(series.run, series.user, statistic)
         shares = (100 * np.cumsum(counts) / max(1, int(counts.sum()) + never)).tolist()
         rounds = range(1, len(shares) + 1)
-        curves.append(Curve(label=series.label, colour=series.colour, x=rounds, y=shares, low=shares, high=shares))
+        curve = Curve(label=series.label, colour=series.colour, x=rounds, y=shares, low=shares, high=shares)
+        curves.append(replace(curve, is_floor=series.is_floor))
     return line_chart(
         foremost(curves),
         title=f"solved within so many {word}s, {group[0].user}",

@@ -102,10 +102,10 @@ def write_report(
         sections = report_sections(own, shows_all=shows_all)
         texts = {
             "report.html": report_html(own, sections),
-            "summary.csv": summary_csv(own.whole_runs),
+            "summary.csv": summary_csv([*own.whole_runs, *map(own.whole, own.floors)]),
             "summary.tex": summary_tex(own.whole_runs),
             "timings.csv": sheet_csv(timings_sheet(read)),
-            **({"paired.csv": sheet_csv(differences_sheet(own.whole_runs))} if len(read) > 1 else {}),
+            **({"paired.csv": sheet_csv(differences_sheet(own.whole_runs))} if len(own.runs) > 1 else {}),
             **({"targets.csv": sheet_csv(targets_sheet(own.usual_runs, own.decides, {}))} if own.decides else {}),
             **further,
         }
@@ -118,7 +118,7 @@ def write_report(
         csv=folder / "summary.csv",
         latex=folder / "summary.tex",
         timings=folder / "timings.csv",
-        paired=folder / "paired.csv" if len(read) > 1 else None,
+        paired=folder / "paired.csv" if len(own.runs) > 1 else None,
         targets=folder / "targets.csv" if own.decides else None,
         further=tuple(folder / name for name in further),
         figures=drawn,

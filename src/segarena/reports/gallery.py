@@ -43,7 +43,7 @@ def gallery(
     What cannot be loaded is said in a note and left out: a report never fails for want of its photographs. Of `every`
     target the page tells how many it shows; it takes no further card once it has `budget_bytes`.
     """
-    sources = [open_dataset(run) for run in own.shown_runs]
+    sources = [open_dataset(run) for run in own.drawn_runs]
     notes = list(dict.fromkeys(note for _, note in sources if note))
     cards: list[Card] = []
     shown: dict[Key, str] = {}
@@ -100,8 +100,8 @@ def card_of(
 ) -> tuple[Card | None, str]:
     """Return one card, if there is one, and a line about what went wrong, if anything did."""
     found: dict[str, list[Shown]] = {}
-    sources = {run.data: dataset for run, dataset in zip(own.shown_runs, datasets, strict=True) if dataset is not None}
-    for run in own.shown_runs:
+    sources = {run.data: dataset for run, dataset in zip(own.drawn_runs, datasets, strict=True) if dataset is not None}
+    for run in own.drawn_runs:
         dialogue = _dialogue_of(run, key)
         if dialogue is not None and run.data in sources:
             found.setdefault(run.data, []).append((run, dialogue))
@@ -138,7 +138,7 @@ def _dialogue_of(run: Run, key: Key) -> DialogueRecord | None:
 
 def _with_runs(stack: Stack, shown: Sequence[Shown], own: Page) -> Stack:
     """Return a stack whose panes, one for each dialogue, say what became of it, in the colour of the run."""
-    colours, columns = dict(run_colours(own.shown_runs)), run_columns(own.shown_runs)
+    colours, columns = dict(run_colours(own.shown_runs)), run_columns(own.drawn_runs)
     panes: list[Pane] = []
     for pane, (run, dialogue) in zip(stack.panes, shown, strict=True):
         told = replace(pane, label=columns[run], state=_state(run, dialogue), failure=dialogue.failure or "")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from segarena.reports.charts import Points, Whisker, interval_chart, scatter_chart
+from segarena.reports.charts import Colour, Points, Whisker, interval_chart, scatter_chart
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, area_statistic, colours_of, figure, run_colours, series_by_user
 from segarena.reports.tables import TargetKey, mean_over_targets, mean_over_users, target_values
@@ -75,7 +75,7 @@ def _by_group(runs: Sequence[Run], name: str, groups: Mapping[TargetKey, str]) -
     return figure(title, caption, [("", chart)]) if rows else None
 
 
-def _lines(runs: Sequence[Run], statistic: Statistic) -> list[tuple[str, int, Mapping[TargetKey, float]]]:
+def _lines(runs: Sequence[Run], statistic: Statistic) -> list[tuple[str, Colour, Mapping[TargetKey, float]]]:
     """Return (label, colour, value of each target): the users of one run, or the runs, each the mean over users."""
     if len(runs) > 1:
         colours = dict(run_colours(runs))
@@ -97,7 +97,7 @@ def _best_text(runs: Sequence[Run]) -> str:
     return f" The best {MOST_RUNS} of {len(runs)} runs." if len(runs) > MOST_RUNS else ""
 
 
-def _row(label: str, colour: int, mean: Interval) -> Whisker:
+def _row(label: str, colour: Colour, mean: Interval) -> Whisker:
     low, high = (mean.mean if math.isnan(end) else end for end in (mean.low, mean.high))
     note = f"{mean.mean:.3f}, n = {mean.n}"
     return Whisker(label=label, colour=colour, value=mean.mean, low=low, high=high, note=note)

@@ -44,7 +44,7 @@ def what_ran(own: Page) -> list[str]:
     """Return what was judged on what, in two lines; of options only those that were set."""
     runs, rules = own.runs, own.runs[0].config.benchmark
     data = dict.fromkeys(str(_as_set(run.config.dataset)) for run in runs)
-    segmenters = dict.fromkeys(str(_as_set(run.config.segmenter)) for run in runs)
+    segmenters = dict.fromkeys(str(_as_set(run.config.segmenter)) for run in own.every_run)
     users = user_names(runs)
     took_part = f"{len(users)} users" if len(users) > MOST_USERS else ", ".join(users)
     return [

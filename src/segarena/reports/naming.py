@@ -10,7 +10,7 @@ from typing import Any
 
 from segarena.options import options_of
 from segarena.records.configuration import DatasetUsed, PluginUsed
-from segarena.registry import names
+from segarena.registry import known, names, todays_name
 from segarena.specs import PluginSpec
 
 SEES_TRUTH = " (SEES THE TRUTH)"
@@ -55,7 +55,7 @@ def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:
     Where these are several, those that are as the signature has them are left out. A segmenter that stands for others
     has an option `name`, and is called as that says.
     """
-    names = [_own_name(plugin) or short_name(plugin.name) for plugin in plugins]
+    names = [_own_name(plugin) or short_name(todays_name(plugin.kind, plugin.name)) for plugin in plugins]
     labels: list[str] = []
     for name, plugin in zip(names, plugins, strict=True):
         same = [other.options for other, its in zip(plugins, names, strict=True) if its == name]
@@ -69,8 +69,8 @@ def told_apart(plugins: Sequence[PluginUsed]) -> list[str]:
 
 def set_options(used: PluginUsed) -> dict[str, Any]:
     """Return the options that are not as the signature has them, where the name of the plug-in is a known one."""
-    known = names(used.kind).get(used.name) if used.kind else None
-    declared = options_of(known) if known else ()
+    factory = known(used.kind, used.name) if used.kind else None
+    declared = options_of(factory) if factory else ()
     # run.json knows no tuples
     defaults = {one.name: [*one.default] if isinstance(one.default, tuple) else one.default for one in declared}
     return {name: value for name, value in used.options.items() if name not in defaults or defaults[name] != value}

@@ -15,6 +15,7 @@ from rich.console import RenderableType
 
 from segarena.errors import PluginError
 from segarena.registry import import_packages
+from segarena.reports.floors import floors_of
 from segarena.reports.parts import Fold, Part, Section
 from segarena.reports.pictures import Pictures, pictures_of
 from segarena.reports.ranking import RankedTarget, gallery_keys, ranked_targets
@@ -36,8 +37,10 @@ class Page:
     Made anew for each report, so what several parts need may be kept in a `cached_property`.
 
     Attributes:
-        runs: the runs of the report, at least one, all by the same rules.
+        runs: the runs that are judged, at least one, all by the same rules.
+        floors: further runs that they must beat, see `segarena.reports.floors`.
         benchmarks: names of the benchmarks that it is for; filled in by the decorator `page`.
+        draws_floors: whether it has charts for floors to be drawn in; else they are runs as any other.
         leaves_out: general parts that the report does without, because the page has better ones or they say nothing:
             of the sections "summary", "ranks", "differences", "figures", "hardest", "targets", "gallery" and
             "failures", of the figures "curves", "noc", "seconds" and "groups".
@@ -50,12 +53,14 @@ class Page:
     beside: Sequence[Sheet] = ()
     viewer: Callable[[Key], str] | None = None
     benchmarks: ClassVar[tuple[str, ...]] = ()
+    draws_floors: ClassVar[bool] = True
     leaves_out: ClassVar[frozenset[str]] = frozenset()
     folded: ClassVar[frozenset[str]] = frozenset()
     gallery_title: ClassVar[str] = "Dialogues"
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = tuple(runs)
+        self.floors = floors_of(runs) if self.draws_floors else ()
+        self.runs = tuple(run for run in runs if run not in self.floors)
 
     @classmethod
     def applies(cls, run: Run) -> bool:
@@ -69,6 +74,16 @@ class Page:
     def usual(self, run: Run) -> Run:
         """Return a run as figures, differences and the terminal have it."""
         return self.whole(run)
+
+    @property
+    def every_run(self) -> tuple[Run, ...]:
+        """All runs, floors last."""
+        return (*self.runs, *self.floors)
+
+    @cached_property
+    def usual_floors(self) -> tuple[Run, ...]:
+        """The floors as figures and the terminal have them."""
+        return tuple(map(self.usual, self.floors))
 
     @cached_property
     def whole_runs(self) -> tuple[Run, ...]:
@@ -119,6 +134,11 @@ class Page:
     def shown_runs(self) -> tuple[Run, ...]:
         """All runs as the gallery has them."""
         return self.whole_runs
+
+    @cached_property
+    def drawn_runs(self) -> tuple[Run, ...]:
+        """All runs of which the gallery has pictures: floors too, which decide nothing about what is shown."""
+        return (*self.shown_runs, *map(self.whole, self.floors))
 
     @cached_property
     def ranked(self) -> Sequence[RankedTarget]:

@@ -79,7 +79,7 @@ def asked_of(run: Run) -> Asked | None:
 
 def people_parts(own: Page) -> list[Part]:
     """Return what a report has of people; nothing where no run asked any."""
-    found = [asked for run in own.whole_runs if (asked := asked_of(run)) is not None]
+    found = [asked for run in map(own.whole, own.every_run) if (asked := asked_of(run)) is not None]
     if not found:
         return []
     people = {(place, person) for place, asked in enumerate(found) for person in asked.rounds["person"]}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from segarena.reports.figures import figures
+from segarena.reports.floors import floor_text
 from segarena.reports.gallery import BUDGET_BYTES, every_key, gallery
 from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
 from segarena.reports.pages import Page, fold_title
@@ -77,13 +79,13 @@ def report_html(
         title=title_of(own.runs),
         benchmark=own.runs[0].config.benchmark.name,
         mode=protocol_text(own.runs[0]),
-        alarms=alarms_of(own.runs),
+        alarms=alarms_of(own.every_run),
         verdict=own.verdict,
         ran=what_ran(own),
         facts=facts_of(own),
-        runs=[(run.label, run.config.command, run_facts(run)) for run in own.runs],
+        runs=[(run.label, run.config.command, run_facts(run)) for run in own.every_run],
         sections=sections,
-        versions=", ".join(dict.fromkeys(run.config.version for run in own.runs)),
+        versions=", ".join(dict.fromkeys(run.config.version for run in own.every_run)),
         numbers=_Numbers(),
         kind_of=kind_of,
         is_empty=is_empty,
@@ -108,7 +110,7 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     runs = own.whole_runs
     cards, shown = _gallery(own, shows_all=shows_all)
     summary = own.summary(partial(_summary, target=own.target_word))
-    means = Section("summary", "Summary", [*summary, Note(_summary_notes(own)), *own.beside])
+    means = Section("summary", "Summary", [*summary, _floors(own), Note(_summary_notes(own)), *own.beside])
     ranks = Section("ranks", "Ranking", _ranks(own))
     every = [
         *([ranks, means] if len(runs) > MOST_SUMMED else [means, ranks]),
@@ -118,7 +120,7 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
         Section("hardest", f"Hardest {own.target_word}s", [_hardest(own, shown)]),
         Section("targets", f"Every {own.target_word}", _targets(own, shown)),
         Section("gallery", own.gallery_title, cards),
-        Section("failures", "Failures", failures_parts(own.runs)),
+        Section("failures", "Failures", failures_parts(own.every_run)),
         Section("notes", "What the numbers are", [_definitions(runs)]),
     ]
     return [section for section in every if section.anchor not in own.leaves_out]
@@ -131,6 +133,16 @@ def _summary(runs: Sequence[Run], caption: str, *, target: str) -> Part:
     who = ("dataset", "name") if len({run.data for run in runs}) > 1 else ("segmenter",)
     sheet = _without_user(sheet.pick("user", *who, *statistics, *names), runs)
     return Fold(fold_title(sheet), [sheet]) if len(runs) > MOST_SUMMED else sheet
+
+
+def _floors(own: Page) -> Part:
+    """Return a row for each floor, below the summary; nothing without any."""
+    if not own.floors:
+        return None
+    names = ("dataset", "name") if len({run.data for run in own.every_run}) > 1 else ("segmenter",)
+    sheet = summary_sheet(own.usual_floors, floor_text(own.floors))
+    statistics = (statistic.name for statistic in own.usual_floors[0].summary)
+    return _without_user(replace(sheet, name="floors").pick("user", *names, *statistics, "targets"), own.usual_floors)
 
 
 def _without_user(sheet: Sheet, runs: Sequence[Run]) -> Sheet:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from segarena.reports.charts import Colour
 from segarena.reports.reading import Run
 from segarena.reports.rendering import macros
 from segarena.reports.tables import metrics_of, user_names
@@ -38,12 +39,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One run with one user, and the colour that it has in every figure."""
+    """One run with one user, and the colour that it has in every figure; for a floor see `segarena.reports.floors`."""
 
     label: str
-    colour: int
+    colour: Colour
     run: Run
     user: str
+    is_floor: bool = False
 
 
 def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:

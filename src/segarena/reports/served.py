@@ -83,7 +83,7 @@ class ReportServer(ThreadingHTTPServer):
 
     @cached_property
     def _datasets(self) -> list[Dataset | None]:
-        return [open_dataset(run)[0] for run in self.own.shown_runs]
+        return [open_dataset(run)[0] for run in self.own.drawn_runs]
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from segarena.records.trust import reading
 from segarena.reports.differing import differing_texts
+from segarena.reports.floors import floor_text
 from segarena.reports.pages import Page, page_of
 from segarena.reports.reading import Run, read_runs
 from segarena.reports.renderers import sheet_rows, sheet_terminal
@@ -49,11 +50,13 @@ def _table(own: Page) -> Group:
     parts += [Text(sentence, style="bold") for sentence in own.verdict]
     parts += own.terminal()
     parts.append(_summary(read, own.target_word))
+    if own.floors:
+        parts += [Text(floor_text(own.floors), style="dim"), _summary(own.usual_floors, own.target_word)]
     parts += [Group(sheet_rows(sheet), Text()) for sheet in own.beside]
     if len(read) > 1:
         parts += [Text(text, style="yellow") for text in [pairing_text(read), *differing_texts(read)] if text]
         parts += [_paired(read)] if paired_rows(read) else []
-    parts += [Text(text, style="yellow") for text in failure_lines(own.runs)]
+    parts += [Text(text, style="yellow") for text in failure_lines(own.every_run)]
     parts += [Text(text, style=style) for text, style in _verified(read)]
     tested = "; differences: test of signs, bold where p ≤ 0.05" if len(read) > 1 and paired_rows(read) else ""
     parts.append(

@@ -1,4 +1,4 @@
-"""Controls: segmenters that are no models, to try protocols with. One looks at the truth, the others at no image."""
+"""Controls: segmenters that are no models, to try protocols with. Some look at the truth, the others at no image."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, check_prompt
 from segarena.registry import segmenter
-from segarena.samples import Mask, Sample, Support, Target, VolumeSample
+from segarena.samples import Labels, Mask, Sample, Support, Target, VideoSample, VolumeSample
 from segarena.segmenters.drawing.marks import check_kinds
+from segarena.segmenters.drawing.nearest import marked_places
 from segarena.segmenters.examples.support.examples import cell_shares, identity, supports_of
 from segarena.segmenters.volumes.lifting.drawing import limits_of
 from segarena.segmenters.volumes.seeding.blocks import Blocks
@@ -26,9 +27,9 @@ from segarena.segmenters.volumes.seeding.layout import VOLUME_KINDS, volume_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """A scan with its targets, and what was made of them."""
+    """A sample with its targets, and what was made of them."""
 
-    sample: VolumeSample
+    sample: Sample
     memory: Memory = field(default_factory=Memory)
 
     def extents(self) -> list[Window]:
@@ -103,13 +104,14 @@ class DegradedTruth:
         check_kinds(dialogue.prompts, VOLUME_KINDS)
         for prompt in dialogue.prompts:
             check_prompt(prompt, truth.sample.shape)
+        scan = volume_of(truth.sample, "degraded-truth")
         target = meant_target(truth, dialogue.rounds[0] if dialogue.rounds else ())
-        window, worse = truth.memory.remember(("worse", target.id), lambda: self._make_worse(truth.sample, target))
+        window, worse = truth.memory.remember(("worse", target.id), lambda: self._make_worse(scan, target))
         mask = np.zeros(truth.sample.shape, dtype=np.bool_)
         mask[window] = worse
         for prompt in dialogue.prompts:
             if isinstance(prompt, Drawn):
-                self._heal(mask, target.mask.astype(np.bool_, copy=False), prompt, truth.sample)
+                self._heal(mask, target.mask.astype(np.bool_, copy=False), prompt, scan)
         cut = np.zeros_like(mask)
         limits = limits_of(dialogue.prompts, truth.sample.shape)
         cut[limits] = mask[limits]
@@ -189,6 +191,55 @@ class Everything(Nothing):
         return [Prediction(mask=np.ones(encoded, dtype=np.bool_)) for _ in dialogues]
 
 
+@segmenter("target-box")
+class TargetBox:
+    """A control that LOOKS AT THE TRUTH: the box around the target that the prompts are about, and no more.
+
+    In a video the box in each frame. Which target is meant, all prompts so far tell. It looks at no image: a model that
+    ends below it knows less of a target than where that begins and ends.
+    """
+
+    ignores_image = True
+    sees_truth = True
+    prompt_kinds = VOLUME_KINDS
+    sample_kinds = frozenset({"image", "volume", "video"})
+
+    def encode(self, sample: Sample) -> Truth:
+        """Return the sample, which has its targets.
+
+        Raises:
+            SegmenterError: it has none.
+        """
+        if not sample.targets:
+            raise SegmenterError(f"target-box: sample {sample.id} has no targets; it answers with their boxes")
+        return Truth(sample)
+
+    def predict(self, encoded: Truth, dialogues: Sequence[Dialogue]) -> list[Prediction]:
+        """Return the box of each dialogue's target, of every object in it; an empty target has none.
+
+        Raises:
+            InvalidPrompt: a prompt outside of the sample.
+        """
+        predictions: list[Prediction] = []
+        for dialogue in dialogues:
+            for prompt in dialogue.prompts:
+                check_prompt(prompt, encoded.sample.shape)
+            target = meant_target(encoded, dialogue.prompts)
+            has_frames = isinstance(encoded.sample, VideoSample)
+            predictions.append(Prediction(mask=_boxed(target, has_frames=has_frames)))
+        return predictions
+
+
+def _boxed(target: Target, *, has_frames: bool) -> Mask | Labels:
+    """Return a target with each object grown to its box; of boxes that overlap the later object's is on top."""
+    boxed = np.zeros_like(target.mask)
+    for number in range(1, target.objects + 1):
+        mask = target.mask == number
+        for part, into in zip(mask, boxed, strict=True) if has_frames else [(mask, boxed)]:
+            into[bounding_window(part)] = number
+    return boxed
+
+
 @segmenter("copy-support-mask")
 class CopySupportMask(Nothing):
     """A control that puts the support's mask where it was: what place and size alone are worth.
@@ -230,7 +281,7 @@ def meant_target(truth: Truth, prompts: Sequence[Prompt]) -> Target:
     return sample.targets[min(ranks)[2]]
 
 
-def _fit(prompt: Prompt, target: Mask, extent: Window, sample: VolumeSample) -> float:
+def _fit(prompt: Prompt, target: Mask, extent: Window, sample: Sample) -> float:
     """Return how well a prompt fits a target, 0 to 1."""
     match prompt:
         case Box():
@@ -246,11 +297,18 @@ def _fit(prompt: Prompt, target: Mask, extent: Window, sample: VolumeSample) -> 
             both = np.count_nonzero(target & prompt.mask)
             return both / max(1, np.count_nonzero(target) + np.count_nonzero(prompt.mask) - both)
         case Click() | Scribble() | Lasso():
-            everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
-            inside = float(target[tuple(everywhere.at(points_of(prompt, everywhere)).T)].mean())
+            inside = float(target[tuple(_places(prompt, sample).T)].mean())
             return inside if prompt.is_positive else 0.0
         case _:
             return 0.0
+
+
+def _places(prompt: Click | Scribble | Lasso, sample: Sample) -> NDArray[np.intp]:
+    """Return the pixels that a prompt marks, (n, axes)."""
+    if not isinstance(sample, VolumeSample):
+        return marked_places(prompt, sample.shape)
+    everywhere = Blocks(sample, tuple(slice(0, n) for n in sample.shape), (1, 1, 1))
+    return everywhere.at(points_of(prompt, everywhere))
 
 
 def _overlap(one: Window, other: Window) -> float:

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena.abilities import IgnoresImage
+from segarena.abilities import ignores_image
 from segarena.challenges.description import Phase
 from segarena.challenges.scores import board_until, shows_board
 from segarena.errors import SegarenaError
 from segarena.files.hashes import fingerprint, sha256
 from segarena.records.configuration import DatasetUsed
-from segarena.registry import names
+from segarena.registry import known
 from segarena.reports.boards.board import Board, Entry, board_of
 from segarena.reports.boards.extracts import Curve, Extract, Numbers, TargetNames, read_extract
 from segarena.reports.wording import count_text
@@ -164,10 +164,9 @@ def _standing(
 def _ignores_image(segmenter: str) -> bool:
     """Tell whether a segmenter, as a run says it was written, is a control that looks at no image."""
     try:
-        known = names("segmenter").get(PluginSpec.parse(segmenter).reference)
+        return ignores_image(known("segmenter", PluginSpec.parse(segmenter).reference))
     except SegarenaError:
         return False
-    return isinstance(known, IgnoresImage) and known.ignores_image is True
 
 
 def _made(

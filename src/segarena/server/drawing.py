@@ -126,11 +126,11 @@ class _Hand:
         own = page_of([replace(run, label=name) for run, (_, name) in zip(runs, drawing.runs, strict=True)])
         if own.pictures is None:
             return ShownCards(cards=[])
-        about = {d.target: d for run in own.runs for d in run.finished(drawing.user) if d.sample == drawing.sample}
+        about = {d.target: d for run in own.every_run for d in run.finished(drawing.user) if d.sample == drawing.sample}
         cards: list[ShownCard] = []
         for number, target in enumerate(about, 1):
             key = (drawing.sample, target, drawing.user, 0)
-            card, problem = card_of(own, [dataset] * len(own.shown_runs), own.pictures, key, f"target-{number}")
+            card, problem = card_of(own, [dataset] * len(own.drawn_runs), own.pictures, key, f"target-{number}")
             if card is None:
                 raise StoreError(problem or f"target {target} cannot be drawn")
             cards.append(ShownCard(target=target, name=card.name, viewers=list(card.viewers)))

@@ -13,7 +13,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
-from segarena.registry import names
+from segarena.registry import known
 from segarena.reports.boards.extracts import extract_text, read_extract
 from segarena.server.folder import DataFolder
 from segarena.server.jobs.posting import post
@@ -78,7 +78,7 @@ def _known(segmenter: str) -> str:
         name = PluginSpec.parse(segmenter).reference
     except SegarenaError:
         return ""
-    return name if name in names("segmenter") else ""
+    return name if known("segmenter", name) else ""
 
 
 def _forget_sent(session: Session, folder: DataFolder, person: Person, now: float) -> None:

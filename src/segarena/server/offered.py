@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.errors import InvalidInput, PluginError
-from segarena.registry import kinds, names
+from segarena.registry import kinds, known, names
 from segarena.specs import PluginSpec
 
 _PATH = re.compile(r"/[^,;:|*?\"'\\\x00-\x1f]*")
@@ -37,9 +37,9 @@ def fault_of_name(kind: str, text: str, roots: Sequence[str]) -> str:
     """Return why a page may not name a plug-in so; "" when it may."""
     try:
         spec = PluginSpec.parse(text)
-        if spec.reference not in names(kind):
-            known = ", ".join(sorted(names(kind)))
-            return f"expected a {kind} that is installed, one of {known}, got {spec.reference[:60]!r}"
+        if known(kind, spec.reference) is None:
+            every = ", ".join(sorted(names(kind)))
+            return f"expected a {kind} that is installed, one of {every}, got {spec.reference[:60]!r}"
         _check(kind, spec, [Path(root).resolve() for root in roots])
     except (InvalidInput, PluginError) as error:
         return str(error)
@@ -47,7 +47,7 @@ def fault_of_name(kind: str, text: str, roots: Sequence[str]) -> str:
 
 
 def _check(kind: str, spec: PluginSpec, roots: Sequence[Path]) -> None:
-    factory = names(kind).get(spec.reference)
+    factory = known(kind, spec.reference)
     if getattr(factory, "starts_programs", False):
         raise InvalidInput(f"{spec.reference} starts programs; a challenge with it is made on the command line")
     for text in _texts(list(spec.options.values())):
@@ -83,7 +83,7 @@ def _as_plugin(text: str) -> PluginSpec | None:
     """Return the plug-in that a text may name where options take one; None when it names none."""
     with suppress(PluginError):
         spec = PluginSpec.parse_named(text)
-        if any(spec.reference in names(kind) for kind in kinds()):
+        if any(known(kind, spec.reference) for kind in kinds()):
             return spec
     return None
 

@@ -140,7 +140,7 @@ def test_a_heading_sorts_and_names_are_sifted(open_page, address, board):
 
 def test_curves_are_chosen_and_read_with_the_keyboard_alone(open_page, address):
     page = open_page(address)
-    drawn = page.locator("[data-chart=curves] .curve:not(.base)")
+    drawn = page.locator("[data-chart=curves] .curve:not(.floor)")
     assert drawn.count() == 5
     for _ in range(40):
         page.keyboard.press("Tab")

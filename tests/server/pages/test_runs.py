@@ -33,7 +33,7 @@ def scene(working, tmp_path_factory):
         for phase in ("final", "try"):
             out = tmp_path_factory.mktemp("mine") / phase
             address = f"{working.address}/challenges/c/{phase}"
-            segarena.evaluate(challenge=address, segmenter="nearest-prompt", out=out)
+            segarena.evaluate(challenge=address, segmenter="image-blind", out=out)
             runs[phase] = begun_in(out).run
     for run in runs.values():
         wait_until_over(working, run)
@@ -182,7 +182,7 @@ def test_samples_of_a_board_are_open_where_the_truth_is(scene):
     page = drawn(people["ben"], "/challenges/c/try/board/samples/1")
     assert outlines(page, "t")
     assert outlines(page, "0")
-    assert "nearest-prompt" not in page.split("<h1>")[0]
+    assert "image-blind" not in page.split("<h1>")[0]
     assert re.search(r'href="/challenges/c/try/board/samples/1[#"]', people["ben"].get("/challenges/c/try/board").text)
     for name, status in (("ben", 404), ("eva", 200)):
         assert people[name].get("/challenges/c/final/board/samples/1").status_code == status

@@ -88,7 +88,7 @@ def round_is(page, number):
 
 
 def test_five_targets_by_clicks_beside_a_simulated_user(run_asks, sit, barriers, tmp_path):
-    options = {"segmenter": "nearest-prompt", "dataset": "demo", "limit": 1, "rounds": 2}
+    options = {"segmenter": "image-blind", "dataset": "demo", "limit": 1, "rounds": 2}
     simulated = segarena.evaluate("clicks", out=tmp_path / "simulated", **options)
     asked = run_asks("clicks", users=["human", "centre"], verify=10, **options)
     page = sit(asked)
@@ -161,7 +161,7 @@ def planes_of(page):
 
 
 def test_a_volume_by_keys_alone_and_a_page_that_is_lost_in_between(run_asks, sit, barriers):
-    asked = run_asks("radioactive", segmenter="nearest-prompt", users=["human"], limit=1, rounds=2)
+    asked = run_asks("radioactive", segmenter="image-blind", users=["human"], limit=1, rounds=2)
     page = sit(asked)
     round_is(page, 1)
     assert barriers(page) == {}

@@ -23,7 +23,7 @@ RUN = [
     "run",
     "clicks",
     "-s",
-    "nearest-prompt",
+    "image-blind",
     "-d",
     "demo",
     "--limit",
@@ -134,7 +134,7 @@ def test_a_page_is_lost_a_run_is_killed_and_both_go_on_where_they_were(start, tm
             prompts = json.dumps(given(10 * round_, place)["prompts"])
             seats.give(name, round_, Given(id="x", prompts=prompts, person="p", user_s=1.0))
     monkeypatch.setattr(evaluate, "pages_for", lambda *_: nullcontext(NoPages(address="here")))
-    folder = segarena.evaluate("clicks", segmenter="nearest-prompt", users=["human"], out=out, limit=1, rounds=3)
+    folder = segarena.evaluate("clicks", segmenter="image-blind", users=["human"], out=out, limit=1, rounds=3)
     first = folder.records().filter(target=folder.records()["target"][0])
     assert [json.loads(text)[0]["position"] for text in first["prompts"]] == [[100, 90], [50, 40], [30, 0]]
     assert folder.people().height == folder.records().height
@@ -146,7 +146,7 @@ def test_a_folder_of_no_server_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="the data folder of a server"):
         segarena.evaluate(
             "clicks",
-            segmenter="nearest-prompt",
+            segmenter="image-blind",
             users=["human"],
             limit=1,
             out=tmp_path / "run",

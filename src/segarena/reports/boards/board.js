@@ -255,7 +255,7 @@
     const lines = there.find(({ title }) => title === metric.value)?.of ?? {};
     const drawn = [...ticked].filter(([entry]) => lines[entry]).map(([entry, colour]) => ({ label: told.entries[entry].name, css: colourOf(colour), marker: colour, ends: lines[entry] }));
     const panel = panelOf(measure, "");
-    if (blind && lines[blind.entry] && !ticked.has(blind.entry)) drawn.push({ label: `image-blind: ${told.entries[blind.entry].name}`, css: "base", marker: 0, ends: lines[blind.entry] });
+    if (blind && lines[blind.entry] && !ticked.has(blind.entry)) drawn.push({ label: `image-blind: ${told.entries[blind.entry].name}`, css: "floor", marker: 0, isFloor: true, ends: lines[blind.entry] });
     drawCurves(document.querySelector("[data-chart=curves]"), { lines: drawn, word: told.words[0], title: metric.value });
     const points = panel.entries.map((entry, place) => ({ entry, at: Date.parse(told.entries[entry].at), mean: panel.mean[place], text: panel.text[place], name: told.entries[entry].name, control: told.entries[entry].control, css: ticked.has(entry) ? colourOf(ticked.get(entry)) : "plain", marker: ticked.get(entry) ?? 0 }));
     drawHistory(document.querySelector("[data-chart=history]"), { points, title: measure, higher: statistic(measure).higher });

@@ -99,17 +99,17 @@ function drawCurves(place, { lines, word, title }) {
   const hasNames = place.clientWidth > 620;
   const room = hasNames ? Math.max(...lines.map(({ label }) => short(label).length)) * 8.2 + 18 : 14;
   const { chart, at } = framed(place, { title: `${title} against ${word}s`, xLabel: word, yLabel: title, x: [1, rounds], y: padded(values, true), xTicks, room });
-  for (const { ends: [, low, high], css } of lines) {
+  for (const { ends: [, low, high], css } of lines.filter(({ isFloor }) => !isFloor)) {
     const inside = low.map((_, index) => index).filter((index) => low[index] !== null && high[index] !== null);
     const around = [...inside.map((index) => [at.x(index + 1), at.y(high[index])]), ...inside.reverse().map((index) => [at.x(index + 1), at.y(low[index])])];
     chart.append(svg("path", { class: `band ${css}`, d: outline(around) }));
   }
-  for (const { ends: [mean, low, high], css, label, marker: sign } of lines) {
+  for (const { ends: [mean, low, high], css, label, marker: sign, isFloor } of lines) {
     const known = mean.map((_, index) => index).filter((index) => mean[index] !== null);
     chart.append(svg("path", { class: `curve ${css}`, d: outline(known.map((index) => [at.x(index + 1), at.y(mean[index])])) }));
     for (const index of known) {
       const ends = low[index] === null ? "" : ` [${low[index]}, ${high[index]}]`;
-      chart.append(marker(at.x(index + 1), at.y(mean[index]), sign, css, known.length > 24 ? 1.6 : 3.2, `${word} ${index + 1}: ${label} ${mean[index]}${ends}`));
+      chart.append(marker(at.x(index + 1), at.y(mean[index]), sign, css, isFloor || known.length > 24 ? 1.6 : 3.2, `${word} ${index + 1}: ${label} ${mean[index]}${ends}`));
     }
   }
   if (hasNames) endLabels(chart, at, lines);

@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import IgnoresImage
+from segarena.abilities import ignores_image
 from segarena.errors import StoreError
 from segarena.records.configuration import DatasetUsed, PluginUsed
 from segarena.records.trust import reading
-from segarena.registry import names
+from segarena.registry import known
 from segarena.reports.pages import Page, page_of
 from segarena.reports.reading import Run, read_runs, rules_of
 from segarena.reports.tables import TargetKey, image_clusters, metrics_of, target_values
@@ -136,7 +136,6 @@ def read_extract(text: str | bytes) -> Extract:
 
 def _extract(own: Page, run: Run) -> Extract:
     config = run.config
-    known = names("segmenter").get(config.segmenter.name)
     values = {user: {s.name: target_values(run, user, s) for s in run.summary} for user in run.users}
     keys = list(dict.fromkeys(key for of_user in values.values() for column in of_user.values() for key in column))
     decides = own.decides or run.summary[0]
@@ -148,7 +147,7 @@ def _extract(own: Page, run: Run) -> Extract:
         definitions={s.name: definition(s, run) for s in run.summary},
         segmenter=config.segmenter,
         dataset=replace(config.dataset, samples=()),
-        ignores_image=isinstance(known, IgnoresImage) and known.ignores_image is True,
+        ignores_image=ignores_image(known("segmenter", config.segmenter.name)),
         users=run.users,
         created=config.created,
         finished=config.finished,

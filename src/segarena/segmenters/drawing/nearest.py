@@ -53,6 +53,15 @@ def blind_labels(
     return found, steps
 
 
+def marked_places(prompt: Click | Scribble | Lasso, shape: Shape) -> NDArray[np.intp]:
+    """Return the pixels that a click, a line or a lasso marks, (n, axes)."""
+    if isinstance(prompt, Click):
+        return np.asarray([prompt.position], np.intp)
+    marks = _Marks(shape, (1,) * len(shape))
+    marks.mark(prompt)
+    return np.argwhere(marks.labels != _UNKNOWN)
+
+
 def _frame_by_frame(marks: NDArray[np.int16], frames: Sequence[int]) -> Labels:
     found = np.zeros(marks.shape, np.uint8)
     filled = {frame: _filled(marks[frame], None) for frame in frames}

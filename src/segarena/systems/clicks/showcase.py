@@ -29,7 +29,7 @@ def photographs(now: datetime) -> Showcase:
     )
     tries = (
         Try(who="Ada", phase="test", name="cuts-at-edges", segmenter="watershed", days_ago=6.2),
-        Try(who="Ben", phase="test", name="no-picture", segmenter="nearest-prompt", days_ago=5.1),
+        Try(who="Ben", phase="test", name="no-picture", segmenter="image-blind", days_ago=5.1),
         Try(who="Chen", phase="test", name="colours", segmenter="grabcut", days_ago=3.4),
         Try(who="Ada", phase="test", name="graph-of-colours", segmenter="graph", days_ago=1.3),
         Try(who="Ben", phase="practice", name="first-steps", segmenter="graph", days_ago=0.2),

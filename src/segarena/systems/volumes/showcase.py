@@ -26,6 +26,6 @@ def volumes(now: datetime) -> Showcase:
     )  # fmt: skip
     tries = (
         Try(who="Ada", phase="first-test", name="cuts-at-edges", segmenter="watershed", days_ago=4.0),
-        Try(who="Chen", phase="first-test", name="no-picture", segmenter="nearest-prompt", days_ago=2.5),
+        Try(who="Chen", phase="first-test", name="no-picture", segmenter="image-blind", days_ago=2.5),
     )
     return Showcase(challenge=described, tries=tries)

@@ -218,3 +218,14 @@ def test_the_real_benchmark_names_its_users_as_the_report_reads_them():
     assert options["base"] == "centre"
     assert [group["user"] for group in options["groups"]] == [f"G{k}" for k in range(1, 11)]
     assert {"real", "sampled", "solved_at_last", "click_model"} <= set(options)
+
+
+def test_what_sees_no_image_is_a_thin_line_below_the_groups(rclicks, make_ramps):
+    paths = [
+        rclicks(make_ramps(USERS, lift=lift), name, segmenter=name) for name, lift in (("a", 0.1), ("image-blind", 0))
+    ]
+    own = page_of(read_runs(paths))
+    html = report_html(own)
+    groups = html.partition('<section id="robustness">')[2].partition("</section>")[0]
+    assert re.findall(r'class="end floor d0">([^<\d]*) [\d.]+<', groups) == ["image-blind"]
+    assert "image-blind" not in str(own.sheets["robustness"].rows)

@@ -10,7 +10,7 @@ from segarena.systems.clicks.page.people import PeoplePage, maps_parts
 
 
 def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
-    told = {"segmenter": "nearest-prompt", "dataset": "demo", "limit": 2, "rounds": 1}
+    told = {"segmenter": "image-blind", "dataset": "demo", "limit": 2, "rounds": 1}
     folder = segarena.evaluate("clicks", users=["human=centre"], out=tmp_path / "run", **told)
     (run,) = read_runs([folder.path])
     seconds = {"person": "aa", "user_s": 1.0, "away_s": 0.0, "pointer": "mouse", "note": ""}

@@ -16,6 +16,7 @@ from segarena.reports import terminal_table, write_report
 from segarena.reports.measured import find_measured, sheets_of
 from segarena.reports.pages import page_of
 from segarena.reports.reading import read_runs
+from segarena.reports.series import Figure
 from segarena.systems.videos.measures.jaccard_contour import jaccard_contour
 from segarena.systems.videos.page.page import DavisPage, curves, sequence_sheet, summary_sheet
 from segarena.systems.videos.page.pictures import kept_labels, shown_frames
@@ -124,6 +125,18 @@ def test_a_segmenter_has_the_colour_of_its_run_whoever_else_is_drawn(folders):
     runs = read_runs(folders)
     alone = curves([one for one in timed_runs(runs) if one.run.label == "far"], runs)
     assert set(re.findall(r'class="end (c\d) d\d"[^>]*>(\w+)<', alone.html)) == {("c1", "far")}
+
+
+def test_what_sees_no_image_is_a_thin_line_beside_interactions_and_in_no_table(folders, tmp_path):
+    written = f"demo-videos(size=(60, 90), frames={FRAMES})"
+    segarena.evaluate("davis", segmenter="image-blind", dataset=written, rounds=3, limit=1, out=tmp_path / "blind")
+    own = DavisPage(read_runs([*folders, tmp_path / "blind"]))
+    section = own.sections()[0]
+    drawn = next(part for part in section.parts if isinstance(part, Figure))
+    against_time, against_interactions = (chart for _, chart in drawn.charts)
+    assert "floor" not in against_time
+    assert re.findall(r'class="end floor d0">([^<]*)<', against_interactions) == ["image-blind"]
+    assert {row[0] for row in own.sheets["time"].rows} == {"near", "far"}
 
 
 def test_the_files_hold_the_challenges_table_and_the_curve(folders):

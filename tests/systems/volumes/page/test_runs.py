@@ -349,6 +349,17 @@ def test_a_segmenter_has_the_colour_that_it_has_in_the_other_figures(make):
     assert {name: int(c) for c, name in legend} == colours
 
 
+def test_what_sees_no_image_is_a_thin_line_in_figures_and_in_no_table(make):
+    said_by = [said("a", "organ-1", "box", [0.3, 0.6]), said("a", "organ-1", "click", [0.2, 0.3])]
+    paths = [make(said_by, name, rounds=2, segmenter=name) for name in ("disc", "image-blind")]
+    own = page_of(read_runs(paths))
+    values = values_by_round(own.runs)
+    (effort,), (rounds,) = (draw(own.runs, values, own.floors) for draw in (effort_figures, rounds_figures))
+    assert effort.html.count('class="curve floor d0"') == 2 * (1 + 2)  # Dice and NSD: in the legend, and for each user
+    assert sorted(re.findall(r'class="end floor d0">([^<]*)<', rounds.html)) == ["image-blind", "image-blind"]
+    assert all("image-blind" not in str(row) for sheet in own.sheets.values() for row in sheet.rows)
+
+
 def test_many_users_stand_in_figures_by_first_prompts(make):
     few = [said("a", "organ", f"{scheme}.r{k}", [0.5, 0.6]) for scheme in ("3b-inter", "5p-inter") for k in range(3)]
     many = [said("a", "organ", f"{scheme}.r{k}", [0.5, 0.6]) for scheme in ("3b-inter", "5p-inter") for k in range(4)]

@@ -10,6 +10,7 @@ from itertools import chain, filterfalse
 
 from segarena.reports.axes import CHARACTER_PX, Frame, px
 from segarena.reports.charts import Colour, Curve, Points, line_chart, scatter_chart
+from segarena.reports.floors import THIN, floor_colour
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, area_statistic, figure, panel_px
 from segarena.reports.tables import curve_intervals, mean_over_targets, metrics_of, target_values, thresholds_of
@@ -36,11 +37,11 @@ def group_legend(run: Run) -> list[tuple[str, Colour]]:
     return [(name, group_colour(place, len(groups))) for place, name in enumerate(groups)]
 
 
-def group_curves(runs: Sequence[Run]) -> Figure | None:
-    """Return Figure 7: a panel per run, the curve of the base user over those of the groups."""
+def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | None:
+    """Return Figure 7: a panel per run, the curve of the base user over those of the groups, and that of each floor."""
     metric = metrics_of(runs[0])[0]
     name = metric_name(metric)
-    curves = {run.label: _curves(run, metric) for run in runs if run.finished()}
+    curves = {run.label: [*_curves(run, metric), *_floor_curves(run, floors, metric)] for run in runs if run.finished()}
     ends = chain.from_iterable((*curve.low, *curve.y) for curve in chain(*curves.values()))
     lowest = min(filterfalse(math.isnan, ends), default=0.0)
     floor = math.floor(lowest * 10) / 10
@@ -50,6 +51,7 @@ def group_curves(runs: Sequence[Run]) -> Figure | None:
         f"Mean {name} over targets after each click: base user dashed, clicking groups from the least (G1) to the most "
         "likely clicks. Bands, of base user, first and last group, are 95 % intervals; numbers are AuC."
     )
+    caption = f"{caption} {THIN}" if floors else caption
     made = figure(f"{name} against clicks, by clicking group", caption, charts)
     return made and replace(made, is_wide=True)
 
@@ -93,6 +95,16 @@ def _curves(run: Run, metric: str) -> list[Curve]:
     users = [(name, group_colour(place, len(roles.groups))) for place, name in enumerate(roles.groups)]
     users += [(roles.base, "base")] if roles.base else []
     return [_curve(run, user, colour, metric, is_named=user in ends) for user, colour in users]
+
+
+def _floor_curves(run: Run, floors: Sequence[Run], metric: str) -> list[Curve]:
+    """Return what the base user reached with each floor on the same data."""
+    base, curves = roles_of(run).base, list[Curve]()
+    for place, floor in enumerate(floors):
+        if base is not None and floor.data == run.data and floor.finished(base):
+            curve = _curve(floor, base, floor_colour(place), metric, is_named=True)
+            curves.append(replace(curve, label=curve.label.replace(base, floor.segmenter, 1), is_floor=True))
+    return curves
 
 
 def _group_chart(run: Run, curves: Sequence[Curve], metric: str, floor: float, panels: int) -> str:

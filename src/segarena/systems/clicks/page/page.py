@@ -75,7 +75,7 @@ class RobustnessPage(Page):
             *map(Note, missing_texts(runs)),
             shown_groups(runs) if any(row.targets for row in rows) else None,
             Note(" ".join(filter(None, [GROUP_NOTES, left_out_text(rows, runs)]))),
-            group_curves(runs),
+            group_curves(runs, self.floors),
         ]
         first = [
             shown_first(runs),

@@ -33,6 +33,7 @@ MOST_TINY = 12
 class TossPage(Page):
     """Scores, tiers and bias; the gallery shows pairs of every part."""
 
+    draws_floors = False  # one round has no curve; controls stand in the tables
     leaves_out = frozenset({"hardest", "groups"})
     folded = frozenset({"classes", "folds", "parts-folds"})
     gallery_title = "Pairs"

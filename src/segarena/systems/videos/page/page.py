@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, product
 
@@ -11,7 +12,8 @@ import numpy as np
 import polars as pl
 from rich.console import RenderableType
 
-from segarena.reports.charts import Curve, line_chart
+from segarena.reports.charts import Colour, Curve, line_chart
+from segarena.reports.floors import THIN, floor_colour
 from segarena.reports.pages import Page, page, sheet_files
 from segarena.reports.parts import Note, Section
 from segarena.reports.reading import Run
@@ -45,6 +47,11 @@ class DavisPage(Page):
         return [one for one in timed_runs(self.runs) if one.scores(one.metric)]
 
     @cached_property
+    def timed_floors(self) -> list[TimedRun]:
+        """The same of the floors."""
+        return [one for one in timed_runs(self.floors) if one.scores(one.metric)]
+
+    @cached_property
     def sheets(self) -> dict[str, Sheet]:
         """The challenge's values against time."""
         return {"time": summary_sheet(self.timed)} if self.timed else {}
@@ -55,7 +62,11 @@ class DavisPage(Page):
             return []
         lead = Note(mode_text(self.runs[0]), is_lead=True)
         return [
-            Section("time", "Quality against time", [lead, summary_sheet(self.timed), curves(self.timed, self.runs)]),
+            Section(
+                "time",
+                "Quality against time",
+                [lead, summary_sheet(self.timed), curves(self.timed, self.runs, self.timed_floors)],
+            ),
             Section("sequences", "Sequences", [sequence_sheet(self.timed)]),
         ]
 
@@ -141,15 +152,19 @@ def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
     )
 
 
-def curves(timed: Sequence[TimedRun], runs: Sequence[Run]) -> Figure | None:
-    """Return quality against time and against interactions; of several runs, a pair of charts for each user."""
+def curves(timed: Sequence[TimedRun], runs: Sequence[Run], floors: Sequence[TimedRun] = ()) -> Figure | None:
+    """Return quality against time and against interactions; of several runs, a pair of charts for each user.
+
+    Floors stand beside interactions alone: they take no time worth drawing.
+    """
     name = metric_name(timed[0].metric)
     until_s = max(one.shown_until_s for one in timed)
     charts: list[tuple[str, str]] = []
     for who, group in _coloured(timed, runs):
+        below = _floor_curves(floors, {one.user for one, _ in group})
         panels = {
             "time": ("mean seconds spent on a sample", [_against_time(one, colour, until_s) for one, colour in group]),
-            "interactions": ("interactions", [_against_rounds(one, colour) for one, colour in group]),
+            "interactions": ("interactions", [*(_against_rounds(one, colour) for one, colour in group), *below]),
         }
         for against, (x_label, lines) in panels.items():
             title = f"{name} against {against}{who}"
@@ -160,7 +175,13 @@ def curves(timed: Sequence[TimedRun], runs: Sequence[Run]) -> Figure | None:
     end_s = max(float(one.summary.time_s.max()) for one in timed)
     rest = f" From there it stays level until it ends at {end_s:.4g} s." if end_s > until_s else ""
     caption = f"Bands are 95 % intervals over sequences. AUC is the area under the curve against time.{rest}"
+    caption = f"{caption} {THIN}" if floors else caption
     return make_figure("Quality against time and interactions", caption, charts)
+
+
+def _floor_curves(floors: Sequence[TimedRun], users: Collection[str]) -> list[Curve]:
+    own = [one for one in floors if one.user in users]
+    return [replace(_against_rounds(one, floor_colour(place)), is_floor=True) for place, one in enumerate(own)]
 
 
 def _coloured(timed: Sequence[TimedRun], runs: Sequence[Run]) -> list[tuple[str, list[tuple[TimedRun, int]]]]:
@@ -226,7 +247,7 @@ def _against_time(one: TimedRun, colour: int, until_s: float) -> Curve:
     return Curve(label=one.label, colour=colour, x=x, y=y, low=low, high=high)
 
 
-def _against_rounds(one: TimedRun, colour: int) -> Curve:
+def _against_rounds(one: TimedRun, colour: Colour) -> Curve:
     low, high = one.intervals.by_round.tolist()
     level = one.summary.by_round.tolist()
     return Curve(label=one.label, colour=colour, x=range(1, len(level) + 1), y=level, low=low, high=high)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 
 import numpy as np
 import polars as pl
 
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, px
-from segarena.reports.charts import COLOURS, Curve, colour_class, draw_legend, line_chart, marker
+from segarena.reports.charts import COLOURS, Colour, Curve, colour_class, draw_legend, line_chart, marker
+from segarena.reports.floors import THIN, floor_colour
 from segarena.reports.reading import Run
 from segarena.reports.series import Figure, figure, panel_px, segmenter_colours
 from segarena.reports.sheets import Value
 from segarena.reports.tables import user_names
 from segarena.reports.wording import metric_name
-from segarena.systems.volumes.page.runs import mean_at, means, who_took_part
+from segarena.systems.volumes.page.runs import mean_at, means, values_by_round, who_took_part
 from segarena.systems.volumes.page.tables import corrects
 
 MOST_NAMES = 12
@@ -54,21 +55,29 @@ def effort_points(runs: Sequence[Run], values: pl.DataFrame, metric: str) -> dic
     return {who: points for who, points in found.items() if points}
 
 
-def effort_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
+def effort_figures(runs: Sequence[Run], values: pl.DataFrame, floors: Sequence[Run] = ()) -> list[Figure]:
     """Return Dice and NSD against interactions; with many users several figures, all on the same scales."""
     every = {m: effort_points(runs, values, m) for m in ("dice", "nsd") if m in values.columns}
+    below = {m: _floor_points(floors, m) for m in every}
     colours, segmenters = _colours(runs), segmenter_colours(runs)
     made: list[Figure | None] = []
     for name, part in parts_of(runs).items():
         there = dict.fromkeys(segmenter for _, segmenter in part)
-        legend = [(segmenter, segmenters[segmenter]) for segmenter in there]
+        users = {user for user, _ in part}
+        shown = {m: {who: points for who, points in of.items() if who[0] in users} for m, of in below.items()}
+        greys = _floor_colours(floors)
+        legend: list[tuple[str, Colour]] = [(segmenter, segmenters[segmenter]) for segmenter in there]
+        legend += list(greys.items()) if any(shown.values()) else []
         own = {who: colours[who] for who in part}
-        charts = [(metric_name(m), _effort_chart(points, m, own, legend)) for m, points in every.items()]
-        made.append(figure(f"Quality against effort{name}", EFFORT_CAPTION, charts))
+        charts: list[tuple[str, str]] = []
+        for m, points in every.items():
+            charts.append((metric_name(m), _effort_chart(points, m, own, legend, shown[m], greys)))
+        caption = f"{EFFORT_CAPTION} {THIN}" if any(shown.values()) else EFFORT_CAPTION
+        made.append(figure(f"Quality against effort{name}", caption, charts))
     return [one for one in made if one is not None]
 
 
-def rounds_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
+def rounds_figures(runs: Sequence[Run], values: pl.DataFrame, floors: Sequence[Run] = ()) -> list[Figure]:
     """Return Dice over rounds: a chart for each user with several segmenters, else one for each first prompts.
 
     Nothing without corrections.
@@ -76,12 +85,18 @@ def rounds_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
     who = [pair for pair in who_took_part(runs) if corrects(runs, *pair)]
     points = effort_points(runs, values, "dice") if who else {}
     colours, is_one = _colours(runs), len(segmenter_colours(runs)) == 1
+    below, greys = _floor_points(floors, "dice") if who else {}, _floor_colours(floors)
     panels: dict[str, list[tuple[str, str]]] = {}
     for user, segmenter in who:
         panels.setdefault(_opening(user) if is_one else user, []).append((user, segmenter))
     charts: list[tuple[str, str]] = []
     for name, pairs in panels.items():
         curves = [_curve(pair[0] if is_one else pair[1], colours[pair], points[pair]) for pair in pairs]
+        users = {user for user, _ in pairs}
+        for (user, floor), series in below.items():
+            if user in users:
+                label = floor if len(users) == 1 else f"{floor}, {user}"
+                curves.append(replace(_curve(label, greys[floor], series), is_floor=True))
         chart = line_chart(
             curves,
             title=f"Dice over rounds, {name}",
@@ -91,8 +106,21 @@ def rounds_figures(runs: Sequence[Run], values: pl.DataFrame) -> list[Figure]:
         )
         charts.append((name if len(panels) > 1 else "", chart))
     caption = "Mean Dice over classes and datasets after each round; bands are 95 % intervals over cases."
+    caption = f"{caption} {THIN}" if below else caption
     made = figure("Refinement", caption, charts)
     return [] if made is None else [made]
+
+
+def _floor_points(floors: Sequence[Run], metric: str) -> dict[tuple[str, str], list[EffortPoint]]:
+    """Return the points of floors by user and segmenter; nothing of a metric that they were not judged by."""
+    values = values_by_round(floors)
+    return effort_points(floors, values, metric) if floors and metric in values.columns else {}
+
+
+def _floor_colours(floors: Sequence[Run]) -> dict[str, Colour]:
+    return {
+        segmenter: floor_colour(place) for place, segmenter in enumerate(dict.fromkeys(f.segmenter for f in floors))
+    }
 
 
 def parts_of(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
@@ -136,7 +164,7 @@ def _point(values: pl.DataFrame, quality: Value) -> EffortPoint:
     return EffortPoint(effort=float(spent.mean()), low_effort=float(low), high_effort=float(high), quality=quality)
 
 
-def _curve(label: str, colour: int, points: Sequence[EffortPoint]) -> Curve:
+def _curve(label: str, colour: Colour, points: Sequence[EffortPoint]) -> Curve:
     return Curve(
         label=label,
         colour=colour,
@@ -151,10 +179,12 @@ def _effort_chart(
     points: Mapping[tuple[str, str], Sequence[EffortPoint]],
     metric: str,
     colours: Mapping[tuple[str, str], int],
-    legend: Sequence[tuple[str, int]],
+    legend: Sequence[tuple[str, Colour]],
+    floors: Mapping[tuple[str, str], Sequence[EffortPoint]],
+    greys: Mapping[str, Colour],
 ) -> str:
-    """Return the points of those who have a colour, on scales that fit everyone."""
-    every = list(chain(*points.values()))
+    """Return the points of those who have a colour, and of floors, on scales that fit everyone."""
+    every = list(chain(*points.values(), *floors.values()))
     if not every:
         return ""
     frame = Frame(540, 400, f"{metric_name(metric)} against interactions", right=24)
@@ -167,6 +197,11 @@ def _effort_chart(
     frame.x_axis(x_scale, "mean interactions on a target" + (" (logarithmic)" if is_log else ""))
     labels = _Labels(frame)
     shown = {who: series for who, series in points.items() if who in colours}
+    for (user, floor), series in floors.items():
+        places = [(x_scale(point.effort), y_scale(point.quality.mean)) for point in series]
+        frame.path(places, f"curve {colour_class(greys[floor])}")
+        for place in places:
+            frame.draw(marker(*place, greys[floor], 1.6, f"{user} {floor}"))
     for who, series in shown.items():
         _draw_series(frame, x_scale, y_scale, series, colours[who], who[0])
         labels.block([(x_scale(p.effort), y_scale(p.quality.mean)) for p in series])

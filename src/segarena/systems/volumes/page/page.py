@@ -68,7 +68,7 @@ class VolumesPage(Page):
         if not self.sheets:
             return [Section("volumes", "Prompts and effort", mode)]
         values = values_by_round(self.runs)
-        effort, rounds = effort_figures(self.runs, values), rounds_figures(self.runs, values)
+        effort, rounds = (draw(self.runs, values, self.floors) for draw in (effort_figures, rounds_figures))
         challenge = self.shown("cvpr2025", "cvpr2025-dsc", "cvpr2025-nsd")
         prompts = [*mode, *self.shown("prompts", "classes", "seconds"), *effort]
         return [

@@ -6,13 +6,13 @@ from segarena.dialogue import Dialogue
 from segarena.prompts import Click
 from segarena.samples import ImageSample
 from segarena.segmenters.drawing import nearest
-from segarena.segmenters.nearest import NearestPrompt
+from segarena.segmenters.image_blind import ImageBlind
 
 SHAPE = (30, 40)
 
 
 def answer(shape, *clicks):
-    segmenter = NearestPrompt()
+    segmenter = ImageBlind()
     image = np.random.default_rng(0).integers(0, 255, (*shape, 3), dtype=np.uint8)
     (prediction,) = segmenter.predict(
         segmenter.encode(ImageSample(id="noise", image=image)), [Dialogue(rounds=(tuple(clicks),))]

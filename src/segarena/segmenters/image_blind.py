@@ -1,4 +1,4 @@
-"""A control that looks at no image: each pixel goes with the nearest prompt."""
+"""The line that every model must beat: a segmenter that sees no image, and gives each pixel to the nearest prompt."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ class Extent:
     has_frames: bool
 
 
-@segmenter("nearest-prompt")
-class NearestPrompt:
-    """A control that looks at no image: each pixel goes with the nearest prompt, the frame's edge is background.
+@segmenter("image-blind", formerly=("nearest-prompt",))
+class ImageBlind:
+    """A control that gives each pixel to the nearest prompt, whatever the image shows: the floor of every curve.
 
-    What it earns, prompts give away by themselves. A model that does not do better has learnt nothing from pictures.
+    The frame's edge is background. What this earns, prompts give away by themselves: a model that does no better has
+    learnt nothing from pictures.
     """
 
     ignores_image = True

@@ -53,7 +53,7 @@ def run(served, tmp_path):
     def work():
         people = AskPeople(at=data)
         ended.append(
-            segarena.evaluate("clicks", segmenter="nearest-prompt", out=tmp_path / "run", people=people, **how)
+            segarena.evaluate("clicks", segmenter="image-blind", out=tmp_path / "run", people=people, **how)
         )
 
     thread = threading.Thread(target=work, daemon=True)

@@ -52,9 +52,7 @@ def run(served, tmp_path):
 
     def work():
         people = AskPeople(at=data)
-        ended.append(
-            segarena.evaluate("clicks", segmenter="image-blind", out=tmp_path / "run", people=people, **how)
-        )
+        ended.append(segarena.evaluate("clicks", segmenter="image-blind", out=tmp_path / "run", people=people, **how))
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()

@@ -46,6 +46,7 @@ WHO = {
     ("GET", f"{PROJECT}/settings"): {LEAD},
     ("POST", f"{PROJECT}/settings"): {LEAD},
     ("POST", f"{PROJECT}/state"): {LEAD},
+    ("POST", f"{PROJECT}/remove"): {LEAD},
     ("POST", f"{PROJECT}/members"): {LEAD},
     ("POST", f"{PROJECT}/deal"): {LEAD},
     ("POST", f"{PROJECT}/pictures"): {LEAD},

@@ -3,12 +3,14 @@
 from collections import Counter
 
 import pytest
-from drawn import project_of, someone, tasks_of
+from drawn import project_of, save_of, someone, tasks_of, text_of
+from msgspec.json import decode
 
 from segarena.server.refusals import Refusal
-from segarena.studio.drawing.assignment import deal, free_count, give, next_task
+from segarena.studio.drawing.assignment import deal, free_begun_of, free_count, give, left_behind, next_task
+from segarena.studio.drawing.drafts import Save, check_save, newest_draft, save_draft
 from segarena.studio.drawing.projects import put_member, remove_member
-from segarena.studio.tables import Project, Task
+from segarena.studio.tables import Logged, Project, Task
 
 NAMES = ("Anna", "Bert", "Cleo")
 
@@ -71,7 +73,7 @@ def test_a_free_task_that_begins_with_a_file_is_given_too(site, people):
     with site.database.reading() as session:
         assert free_count(session, session.get_one(Project, project), people[1]) == 1
     assert ask(site, project, people[1])[0] == task.id
-    with site.database.writing() as session, pytest.raises(Refusal, match="begun"):
+    with site.database.writing() as session, pytest.raises(Refusal, match="its annotator's"):
         give(session, session.get_one(Task, task.id), people[0])
 
 
@@ -111,8 +113,53 @@ def test_a_lead_gives_and_takes_what_was_not_begun(site, people):
         give(session, session.get_one(Task, one.id), None)
         give(session, session.get_one(Task, one.id), people[1])
         session.get_one(Task, one.id).state = "in progress"
-        with pytest.raises(Refusal, match="begun"):
+        with pytest.raises(Refusal, match="its annotator's"):
             give(session, session.get_one(Task, one.id), people[0])
+
+
+def left(site, people, state="in progress"):
+    """Return a project and a task that Bert began before he left."""
+    project = project_of(site, people[0], {"Bert": "annotator", "Cleo": "annotator"})
+    task = ask(site, project, people[1])[0]
+    log = [{"at_ms": 1.0, "kind": "close", "region": "r1"}]
+    told = decode(text_of(save_of(0, log=log, time_ms={"r1": 9.0})), type=Save)
+    with site.database.writing() as session:
+        save_draft(session, session.get_one(Task, task), told, check_save(told), 0.0)
+        session.flush()
+        session.get_one(Task, task).state = state
+        remove_member(session, session.get_one(Project, project), people[1])
+    return project, task
+
+
+def test_others_go_on_with_what_somebody_left_behind_who_left(site, people):
+    project, task = left(site, people)
+    with site.database.writing() as session:
+        assert [(one.name, count) for one, count in left_behind(session, project)] == [("Bert", 1)]
+        give(session, session.get_one(Task, task), people[2])
+    with site.database.writing() as session:
+        row = session.get_one(Task, task)
+        assert (row.person_id, row.state, row.total_ms) == (people[2], "in progress", 9.0)
+        assert newest_draft(session, row).revision == 1
+        assert row.history is None
+        assert session.get(Logged, (task, 1)) is None
+        assert left_behind(session, project) == []
+
+
+def test_what_somebody_left_behind_can_be_freed_for_whoever_asks(site, people):
+    project, task = left(site, people)
+    with site.database.writing() as session:
+        with pytest.raises(Refusal, match="in the project"):
+            free_begun_of(session, project, people[2])
+        free_begun_of(session, project, people[1])
+    assert ask(site, project, people[2])[0] == task
+
+
+def test_what_is_finished_stays_with_who_drew_it(site, people):
+    project, task = left(site, people, "finished")
+    with site.database.writing() as session:
+        assert left_behind(session, project) == []
+        with pytest.raises(Refusal, match="finished"):
+            give(session, session.get_one(Task, task), people[2])
 
 
 def test_what_somebody_did_not_begin_is_free_when_they_leave(site, people):

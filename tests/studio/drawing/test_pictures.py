@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from drawn import picture, project_of, someone
 from PIL import Image
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from segarena.errors import InvalidInput
+from segarena.files.hashes import sha256
 from segarena.files.images import read_image
+from segarena.server.database import Database
 from segarena.studio.drawing import pictures
-from segarena.studio.drawing.pictures import add_picture, check_picture
+from segarena.studio.drawing.pictures import add_picture, check_picture, remove_picture
 from segarena.studio.tables import Picture, Project, Task
 
 
@@ -133,3 +135,34 @@ def test_the_same_picture_is_added_once_and_another_of_its_name_never(site):
         assert {row.name for row in rows} == {"street-0.png", "other.png"}
         assert len({row.sha256 for row in rows}) == 1
         assert len(session.scalars(select(Task).where(Task.project_id == project_id)).all()) == 6
+
+
+@pytest.mark.parametrize(("first", "second"), [("a.png", "a.png/b.png"), ("s/a.png/b.png", "s/a.png")])
+def test_no_picture_is_a_folder_of_another(site, first, second):
+    project_id = project_of(site, someone(site, "Anna"), pictures=0)
+    with site.database.writing() as session:
+        project, storage = session.get_one(Project, project_id), site.folder.photographs
+        add_picture(session, project, storage, check_picture(first, picture(0)), 0.0)
+        with pytest.raises(InvalidInput, match=f"has {first}, and a file is no folder"):
+            add_picture(session, project, storage, check_picture(second, picture(1)), 0.0)
+        assert add_picture(session, project, storage, check_picture("a.png2/b.png", picture(1)), 0.0)
+
+
+def test_who_adds_a_picture_while_others_remove_it_keeps_its_file(site):
+    anna = someone(site, "Anna")
+    removed, added = (project_of(site, anna, pictures=0) for _ in range(2))
+    checked, storage = check_picture("a.png", picture(321)), site.folder.photographs
+    elsewhere = Database(site.folder.database)  # of another process
+
+    def add(database, project):
+        with database.writing() as session:
+            add_picture(session, session.get_one(Project, project), storage, checked, 0.0)
+
+    add(site.database, removed)
+    with site.database.writing() as session:
+        # Once it is removed, and before its files are deleted:
+        event.listen(session, "after_commit", lambda _: add(elsewhere, added), once=True)
+        remove_picture(session, storage, session.scalars(select(Picture).where(Picture.project_id == removed)).one())
+    elsewhere.close()
+    assert storage.path(sha256(checked.content)).is_file()
+    assert storage.path(sha256(checked.thumbnail)).is_file()

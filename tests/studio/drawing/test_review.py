@@ -126,3 +126,16 @@ def test_what_is_only_worth_a_look_is_a_remark_with_a_place(site, task):
     assert found_in(site, task, box(30, 0, 40, 90), box(40, 0, 110, 90))[0] == []
     faults, remarks = found_in(site, task, box(10, 10, 60, 60), box(61, 10, 110, 60))
     assert (faults, remarks) == ([], ["double-border"])
+
+
+def test_a_region_that_is_large_enough_for_the_editor_alone_is_told_so(site, task):
+    with site.database.reading() as session:
+        picture = find_task(session, task, someone(site, "Anna")).picture
+    messages = {}
+    for name, outline in {"both": box(10, 10, 33, 36), "one": box(10.7, 10.5, 35.3, 35.2)}.items():
+        (fault,) = look_at(read_document(text_of(scene(outline))), picture).faults
+        messages[name] = fault.message
+    assert (
+        "got 576; regions this small are not annotated; 600 by the centres of pixels, as the editor" in messages["one"]
+    )
+    assert "centres" not in messages["both"]

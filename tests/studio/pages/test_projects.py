@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.files.hashes import sha256
-from segarena.studio.tables import Project, Task
+from segarena.server.audit import latest
+from segarena.studio.tables import Picture, Project, Task
 
 ANNA = scene(box(10, 10, 60, 60), box(50, 20, 110, 80), box(0, 0, 120, 90), names=("dog", "cat", "grass"))
 BERT = scene(box(12, 10, 60, 60), box(50, 22, 110, 80), box(0, 0, 120, 90), names=("dog", "fox", "grass"))
@@ -255,3 +256,33 @@ def test_a_number_that_nothing_has_is_no_fault(people, project, digits, status):
     assert lea.get(f"projects/{project}?person={number}").status_code == 200
     assert lea.post(f"projects/{project}/next", besides=number).status_code == 303
     assert lea.post(f"projects/{project}/members", do="remove", person=number).status_code == 422
+
+
+def test_a_project_is_removed_by_who_writes_its_name(served, people):
+    lea, site = people["Lea"], served.site
+    project = project_of(site, lea.id, {"Anna": "annotator"}, name="Not this one")
+    (task,) = tasks_of(site, project)
+    assert lea.post(f"projects/{project}/remove", name="Street").status_code == 422
+    assert tasks_of(site, project)
+    with site.database.reading() as session:
+        file = site.folder.photographs.path(session.get_one(Picture, task.picture_id).sha256)
+    assert lea.post(f"projects/{project}/remove", name=" Not  this one").headers["location"] == "/studio/projects"
+    assert tasks_of(site, project) == []
+    assert lea.get(f"projects/{project}").status_code == 404
+    assert file.is_file(), "other projects of these tests have the same photograph"
+    with site.database.reading() as session:
+        assert latest(session, 1)[0].action == "project removed"
+
+
+def test_a_lead_frees_what_somebody_left_behind(served, people):
+    lea, anna = people["Lea"], people["Anna"]
+    project = project_of(served.site, lea.id, {"Anna": "annotator"}, is_free=False)
+    task = give_task(served.site, tasks_of(served.site, project)[0], anna.id)
+    anna.ask("PUT", f"tasks/{task}/draft", save_of(0))
+    assert "Whose task" not in lea.get(f"tasks/{task}/look").text
+    lea.post(f"projects/{project}/members", do="remove", person=str(anna.id))
+    assert "left <a href" in lea.get(f"projects/{project}/settings").text
+    assert "goes on with what was drawn" in lea.get(f"tasks/{task}/look").text
+    assert lea.post(f"projects/{project}/members", do="free", person=str(anna.id)).status_code == 303
+    assert tasks_of(served.site, project)[0].person_id is None
+    assert "left <a href" not in lea.get(f"projects/{project}/settings").text

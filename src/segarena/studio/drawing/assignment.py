@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from sqlalchemy import Select, exists, func, select
+from sqlalchemy import Select, delete, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from segarena.server import refusals
+from segarena.server.tables import Person
 from segarena.studio.drawing.access import OPEN
-from segarena.studio.tables import Member, Picture, Project, Task
+from segarena.studio.tables import Logged, Member, Picture, Project, Task
 
 _ORDER = {"returned": 0, "in progress": 1, "clean": 2}
 """Of one's own tasks: what somebody waits for comes first."""
@@ -90,22 +91,67 @@ def deal(session: Session, project: Project, people: Sequence[int]) -> int:
     return left
 
 
+def may_be_given(session: Session, task: Task) -> bool:
+    """Tell whether a task can be given to others: nobody began it, or who did left and it is not finished."""
+    if task.state == "clean" or task.person_id is None:
+        return True
+    return task.state in OPEN and session.get(Member, (task.project_id, task.person_id)) is None
+
+
 def give(session: Session, task: Task, person_id: int | None) -> None:
-    """Give a task that nobody began to a member, or take it back with None.
+    """Give a task to a member, or take it back with None.
+
+    With what somebody left behind goes what they drew and how long it took, not what they did when, nor their undo.
 
     Raises:
-        Refusal: it was begun, they have the picture already, or are not in the project.
+        Refusal: it may not be given, they have the picture already, or are not in the project.
     """
-    if task.state != "clean" and task.person_id is not None:
-        raise refusals.conflict("this task was begun; only clean ones are given to others")
+    if not may_be_given(session, task):
+        raise refusals.conflict(
+            f"this task is {task.state}, and its annotator's; it can be given to others when they are in the project no"
+            " more and it is not finished"
+        )
     if person_id is not None:
         if session.get(Member, (task.project_id, person_id), with_for_update=True) is None:
             raise refusals.invalid("expected a member of the project; add them first")
         same = select(Task.id).where(Task.picture_id == task.picture_id, Task.person_id == person_id)
         if session.scalar(same) not in (None, task.id):
             raise refusals.conflict("they have this picture already; nobody annotates one twice")
+    if task.person_id is not None:
+        _forget_how(session, [task])
     task.person_id = person_id
     session.flush()
+
+
+def left_behind(session: Session, project_id: int) -> list[tuple[Person, int]]:
+    """Return who is in a project no more and has tasks that are not finished, with how many."""
+    members = select(Member.person_id).where(Member.project_id == project_id)
+    begun = select(Person, func.count(Task.id)).join(Person, Person.id == Task.person_id)
+    theirs = begun.where(Task.project_id == project_id, Task.state.in_(OPEN), Task.person_id.not_in(members))
+    return [(person, count) for person, count in session.execute(theirs.group_by(Person.id).order_by(Person.folded))]
+
+
+def free_begun_of(session: Session, project_id: int, person_id: int) -> None:
+    """Let others go on with what somebody began who is in a project no more.
+
+    Raises:
+        Refusal: they are in it.
+    """
+    if session.get(Member, (project_id, person_id), with_for_update=True) is not None:
+        raise refusals.conflict("they are in the project; take them out of it first")
+    own = select(Task).where(Task.project_id == project_id, Task.person_id == person_id, Task.state.in_(OPEN))
+    tasks = list(session.scalars(own.with_for_update(of=Task)))
+    _forget_how(session, tasks)
+    for task in tasks:
+        task.person_id = None
+    session.flush()
+
+
+def _forget_how(session: Session, tasks: Sequence[Task]) -> None:
+    """Delete what somebody did when, and could undo, before others go on."""
+    session.connection().execute(delete(Logged).where(Logged.task_id.in_([task.id for task in tasks])))
+    for task in tasks:
+        task.history, task.logged_ms = None, None
 
 
 def free_tasks_of(session: Session, project_id: int, person_id: int) -> None:

@@ -6,12 +6,18 @@ can be held against alone: what passes here passes there. A fault is an error of
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 
 from segarena.studio.drawing.documents import Document, scene_of
 from segarena.studio.tables import Picture
 from segarena.systems.scenes.checks.defects import Defect
-from segarena.systems.scenes.checks.quality import check_scene
+from segarena.systems.scenes.checks.quality import QualityLimits, check_scene
+from segarena.systems.scenes.model.filling import fill_polygons
+from segarena.systems.scenes.model.scene import Scene
+
+_OTHER_RULE = "as the editor counts, but exports are counted by COCO's rule: draw it a little larger"
 
 
 class Remark(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +46,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 def look_at(document: Document, picture: Picture) -> Looked:
     """Return what is wrong with a document about a picture; regions in depth order."""
     scene = scene_of(document, name=picture.name, shape=(picture.height, picture.width))
-    found = check_scene(scene)
+    found = [_with_other_count(scene, defect) for defect in check_scene(scene)]
     faults = [_remark(defect) for defect in found if defect.severity == "error"]
     if document.open:
         at = document.points[document.open[0]] if document.open[0] < len(document.points) else None
@@ -48,6 +54,21 @@ def look_at(document: Document, picture: Picture) -> Looked:
         faults.insert(0, Remark(kind="open", message=text, at=at))
     remarks = [_remark(defect) for defect in found if defect.severity != "error"]
     return Looked(faults=tuple(faults), remarks=tuple(remarks))
+
+
+def _with_other_count(scene: Scene, defect: Defect) -> Defect:
+    """Return that a region is too small with what the editor says of it, where by that it would be large enough.
+
+    Exports are filled by COCO's rule, and the editor takes the pixels whose centres are inside; at a border they differ
+    by a few.
+    """
+    if defect.kind != "small":
+        return defect
+    region = next(one for one in scene.regions if one.id == defect.regions[0])
+    count = fill_polygons(scene.polygons(region), scene.shape, rule="pixel-centre").mask.sum()
+    if count < QualityLimits().least_area_px:
+        return defect
+    return replace(defect, message=f"{defect.message}; {count} by the centres of pixels, {_OTHER_RULE}")
 
 
 def _remark(defect: Defect) -> Remark:

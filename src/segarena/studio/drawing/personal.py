@@ -18,10 +18,9 @@ from segarena.server.database import Database
 from segarena.server.folder import DataFolder
 from segarena.server.packing import unpack
 from segarena.server.rooms import Kept
-from segarena.server.submissions import drop_when_written
 from segarena.studio.drawing.assignment import free_tasks_of
 from segarena.studio.drawing.drafts import newest_draft
-from segarena.studio.drawing.pictures import files_of_one
+from segarena.studio.drawing.projects import remove_project
 from segarena.studio.tables import Comment, Decision, Logged, Member, Picture, Project, Task
 
 _OF_TASK = "id", "state", "saved_at", "finished_at", "regions", "points", "annotation_ms", "total_ms", "active_ms"
@@ -73,9 +72,7 @@ def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> 
             Member.project_id == project.id, Member.person_id != person_id
         )
         if not session.scalar(others):
-            for name in files_of_one(session, project.id):
-                drop_when_written(session, folder.photographs, name)
-            connection.execute(delete(Project).where(Project.id == project.id))
+            remove_project(session, folder.photographs, project)
             continue
         if member.role == "lead" and not session.scalar(others.where(Member.role == "lead")):
             raise InvalidInput(f"project {project.name!r} is led by nobody else: make somebody else a lead there first")

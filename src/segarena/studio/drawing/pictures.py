@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import io
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image
-from sqlalchemy import select
+from sqlalchemy import event, func, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from segarena.errors import DatasetError, InvalidInput
+from segarena.errors import DatasetError, InvalidInput, StoreError
 from segarena.files.hashes import sha256
 from segarena.files.images import IMAGE_SUFFIXES, read_image
 from segarena.files.within import within
 from segarena.server import refusals
 from segarena.server.storage import Storage
-from segarena.server.submissions import drop_when_written
+from segarena.server.watching import LOG
 from segarena.studio.tables import Picture, Project, Task
 from segarena.systems.scenes.files.label_png import encode_png
 
@@ -106,9 +108,11 @@ def add_picture(session: Session, project: Project, storage: Storage, checked: C
     """Add a picture to a project, with its tasks; return False when it is there already.
 
     Raises:
-        InvalidInput: another picture has the name.
+        InvalidInput: another picture has the name, or one that would be its folder or in it.
         StoreError: it cannot be kept.
     """
+    _check_folders(session, project, checked.name)
+    _hold(session, [sha256(checked.content), sha256(checked.thumbnail)])
     known = session.scalar(select(Picture).where(Picture.project_id == project.id, Picture.name == checked.name))
     if known is not None:
         if known.sha256 == sha256(checked.content):
@@ -142,22 +146,56 @@ def remove_picture(session: Session, storage: Storage, picture: Picture) -> None
     states = {task.state for task in session.scalars(held.execution_options(populate_existing=True))}
     if states - {"clean"}:
         raise refusals.conflict("somebody has begun to annotate this picture; what was drawn stays")
-    mine = {picture.sha256, picture.thumbnail}
+    drop_unused(session, storage, {picture.sha256, picture.thumbnail})
     session.delete(picture)
     session.flush()
-    used = select(Picture.sha256, Picture.thumbnail).where(Picture.sha256.in_(mine) | Picture.thumbnail.in_(mine))
-    for name in mine - {name for row in session.execute(used) for name in row}:
-        drop_when_written(session, storage, name)
 
 
-def files_of_one(session: Session, project_id: int) -> set[str]:
-    """Return the files that the pictures of one project need and those of no other."""
-    files = select(Picture.sha256, Picture.thumbnail)
-    mine, others = (
-        {name for row in session.execute(files.where(whose)) for name in row}
-        for whose in (Picture.project_id == project_id, Picture.project_id != project_id)
-    )
-    return mine - others
+def files_of(session: Session, project_id: int) -> set[str]:
+    """Return the files that the pictures of a project need."""
+    files = select(Picture.sha256, Picture.thumbnail).where(Picture.project_id == project_id)
+    return {name for row in session.execute(files) for name in row}
+
+
+def drop_unused(session: Session, storage: Storage, names: Iterable[str]) -> None:
+    """Delete those of some files that no picture needs once the transaction is on disk.
+
+    That is looked up when it is: who adds the same picture at this moment keeps its file.
+    """
+    engine, names = session.get_bind(), sorted(names)
+
+    def drop(_: Session) -> None:
+        try:
+            with Session(engine) as after, after.begin():
+                _hold(after, names)
+                for name in names:
+                    if not _is_used(after, name):
+                        storage.drop(name)
+        except (SQLAlchemyError, StoreError) as error:  # that nobody needs them is written by now
+            LOG.warning("files that nobody needs could not be deleted: %s", error)
+
+    event.listen(session, "after_commit", drop, once=True)
+
+
+def _is_used(session: Session, name: str) -> bool:
+    used = select(Picture.id).where((Picture.sha256 == name) | (Picture.thumbnail == name))
+    return session.scalar(used.limit(1)) is not None
+
+
+def _hold(session: Session, names: Iterable[str]) -> None:
+    """Let nobody else add or delete these files until the transaction ends; in a file writers are one by one anyway."""
+    if session.get_bind().dialect.name == "postgresql":
+        for name in sorted(names):
+            session.execute(select(func.pg_advisory_xact_lock(int(name[:15], 16))))
+
+
+def _check_folders(session: Session, project: Project, name: str) -> None:
+    """Raise `InvalidInput` where a name is a folder of another one: an export could not hold both."""
+    folders = [str(folder) for folder in PurePosixPath(name).parents][:-1]
+    is_other = Picture.name.in_(folders) | Picture.name.startswith(f"{name}/", autoescape=True)
+    other = session.scalar(select(Picture.name).where(Picture.project_id == project.id, is_other).limit(1))
+    if other is not None:
+        raise InvalidInput(f"{name}: the project has {other}, and a file is no folder as well; rename one of them")
 
 
 def _place(seed: int, name: str) -> float:

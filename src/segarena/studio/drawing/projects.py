@@ -6,13 +6,15 @@ import secrets
 from typing import Annotated
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.server.people import person_named
+from segarena.server.storage import Storage
 from segarena.server.tables import Person
 from segarena.studio.drawing.assignment import free_tasks_of
+from segarena.studio.drawing.pictures import drop_unused, files_of
 from segarena.studio.tables import MEMBER_ROLES, Member, Picture, Project, Task
 
 MOST_ANNOTATORS = 20
@@ -71,6 +73,12 @@ def change_project(session: Session, project: Project, rules: Rules) -> None:
     _apply(project, rules)
     if rules.annotators != project.annotators:
         _change_annotators(session, project, rules.annotators)
+
+
+def remove_project(session: Session, storage: Storage, project: Project) -> None:
+    """Remove a project with all that was drawn in it, and the photographs that no other project needs."""
+    drop_unused(session, storage, files_of(session, project.id))
+    session.connection().execute(delete(Project).where(Project.id == project.id))
 
 
 def rules_of(project: Project) -> Rules:

@@ -5,6 +5,7 @@ Saving never asks whether a scene is valid: what an annotator has is kept. Only 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -167,15 +168,12 @@ def _finalise(request: Request, task_id: int, told: Finalise) -> Response:
 async def open_again(request: Request, task_id: int) -> Response:
     """Open a task again."""
     why = await read_page_json(request, Why)
-    site, visitor = site_of(request), visitor_of(request)
 
-    def write() -> Response:
-        with site.database.writing() as session:
-            found = find_task(session, task_id, visitor.person_id, for_change=True)
-            reopen(session, found, visitor.person_id or 0, why.text, site.now())
-            return _json({"state": found.task.state})
+    def change(session: Session, found: Found, me: int, now: float) -> dict[str, Any]:
+        reopen(session, found, me, why.text, now)
+        return {"state": found.task.state}
 
-    return await run_in_threadpool(write)
+    return await run_in_threadpool(_change, request, task_id, change)
 
 
 @router.post("/studio/tasks/{task_id:int}/comments")
@@ -183,15 +181,12 @@ async def open_again(request: Request, task_id: int) -> Response:
 async def comment(request: Request, task_id: int) -> Response:
     """Add a comment."""
     said = await read_page_json(request, Said)
-    site, visitor = site_of(request), visitor_of(request)
 
-    def write() -> Response:
-        with site.database.writing() as session:
-            found = find_task(session, task_id, visitor.person_id, for_change=True)
-            made = comment_on(session, found, visitor.person_id or 0, said.text, said.at, said.region, site.now())
-            return _json({"comments": [_told(one) for one in comments_of(session, found.task)], "id": made.id})
+    def change(session: Session, found: Found, me: int, now: float) -> dict[str, Any]:
+        made = comment_on(session, found, me, said.text, said.at, said.region, now)
+        return {"comments": [_told(one) for one in comments_of(session, found.task)], "id": made.id}
 
-    return await run_in_threadpool(write)
+    return await run_in_threadpool(_change, request, task_id, change)
 
 
 @router.post("/studio/tasks/{task_id:int}/comments/{comment_id:int}/done")
@@ -199,15 +194,19 @@ async def comment(request: Request, task_id: int) -> Response:
 async def settle_comment(request: Request, task_id: int, comment_id: int) -> Response:
     """Take a comment for settled, or not any more."""
     done = await read_page_json(request, Done)
-    site, visitor = site_of(request), visitor_of(request)
 
-    def write() -> Response:
-        with site.database.writing() as session:
-            found = find_task(session, task_id, visitor.person_id, for_change=True)
-            settle(session, found, comment_id, is_done=done.is_done, now=site.now())
-            return _json({"is_done": done.is_done})
+    def change(session: Session, found: Found, _: int, now: float) -> dict[str, Any]:
+        settle(session, found, comment_id, is_done=done.is_done, now=now)
+        return {"is_done": done.is_done}
 
-    return await run_in_threadpool(write)
+    return await run_in_threadpool(_change, request, task_id, change)
+
+
+def _change(request: Request, task_id: int, change: Callable[[Session, Found, int, float], dict[str, Any]]) -> Response:
+    """Change something about a task that the visitor may see, and answer with what `change` tells of it."""
+    site, me = site_of(request), visitor_of(request).person_id or 0
+    with site.database.writing() as session:
+        return _json(change(session, find_task(session, task_id, me, for_change=True), me, site.now()))
 
 
 @router.get("/studio/tasks/{task_id:int}/picture")

@@ -9,7 +9,7 @@ from segarena.server import refusals
 from segarena.server.bodies import Form, LargeForm, number_in
 from segarena.server.visitors import needs, site_of, visitor_of
 from segarena.studio.drawing.access import find_project, find_task
-from segarena.studio.drawing.assignment import deal, give
+from segarena.studio.drawing.assignment import deal, free_begun_of, give
 from segarena.studio.drawing.projects import members_of, put_member, remove_member
 from segarena.studio.pages.projects import note_about, settings_page
 
@@ -19,13 +19,15 @@ router = APIRouter(include_in_schema=False)
 @router.post("/studio/projects/{project_id:int}/members")
 @needs("participant")
 def put(request: Request, project_id: int, form: Form) -> Response:
-    """Bring somebody in, give them another role, or let them go."""
+    """Bring somebody in, give them another role, let them go, or let others go on with what they left behind."""
     site, visitor = site_of(request), visitor_of(request)
     person = number_in(form.get("person", ""))
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="lead", for_change=True)
         if form.get("do") == "remove" and person is not None:
             remove_member(session, project, person)
+        elif form.get("do") == "free" and person is not None:
+            free_begun_of(session, project.id, person)
         else:
             put_member(session, project, form.get("name", ""), form.get("role", "annotator"), site.now())
         note_about(session, request, "project members", project)
@@ -54,9 +56,12 @@ def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
 @router.post("/studio/tasks/{task_id:int}/give")
 @needs("participant")
 def give_task(request: Request, task_id: int, form: Form) -> Response:
-    """Give a task that nobody began to a member, or take it back."""
+    """Give a task to a member, or take it back: one that nobody began, or whose annotator left."""
     site, visitor = site_of(request), visitor_of(request)
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, needed="lead", for_change=True)
+        was_begun = found.task.state != "clean"
         give(session, found.task, number_in(form.get("to", "")))
+        if was_begun:
+            note_about(session, request, "task handed on", found.project, f"task {task_id}")
     return RedirectResponse(f"/studio/tasks/{task_id}/look", 303)

@@ -21,7 +21,7 @@ from segarena.server.visitors import needs, site_of, visitor_of
 from segarena.studio.assisting.assistants import assistants_of
 from segarena.studio.drawing.access import find_project, is_at_least
 from segarena.studio.drawing.agreement import agreement_of, compare_pending, compared, of_people, of_pictures, pending
-from segarena.studio.drawing.assignment import free_count, next_task, own_open
+from segarena.studio.drawing.assignment import free_count, left_behind, next_task, own_open
 from segarena.studio.drawing.progress import counts_of, pictures_of, state_counts, work_in
 from segarena.studio.drawing.projects import (
     Rules,
@@ -29,6 +29,7 @@ from segarena.studio.drawing.projects import (
     make_project,
     members_of,
     projects_of,
+    remove_project,
     rules_of,
     segmenters_of,
 )
@@ -173,6 +174,20 @@ def change_state(request: Request, project_id: int, form: Form) -> Response:
     return RedirectResponse(f"/studio/projects/{project_id}/settings", 303)
 
 
+@router.post("/studio/projects/{project_id:int}/remove")
+@needs("participant")
+def remove(request: Request, project_id: int, form: Form) -> Response:
+    """Remove a project with all that was drawn in it, for whoever writes its name."""
+    site, visitor = site_of(request), visitor_of(request)
+    with site.database.writing() as session:
+        project, _ = find_project(session, project_id, visitor.person_id, needed="lead", for_change=True)
+        if " ".join(form.get("name", "").split()) != project.name:
+            raise InvalidInput(f"to remove it, write the name of the project: {project.name}")
+        note_about(session, request, "project removed", project, project.name)
+        remove_project(session, site.folder.photographs, project)
+    return RedirectResponse("/studio/projects", 303)
+
+
 def settings_page(request: Request, project_id: int, **values: Any) -> Response:
     """Return the page of what a lead decides, with what came of something that was asked there."""
     site, visitor = site_of(request), visitor_of(request)
@@ -182,6 +197,7 @@ def settings_page(request: Request, project_id: int, **values: Any) -> Response:
             "members": members_of(session, project),
             "counts": state_counts(session, project.id),
             "free": free_count(session, project, 0),
+            "left_behind": left_behind(session, project.id),
             "chosen": assistants_of(site).among(segmenters_of(project)),
             "dealt": "",
             "added": None,

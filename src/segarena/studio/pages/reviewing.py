@@ -17,6 +17,7 @@ from segarena.server.bodies import Form
 from segarena.server.visitors import needs, site_of, visitor_of
 from segarena.studio.drawing.access import OPEN, Found, find_task, is_at_least
 from segarena.studio.drawing.agreement import compare_pending
+from segarena.studio.drawing.assignment import may_be_given
 from segarena.studio.drawing.changes import changes
 from segarena.studio.drawing.checking import look_at
 from segarena.studio.drawing.documents import Document, scene_of
@@ -138,7 +139,7 @@ def _told(session: Session, found: Found) -> dict[str, Any]:
         "changes": changes(old[0], newest[0]) if old and newest else [],
         "comments": [(number, one, one.person) for number, one in enumerate(comments_of(session, task), 1)],
         "decisions": [(one, one.person) for one in decisions_of(session, task)],
-        "members": members_of(session, found.project) if is_lead and task.state == "clean" else [],
+        "members": members_of(session, found.project) if is_lead and may_be_given(session, task) else [],
         "open_states": OPEN,
     }
 

@@ -5,6 +5,7 @@ A signed cookie has the key of their visit, one for each study, wherever they ca
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast, get_args
 
 import msgspec
@@ -134,15 +135,7 @@ def say_next(request: Request, link: str) -> Response:
 async def begin_next_batch(request: Request, link: str) -> Response:
     """Begin the next batch, and say what comes first."""
     await read_page_json(request, Nothing)
-
-    def begun() -> Response:
-        site = site_of(request)
-        with site.database.writing() as session:
-            visit = _need_visit(request, session, link, is_to_change=True)
-            begin_batch(session, site, visit)
-            return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
-
-    return await run_in_threadpool(begun)
+    return await run_in_threadpool(_move_on, request, link, begin_batch)
 
 
 @router.post(_PATH + "/{link}/finish")
@@ -151,15 +144,20 @@ async def stop_here(request: Request, link: str) -> Response:
     """End before the last batch."""
     await read_page_json(request, Nothing)
 
-    def stopped() -> Response:
-        site = site_of(request)
-        with site.database.writing() as session:
-            visit = _need_visit(request, session, link, is_to_change=True)
-            if visit.visitor.state == "ready" and visit.visitor.batches:
-                finish(session, site, visit)
-            return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
+    def stop(session: Session, site: Site, visit: Visit) -> None:
+        if visit.visitor.state == "ready" and visit.visitor.batches:
+            finish(session, site, visit)
 
-    return await run_in_threadpool(stopped)
+    return await run_in_threadpool(_move_on, request, link, stop)
+
+
+def _move_on(request: Request, link: str, move: Callable[[Session, Site, Visit], object]) -> Response:
+    """Have a visit go on, and say what comes next."""
+    site = site_of(request)
+    with site.database.writing() as session:
+        visit = _need_visit(request, session, link, is_to_change=True)
+        move(session, site, visit)
+        return JSONResponse(_told(session, site, visit, f"{_PATH}/{link}"))
 
 
 @router.post(_PATH + "/{link}/trials/{trial}/begin")

@@ -7,7 +7,7 @@ import pkgutil
 
 import pytest
 
-ROOMS = ("segarena.arrays", "segarena.metrics", "segarena.statistics")
+ROOMS = ("segarena.arrays", "segarena.metrics", "segarena.people.measures", "segarena.statistics")
 MODULES = [
     module.name
     for room in ROOMS

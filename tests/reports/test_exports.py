@@ -144,7 +144,7 @@ def test_the_files_of_a_report_are_named(two, tmp_path):
     names = ["report.html", "summary.csv", "summary.tex", "timings.csv", "paired.csv", "targets.csv"]
     written = (files.html, files.csv, files.latex, files.timings, files.paired, files.targets)
     assert [f.name for f in written] == names
-    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == sorted([*names, "made.json"])
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == sorted([*names, "made.json", "person-seconds.csv"])
     assert write_report(two[:1], tmp_path / "single").paired is None
 
 

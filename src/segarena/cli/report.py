@@ -61,6 +61,16 @@ def report(
         list[str] | None,
         typer.Option(help="A published table of `segarena list tables`, or a file of your own; repeat for several."),
     ] = None,
+    seconds: Annotated[
+        Path | None,
+        typer.Option(help="How long people take, for figures against seconds: a file of `segarena people fit time`."),
+    ] = None,
+    pointer: Annotated[str, typer.Option(help="What a person's seconds are predicted for: mouse, pen or touch.")] = (
+        "mouse"
+    ),
+    drag: Annotated[
+        bool, typer.Option("--drag", help="Predict them for boxes that are dragged, not clicked at four points.")
+    ] = False,
     trust: Annotated[
         bool,
         typer.Option("--trust", help="Run what the folders name from files and other packages, for pictures."),
@@ -78,6 +88,7 @@ def report(
     """
     from segarena.records.reported import FOLDER
     from segarena.reports import terminal_of, write_report
+    from segarena.users.habits.pace import Pace
 
     with one_line_errors():
         named = [below for run in runs for below in runs_below(run)]
@@ -90,9 +101,12 @@ def report(
             figures=figures,
             shows_all=every,
             beside=beside or (),
+            pace=Pace.read(seconds, pointer=pointer, boxes="drag" if drag else "extreme"),
         )
         Console().print(terminal_of(files.page))
-        tables = ", ".join(map(str, filter(None, (files.csv, files.latex, files.targets, *files.further))))
+        tables = ", ".join(
+            map(str, filter(None, (files.csv, files.latex, files.targets, *files.of_people, *files.further)))
+        )
         for line in (*files.notes, *files.not_shown):
             typer.secho(line, fg="yellow", err=True)
         typer.echo(f"page:   {files.html}\ntables: {tables}")

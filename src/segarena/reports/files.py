@@ -14,7 +14,9 @@ from segarena.published.finding import find_table
 from segarena.records.reported import write_made
 from segarena.records.trust import reading, refusal
 from segarena.reports.beside import beside_of
+from segarena.reports.between import between_sheet
 from segarena.reports.exports import summary_csv, summary_tex
+from segarena.reports.pace import pace_sheet
 from segarena.reports.pages import Page, page_of
 from segarena.reports.parts import Section
 from segarena.reports.reading import read_runs
@@ -24,6 +26,7 @@ from segarena.reports.sections import differences_sheet, timings_sheet
 from segarena.reports.sheets import Sheet
 from segarena.reports.standalone import chart_files, figures_in, png_of
 from segarena.reports.targets import targets_sheet
+from segarena.users.habits.pace import Pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,7 @@ class ReportFiles:
         paired: differences to the first run; None with one run.
         targets: the statistic of the verdict for every target; None where nothing decides.
         further: the tables that the page of their benchmark has beside.
+        of_people: a person's seconds, and what lies between the people of a crowd, where there is any of it.
         figures: the charts as SVG and PNG, if they were asked for.
         not_shown: a line for each dataset whose samples are not shown, because it is not trusted.
         notes: what must be known: that a run.json is not as it was written, that published figures cannot stand beside.
@@ -51,6 +55,7 @@ class ReportFiles:
     paired: Path | None
     targets: Path | None
     further: tuple[Path, ...] = ()
+    of_people: tuple[Path, ...] = ()
     figures: tuple[Path, ...] = ()
     not_shown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -67,6 +72,7 @@ def write_report(
     shows_all: bool = False,
     data: str | Path | None = None,
     beside: Sequence[str] = (),
+    pace: Pace | None = None,
 ) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is made if need be.
 
@@ -82,6 +88,7 @@ def write_report(
         shows_all: whether the page has pictures of every target, however large it gets.
         data: where the files of the runs' dataset are now, if they moved.
         beside: published tables by name, whose figures stand beside the runs' own where measure and protocol agree.
+        pace: how quickly somebody is taken to prompt, for figures against a person's seconds; None: as published.
 
     Raises:
         UnknownPlugin: no published table has that name; the message says the near ones.
@@ -96,15 +103,18 @@ def write_report(
     folder = _made(out)
     with reading(trust=trust):
         own = page_of(read)
+        own.pace = pace or own.pace
         found = [beside_of(own, table) for table in tables]
         own.beside = [one.sheet for one in found if one.sheet is not None]
         further = {**own.files(), **_beside_files(own.beside)}
+        of_people = {f"{sheet.name}.csv": sheet_csv(sheet) for sheet in _of_people(own)}
         sections = report_sections(own, shows_all=shows_all)
         texts = {
             "report.html": report_html(own, sections),
             "summary.csv": summary_csv([*own.whole_runs, *map(own.whole, own.floors)]),
             "summary.tex": summary_tex(own.whole_runs),
             "timings.csv": sheet_csv(timings_sheet(read)),
+            **of_people,
             **({"paired.csv": sheet_csv(differences_sheet(own.whole_runs))} if len(own.runs) > 1 else {}),
             **({"targets.csv": sheet_csv(targets_sheet(own.usual_runs, own.decides, {}))} if own.decides else {}),
             **further,
@@ -121,11 +131,17 @@ def write_report(
         paired=folder / "paired.csv" if len(own.runs) > 1 else None,
         targets=folder / "targets.csv" if own.decides else None,
         further=tuple(folder / name for name in further),
+        of_people=tuple(folder / name for name in of_people),
         figures=drawn,
         page=own,
         notes=tuple(dict.fromkeys(chain(*(run.folder.notes for run in read), *(one.notes for one in found)))),
         not_shown=tuple(dict.fromkeys(filter(None, (refusal("dataset", r.config.dataset, trust=trust) for r in read)))),
     )
+
+
+def _of_people(own: Page) -> list[Sheet]:
+    """Return what there is to say of people: their seconds, and what lies between those of a crowd."""
+    return [sheet for sheet in (pace_sheet(own.usual_runs, own.pace), between_sheet(own.whole_runs)) if sheet.rows]
 
 
 def _beside_files(sheets: Sequence[Sheet]) -> dict[str, str]:

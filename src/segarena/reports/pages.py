@@ -27,6 +27,7 @@ from segarena.reports.sheets import Sheet
 from segarena.reports.verdict import Words, verdict_texts
 from segarena.reports.wording import count_text, sample_word
 from segarena.roles import Statistic
+from segarena.users.habits.pace import Pace
 
 ENTRY_POINTS = "segarena.pages"
 
@@ -42,8 +43,8 @@ class Page:
         benchmarks: names of the benchmarks that it is for; filled in by the decorator `page`.
         draws_floors: whether it has charts for floors to be drawn in; else they are runs as any other.
         leaves_out: general parts that the report does without, because the page has better ones or they say nothing:
-            of the sections "summary", "ranks", "differences", "figures", "hardest", "targets", "gallery" and
-            "failures", of the figures "curves", "noc", "seconds" and "groups".
+            of the sections "summary", "between", "ranks", "differences", "figures", "pace", "hardest", "targets",
+            "gallery" and "failures", of the figures "curves", "noc", "seconds" and "groups".
         folded: names of its tables that are folded away.
         gallery_title: what stands above the gallery.
         beside: published figures beside the runs' own, which the summary shows too; filled in when asked for.
@@ -94,6 +95,11 @@ class Page:
     def usual_runs(self) -> tuple[Run, ...]:
         """All runs as figures, differences and the terminal have them."""
         return tuple(map(self.usual, self.runs))
+
+    @cached_property
+    def pace(self) -> Pace:
+        """How quickly somebody is taken to prompt, in figures against seconds; as published unless it is set."""
+        return Pace()
 
     @cached_property
     def word(self) -> str:

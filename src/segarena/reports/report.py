@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from segarena.reports.between import between_parts
 from segarena.reports.figures import figures
 from segarena.reports.floors import floor_text
 from segarena.reports.gallery import BUDGET_BYTES, every_key, gallery
 from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
+from segarena.reports.pace import pace_parts
 from segarena.reports.pages import Page, fold_title
 from segarena.reports.parts import Fold, Note, Part, Row, Section, Terms, is_empty, kind_of
 from segarena.reports.people import people_parts
@@ -115,8 +117,10 @@ def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:
     every = [
         *([ranks, means] if len(runs) > MOST_SUMMED else [means, ranks]),
         Section("differences", "Paired differences", _differences(own)),
+        Section("between", "Between people", between_parts(runs)),
         Section("people", "People", people_parts(own)),
         Section("figures", "Figures", [Row(figures(own))]),
+        Section("pace", "A person's seconds", pace_parts(own)),
         Section("hardest", f"Hardest {own.target_word}s", [_hardest(own, shown)]),
         Section("targets", f"Every {own.target_word}", _targets(own, shown)),
         Section("gallery", own.gallery_title, cards),

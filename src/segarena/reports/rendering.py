@@ -51,7 +51,8 @@ def document(
         package: whose templates and files.
         template: its file name.
         style: name of a file with CSS, after that of all pages.
-        scripts: names of files with JavaScript, one after the other; nothing else may run on the page.
+        scripts: names of files with JavaScript, of the package or else of reports, one after the other; nothing else
+            may run on the page.
         is_served: whether it may load from where it came.
         file_address: gives where a stylesheet or script is loaded from, under the policy of the server that gives the
             page; None puts all of them, and a policy, into it.
@@ -64,11 +65,16 @@ def document(
         return page.render(style="", script="", policy="", is_served=is_served, **links, **values)
     shared = read_text("segarena.reports", "page.css")
     own = read_text(package, style) if style else ""
-    code = "\n".join(read_script(package, name) for name in scripts)
+    code = "\n".join(read_script(_having(package, name), name) for name in scripts)
     policy = _policy(code, is_served=is_served)
     return page.render(
         style=f"{shared}\n{own}", script=code, policy=policy, is_served=is_served, styles=(), modules=(), **values
     )
+
+
+def _having(package: str, name: str) -> str:
+    """Return the package if it has a file, else the one that all pages share."""
+    return package if (files(package) / name).is_file() else "segarena.reports"
 
 
 def read_text(package: str, name: str) -> str:

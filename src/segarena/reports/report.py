@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,13 +14,13 @@ from segarena.reports.gallery import BUDGET_BYTES, every_key, gallery
 from segarena.reports.header import alarms_of, facts_of, run_facts, title_of, what_ran
 from segarena.reports.pace import pace_parts
 from segarena.reports.pages import Page, fold_title
-from segarena.reports.parts import Fold, Note, Part, Row, Section, Terms, is_empty, kind_of
+from segarena.reports.parts import Fold, Note, Part, Row, Section, Terms, is_empty
 from segarena.reports.people import people_parts
 from segarena.reports.ranking import MOST_FAILED, failed_keys
 from segarena.reports.ranks import pairs_sheet, ranks_sheet
 from segarena.reports.reading import Key, Run
-from segarena.reports.renderers import sheet_html
 from segarena.reports.rendering import document
+from segarena.reports.sectioned import section_values
 from segarena.reports.sections import MOST_HARD, failures_parts, hardest_sheet, paired_sheet, summary_sheet
 from segarena.reports.sheets import Sheet
 from segarena.reports.tables import paired_rows, user_names
@@ -86,26 +85,11 @@ def report_html(
         ran=what_ran(own),
         facts=facts_of(own),
         runs=[(run.label, run.config.command, run_facts(run)) for run in own.every_run],
-        sections=sections,
         versions=", ".join(dict.fromkeys(run.config.version for run in own.every_run)),
-        numbers=_Numbers(),
-        kind_of=kind_of,
-        is_empty=is_empty,
-        table=sheet_html,
         is_served=is_served,
         file_address=file_address,
+        **section_values(sections),
     )
-
-
-class _Numbers:
-    """Counts tables and figures in the order in which the template meets them."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-
-    def next(self, kind: str) -> int:
-        self._counts[kind] += 1
-        return self._counts[kind]
 
 
 def _general_sections(own: Page, *, shows_all: bool) -> list[Section]:

@@ -92,6 +92,11 @@ def test_a_person_who_clicks_like_the_simulated_user_gets_the_same_records(peopl
     assert told.select(KEY).equals(run.records().filter(user="human").select(KEY))
     assert told.select("person", "user_s", "pointer").unique().rows() == [("p1", 1.5, "pen")]
 
+    left = Seats(tmp_path / "run").sample_folder(1)  # by a process that was killed right after the last answer
+    left.mkdir(parents=True)
+    segarena.evaluate("clicks", users=["human", "centre"], out=tmp_path / "run", **RUN)
+    assert not left.exists()
+
 
 def test_a_run_that_was_stopped_goes_on_with_what_was_given(people, simulated, tmp_path, monkeypatch):
     class Stopped(Exception):

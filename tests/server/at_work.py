@@ -8,7 +8,7 @@ from segarena.server.keys import make_key
 from segarena.server.people import invite
 from segarena.server.serving import Serving
 from segarena.server.tables import Person, Run
-from segarena.server.visitors import COOKIE, cookie_of
+from segarena.server.visitors import cookie_name, cookie_of
 
 
 class Served:
@@ -61,7 +61,7 @@ class Served:
         with self.site.database.writing() as session:
             owner = session.get_one(Run, run_id).person_id
             key = make_key(session, "session", self.site.now(), person_id=owner)
-        client.cookies.set(COOKIE, cookie_of(self.site, key), domain="127.0.0.1")
+        client.cookies.set(cookie_name(self.site), cookie_of(self.site, key), domain="127.0.0.1")
         return client
 
     def api(self, token, **options):

@@ -84,10 +84,8 @@ class Page:
     """The editor's page, as far as it asks."""
 
     def __init__(self, server: Server, cookie: str, segmenter: str) -> None:
-        headers = {"accept": "application/json"}
-        self._client = httpx2.Client(
-            base_url=f"http://127.0.0.1:{server.port}", headers=headers, cookies={"segarena": cookie}, timeout=300
-        )
+        headers = {"accept": "application/json", "cookie": cookie}
+        self._client = httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", headers=headers, timeout=300)
         self._client.headers["x-form-key"] = self._client.get("/studio/key").json()["key"]
         self._segmenter = segmenter
 

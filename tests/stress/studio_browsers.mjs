@@ -45,7 +45,7 @@ class Browser {
   }
 
   fetch = async (address, options) => {
-    const headers = { ...options.headers, cookie: `segarena=${this.cookie}` };
+    const headers = { ...options.headers, cookie: this.cookie };
     const started = performance.now();
     const response = await fetch(this.address + address, { ...options, headers, credentials: undefined, cache: undefined, keepalive: undefined });
     if (options.method === "PUT" && response.status === 200) this.waits.push(performance.now() - started);

@@ -38,7 +38,7 @@ from drawn import picture, someone
 from segarena.server.keys import make_key
 from segarena.server.serving import open_site
 from segarena.server.settings import Settings
-from segarena.server.visitors import cookie_of
+from segarena.server.visitors import cookie_name, cookie_of
 from segarena.studio.tables import Project
 
 MOST_BYTES = 1 << 30
@@ -162,7 +162,7 @@ class Attacker:
 
 
 def _client(server: Server, cookie: str) -> httpx2.Client:
-    client = httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", cookies={"segarena": cookie}, timeout=120)
+    client = httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", headers={"cookie": cookie}, timeout=120)
     client.headers["accept"] = "application/json"
     client.headers["x-form-key"] = client.get("/studio/key").json()["key"]
     return client
@@ -207,10 +207,11 @@ def main() -> int:
             key = make_key(session, "session", opened.now(), person_id=lead)
             project = session.scalars(select(Project.id)).one()
         opened.database.close()
+        cookie = f"{cookie_name(opened)}={cookie_of(opened, key)}"
         server = Server(site.data, log=Path(folder) / "log", settings={"workers": 0})
         server.start()
         server.wait()
-        attacker = Attacker(server, site, cookie_of(opened, key), project, random.Random(given.seed))
+        attacker = Attacker(server, site, cookie, project, random.Random(given.seed))
         largest, is_over = [0], threading.Event()
         watching = threading.Thread(target=_watch, args=(server, largest, is_over), daemon=True)
         watching.start()

@@ -77,8 +77,8 @@ class Annotator(threading.Thread):
 
     def run(self) -> None:
         """Save until the time is over."""
-        address, headers = f"http://127.0.0.1:{self.server.port}", {"accept": "application/json"}
-        with httpx2.Client(base_url=address, headers=headers, cookies={"segarena": self.cookie}, timeout=60) as client:
+        address, headers = f"http://127.0.0.1:{self.server.port}", {"accept": "application/json", "cookie": self.cookie}
+        with httpx2.Client(base_url=address, headers=headers, timeout=60) as client:
             client.headers["x-form-key"] = client.get("/studio/key").json()["key"]
             base, due = 0, time.monotonic() + self.every_s * (self.task % 10) / 10
             while time.monotonic() < self.until:

@@ -38,7 +38,7 @@ from segarena.server.keys import end_keys, make_key
 from segarena.server.packing import unpack
 from segarena.server.serving import open_site
 from segarena.server.settings import Settings
-from segarena.server.visitors import cookie_of
+from segarena.server.visitors import cookie_name, cookie_of
 from segarena.studio.drawing.drafts import document_of
 from segarena.studio.tables import Logged, Task
 
@@ -95,7 +95,7 @@ class Site:
             end_keys(session, self.people[number], site.now(), kind="session")
             key = make_key(session, "session", site.now(), person_id=self.people[number])
         site.database.close()
-        return cookie_of(site, key)
+        return f"{cookie_name(site)}={cookie_of(site, key)}"
 
     def sign_out(self, number: int) -> None:
         """End the sessions of one of them."""

@@ -96,6 +96,7 @@ WHO = {
     ("GET", "/studio/studies"): ORGANISERS,
     ("GET", "/studio/studies/new"): ORGANISERS,
     ("POST", "/studio/studies/new"): ORGANISERS,
+    ("POST", "/studio/studies/{slug}/corrections"): ORGANISERS,
     ("GET", STUDY): ORGANISERS,
     ("POST", STUDY): ORGANISERS,
     ("POST", f"{STUDY}/links"): ORGANISERS,

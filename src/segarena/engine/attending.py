@@ -55,6 +55,14 @@ def told_of(plan: Plan, cast: Cast) -> RunTold:
     )
 
 
+def close_finished(folder: RunFolder) -> None:
+    """Remove what was looked at in samples that are done: a process that was killed right then left it."""
+    seats, pending = Seats(folder.path), set(folder.pending())
+    for place in seats.open_samples():
+        if place not in pending:
+            seats.close_sample(place)
+
+
 def attend(job: HoldSamples, folder: RunFolder, indices: Iterator[int], check: Callable[[], None]) -> Generator[Held]:
     """Hold samples with people, and yield them in the order in which they are over; waits as long as people take.
 

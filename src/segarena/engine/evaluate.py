@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from segarena.abilities import abilities_of_segmenter
 from segarena.engine.asking_people import AskPeople, Pages, here_with_people, pages_for
-from segarena.engine.attending import asked_users, attend, told_of
+from segarena.engine.attending import asked_users, attend, close_finished, told_of
 from segarena.engine.elsewhere import OpensSessions, taking_part
 from segarena.engine.holding import Held, HoldSamples, hold_samples
 from segarena.engine.identity import identity_of
@@ -174,6 +174,7 @@ def _hold_all(
     resumed, count = samples.count_done, len(samples.folder.samples)
     progress = Progress(units=count, done=resumed, resumed=resumed)
     if pages.address:
+        close_finished(samples.folder)
         progress.notes.append(f"people are asked at {pages.address}")
     on_progress(progress)
 

@@ -179,6 +179,10 @@ class Seats:
         """Return where what is looked at lies."""
         return self.path / _SAMPLES / f"{place:06d}"
 
+    def open_samples(self) -> list[int]:
+        """Return the places of the samples of which something to look at is there."""
+        return sorted(int(folder.name) for folder in (self.path / _SAMPLES).glob("[0-9]*") if folder.name.isdecimal())
+
     def close_sample(self, place: int) -> None:
         """Remove what was looked at, once the dialogues about it are over."""
         shutil.rmtree(self.sample_folder(place), ignore_errors=True)

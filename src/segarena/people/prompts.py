@@ -63,7 +63,7 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
         goal_mask: name of the file with what was asked for; "" when that is the whole object of the dataset.
         previous_mask: name of the file with the mask that was to be corrected; "" in the first round.
         model: which segmenter made it; "" in the first round.
-        person: a number in its study, in order of arrival; "" where nobody knows who it was.
+        person: a name that its study drew, which says nothing of when they came; "" where nobody knows who it was.
         batch: which of the person's batches, from 1; 0 of the training, and where there were none.
         place: in the batch, from 1.
         purpose: main, training, attention.

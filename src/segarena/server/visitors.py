@@ -20,7 +20,6 @@ from segarena.server.site import Site
 from segarena.server.tables import Key, Person
 
 ANYONE = "anyone"
-COOKIE = "segarena"
 _USED_EVERY_S = 60.0
 """When a key was used last is kept to the minute, not written with every request."""
 
@@ -105,6 +104,14 @@ def is_api(request: Request) -> bool:
     return request.url.path.startswith("/api/")
 
 
+def cookie_name(site: Site) -> str:
+    """Return what the cookie of a session is called here.
+
+    A browser has one jar for all ports of a machine: two studios side by side would log each other out.
+    """
+    return f"segarena-{seal(site, 'cookie name', '')[:8]}"
+
+
 def cookie_of(site: Site, key: str) -> str:
     """Return what the cookie of a session holds: its key, signed."""
     return f"{key}.{seal(site, 'cookie', key)}"
@@ -112,8 +119,9 @@ def cookie_of(site: Site, key: str) -> str:
 
 def session_key(request: Request) -> str:
     """Return the key of the session that a cookie names; "" when it is not signed by us."""
-    key, _, signature = request.cookies.get(COOKIE, "").partition(".")
-    return key if is_same(signature, seal(site_of(request), "cookie", key)) else ""
+    site = site_of(request)
+    key, _, signature = request.cookies.get(cookie_name(site), "").partition(".")
+    return key if is_same(signature, seal(site, "cookie", key)) else ""
 
 
 def is_same(given: str, expected: str) -> bool:

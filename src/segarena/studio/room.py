@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from segarena.server.rooms import Room
 from segarena.studio.collecting import personal as leading
-from segarena.studio.collecting.jobs import MakeStudy
+from segarena.studio.collecting.jobs import CorrectStudy, MakeStudy
 from segarena.studio.drawing import example, personal
 from segarena.studio.pages import (
     assisting,
@@ -43,7 +43,7 @@ ROOM = Room(
     needs="participant",
     routers=tuple(page.router for page in _PAGES),
     package="segarena.studio",
-    kinds=(MakeStudy(),),
+    kinds=(MakeStudy(), CorrectStudy()),
     kept={"drawing": personal.KEPT, "studies": leading.KEPT},
     show=example.show,
 )

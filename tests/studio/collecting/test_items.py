@@ -5,7 +5,7 @@ from segarena.samples import ImageSample, Target, VideoSample, VolumeSample
 from segarena.studio.collecting.corrections import corrections
 from segarena.studio.collecting.easy import easy_items
 from segarena.studio.collecting.items import items_of
-from segarena.studio.collecting.showing import decoded, encoded, scaled_mask, smaller, target_picture
+from segarena.studio.collecting.showing import decoded, encoded, scaled_mask, smaller, squared, target_picture
 
 PICTURE = np.arange(20 * 30 * 3, dtype=np.uint8).reshape(20, 30, 3)
 
@@ -45,6 +45,19 @@ def test_of_a_volume_the_largest_slice_or_several_are_shown_in_grey():
     assert one.picture.min() < one.picture.max()
     assert [item.plane for item in items_of(sample, 2)] == [1, 5]
     assert [item.plane for item in items_of(sample, 99)] == [1, 2, 3, 5]
+
+
+def test_slices_whose_pixels_are_no_squares_are_sent_as_large_as_they_are():
+    mask = np.zeros((6, 20, 30), bool)
+    mask[2, 5:9, 10:18] = True
+    voxels = np.linspace(-1000, 3000, mask.size).reshape(mask.shape)
+    sample = VolumeSample(id="v", voxels=voxels, spacing_mm=(9, 2, 0.5), targets=(Target(id="liver", mask=mask),))
+    (one,) = items_of(sample)
+    sent = squared(one.picture, one.edges)
+    assert (one.picture.shape, sent.shape) == ((20, 30, 3), (80, 30, 3))
+    rows, columns = scaled_mask(one.mask, sent.shape[:2]).nonzero()
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (20, 35, 10, 17)
+    assert squared(PICTURE, (3.0, 3.0)) is PICTURE
 
 
 def test_of_a_video_frames_are_shown():

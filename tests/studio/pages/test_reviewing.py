@@ -4,7 +4,7 @@ import pytest
 from drawn import box, compare_all, give_task, picture, project_of, scene, someone, tasks_of, text_of
 
 from segarena.server.keys import make_key
-from segarena.server.visitors import COOKIE, cookie_of
+from segarena.server.visitors import cookie_name, cookie_of
 from segarena.studio.drawing.access import find_task
 from segarena.studio.drawing.documents import read_document
 from segarena.studio.drawing.drafts import put_draft
@@ -34,11 +34,12 @@ def draw(served, task, person, drawn):
 def come(served, people, open_page):
     """Open a page as somebody."""
 
-    def opened(name, place, **options):
+    def opened(who, place, **options):
         with served.site.database.writing() as session:
-            key = make_key(session, "session", served.site.now(), person_id=people[name])
+            key = make_key(session, "session", served.site.now(), person_id=people[who])
         page = open_page(f"{served.address}/sign-in", **options)
-        page.context.add_cookies([{"name": COOKIE, "value": cookie_of(served.site, key), "url": served.address}])
+        name, value = cookie_name(served.site), cookie_of(served.site, key)
+        page.context.add_cookies([{"name": name, "value": value, "url": served.address}])
         page.goto(f"{served.address}{place}")
         return page
 

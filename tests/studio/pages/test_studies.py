@@ -1,27 +1,33 @@
 """A study from its form to its export, led and taken part in by people in a browser."""
 
 import re
+import shutil
 import zipfile
 from io import BytesIO
 
+import numpy as np
 import polars as pl
 import pytest
 from collected import NO_TIME, Taker, answer, link_of, study_of
+from PIL import Image
 from sqlalchemy import delete, update
 from taking_part import Hand
 from typer.testing import CliRunner
 
 from segarena.challenges.description import Challenge, Phase, challenge_text
 from segarena.cli.main import app
+from segarena.errors import InvalidInput
 from segarena.people.checks import check_prompts
 from segarena.people.table import read_frame
+from segarena.registry import build
 from segarena.server import tables
 from segarena.server.jobs.bench import AtBench
 from segarena.server.jobs.hands import JobHand
 from segarena.server.tables import Job
-from segarena.server.visitors import COOKIE
+from segarena.server.visitors import cookie_name
 from segarena.studio.collecting.description import Study
-from segarena.studio.collecting.jobs import MakeStudy
+from segarena.studio.collecting.hidden import Hidden, check_data
+from segarena.studio.collecting.jobs import CorrectStudy, MakeStudy
 from segarena.studio.collecting.making import check_new
 from segarena.systems.clicks.crowd.table import check_clicks, read_clicks
 from segarena.work.jobs import attempt
@@ -99,6 +105,55 @@ def test_no_study_shows_what_an_open_challenge_hides(served, leader):
         session.execute(delete(tables.Challenge).where(tables.Challenge.slug == "hides"))
 
 
+def test_the_files_of_a_challenge_are_known_under_other_names(served, leader, tmp_path):
+    (tmp_path / "hidden" / "images").mkdir(parents=True)
+    (tmp_path / "hidden" / "masks").mkdir()
+    for number in range(3):
+        mask = np.zeros((40, 50), np.uint8)
+        mask[5 : 20 + number, 8:30] = 255
+        for kind, pixels in (("images", np.full((40, 50, 3), 80 + number, np.uint8)), ("masks", mask)):
+            Image.fromarray(pixels).save(tmp_path / "hidden" / kind / f"{number}.png")
+    shutil.copytree(tmp_path / "hidden", tmp_path / "copy")
+    (tmp_path / "copy" / "images" / "0.png").rename(tmp_path / "copy" / "images" / "z.png")
+    (tmp_path / "copy" / "masks" / "0.png").rename(tmp_path / "copy" / "masks" / "z.png")
+    copy = build("dataset", f"folder(path={str(tmp_path / 'copy')!r})")
+    hidden = [Hidden("secret", f"folder(path={str(tmp_path / 'hidden')!r})"), Hidden("gone", "folder(path='/none')")]
+    with pytest.raises(InvalidInput, match="challenge secret hides them"):
+        check_data("folder(path='copy')", copy, hidden)
+    for number in "12z":  # the photographs are there, and what is to be segmented in them is something else
+        Image.fromarray(np.full((40, 50), 255, np.uint8)).save(tmp_path / "copy" / "masks" / f"{number}.png")
+    check_data("folder(path='copy')", build("dataset", f"folder(path={str(tmp_path / 'copy')!r})"), hidden)
+
+
+def test_a_second_round_is_asked_for_on_the_page(served, leader):
+    site = served.site
+    made = study_of(site, slug="again", training=0, attention=0, dataset="sample-squares(count=1)", batch=1, batches=1)
+    place, key = f"/studio/studies/{made.slug}", key_of(leader)
+    refused = leader.post(f"{place}/corrections", data={"key": key, "segmenter": "graph"})
+    assert refused.status_code == 422
+    assert "no click in the first round that counts" in refused.text
+    assert 'value="graph"' in refused.text
+    for text, why in (
+        ("worker('x')", "starts programs"),
+        ("model.py:Model", "that is installed"),
+        ("((", "expected NAME"),
+    ):
+        assert why in leader.post(f"{place}/corrections", data={"key": key, "segmenter": text}).text
+    taker = Taker(served.client(), link_of(made))
+    taker.give(taker.post("batch").json(), answer((7.5, 5.5)))
+    assert taker.next()["state"] == "done"
+    asked = leader.post(f"{place}/corrections", data={"key": key, "segmenter": "whole=nearest-prompt"})
+    assert asked.headers["location"] == f"{place}#corrections"
+    assert "under way" in leader.get(place).text
+    assert JobHand(site, [CorrectStudy()], Here()).one()
+    page = leader.get(place).text
+    added = int(re.search(r"<b>whole</b>: (\d+) targets? added", page)[1])
+    assert added >= 1
+    assert f"{1 + added} things to be shown" in page
+    again = leader.post(f"{place}/corrections", data={"key": key, "segmenter": "whole=nearest-prompt"})
+    assert "has corrections of whole already" in again.text
+
+
 def test_what_cannot_be_made_is_told(served, leader):
     key = key_of(leader)
     leader.post("/studio/studies/new", data={**FORM, "key": key, "slug": "too-few", "batch": "9"})
@@ -172,10 +227,13 @@ def test_three_people_with_mouse_finger_and_keys(served, leader, collected, open
     frame = read_frame(tmp_path / "prompts.parquet")
     assert [finding for finding in check_prompts(frame) if finding.is_error] == []
     assert frame.height == 12
-    found = frame.select("person", "pointer", "kind", "device").unique().sort("person").rows()
-    assert found == [
-        ("p1", "mouse", "scribble", "pc"), ("p2", "touch", "click", "mobile"), ("p3", "keyboard", "click", "pc"),
+    found = frame.select("person", "pointer", "kind", "device").unique()
+    assert found["person"].n_unique() == 3
+    assert frame["person"].is_sorted()  # and not in the order in which they came
+    assert found.select("pointer", "device").sort("pointer").rows() == [
+        ("keyboard", "pc"), ("mouse", "pc"), ("touch", "mobile"),
     ]  # fmt: skip
+    assert set(found.filter(device="pc")["kind"]) == {"click", "scribble"}  # one each, whoever came first
     assert set(frame.filter(pl.col("purpose") == "main")["fate"]) == {""}
     strokes = frame.filter(pl.col("kind") == "scribble")["points"].list.len()
     assert strokes.min() >= 3
@@ -192,7 +250,8 @@ def test_three_people_with_mouse_finger_and_keys(served, leader, collected, open
 def test_the_leader_s_pages_are_whole(served, leader, collected, open_page, barriers):
     place = f"{served.address}/studio/studies"
     page = open_page(served.address)
-    page.context.add_cookies([{"name": COOKIE, "value": leader.cookies[COOKIE], "url": served.address}])
+    name = cookie_name(served.site)
+    page.context.add_cookies([{"name": name, "value": leader.cookies[name], "url": served.address}])
     own = f"{place}/{collected.slug}"
     for address, sizes in ((place, SIZES[1:]), (f"{place}/new", SIZES), (own, SIZES), (f"{own}/items/0", SIZES[:1])):
         for width, scheme in sizes:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
+from segarena.files.spreadsheets import plain_cell
 from segarena.reports.boards.board import Board, Choice
 from segarena.reports.boards.panels import Key, Place
 from segarena.reports.boards.wording import range_text, statistic_of
@@ -21,9 +22,6 @@ from segarena.statistics.intervals import Interval
 
 _Judged: TypeAlias = tuple[float, tuple[Cell, ...]]
 """Of a target: what it is ordered by, the least first, and cells."""
-
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for a formula at the beginning of a cell."""
 
 
 def ranking_sheet(board: Board, key: Key, choice: Choice = "all") -> Sheet:
@@ -63,7 +61,7 @@ def ranking_sheet(board: Board, key: Key, choice: Choice = "all") -> Sheet:
 def board_csv(board: Board, key: Key | None = None, choice: Choice = "all") -> str:
     """Return the ranking as CSV; a name that a spreadsheet would compute has an apostrophe before it."""
     sheet = ranking_sheet(board, key or board.first_key, choice)
-    rows = (tuple(_plain(cell) if isinstance(cell, str) else cell for cell in row) for row in sheet.rows)
+    rows = (tuple(plain_cell(cell) if isinstance(cell, str) else cell for cell in row) for row in sheet.rows)
     return sheet_csv(replace(sheet, rows=tuple(rows)))
 
 
@@ -265,7 +263,3 @@ def _interval(statistic: Statistic, mean: Interval | None) -> Value:
 
 def _value(statistic: Statistic, value: float) -> Value:
     return Value(mean=value, printed=value_text(statistic, value))
-
-
-def _plain(name: str) -> str:
-    return f"'{name}" if name.startswith(_FORMULAS) else name

@@ -19,7 +19,7 @@ from segarena.server.passwords import hash_password, is_password
 from segarena.server.people import clean_name, folded, person_named, register
 from segarena.server.site import Site
 from segarena.server.tables import Person
-from segarena.server.visitors import ANYONE, COOKIE, cookie_of, needs, session_key, site_of, visitor_of
+from segarena.server.visitors import ANYONE, cookie_name, cookie_of, needs, session_key, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
 _MOST_TOKENS = 20
@@ -71,7 +71,7 @@ def do_sign_out(request: Request, form: Form) -> Response:
             key.ended_at = site.now()
         note(session, site.now(), "sign-out", person_id=visitor.person_id, address=visitor.address)
     answer = RedirectResponse("/", 303)
-    answer.delete_cookie(COOKIE)
+    answer.delete_cookie(cookie_name(site_of(request)))
     return answer
 
 
@@ -159,7 +159,7 @@ def _signed_in(request: Request, person: Person) -> Response:
 def set_session(answer: Response, site: Site, key: str) -> None:
     """Put a session into the cookie of an answer."""
     answer.set_cookie(
-        COOKIE, cookie_of(site, key), max_age=int(LASTS_S["session"]), secure=site.settings.is_secure,
+        cookie_name(site), cookie_of(site, key), max_age=int(LASTS_S["session"]), secure=site.settings.is_secure,
         httponly=True, samesite="strict",
     )  # fmt: skip
 

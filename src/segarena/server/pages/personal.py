@@ -18,7 +18,7 @@ from segarena.server.passwords import has_password, hash_password, is_password
 from segarena.server.people import change_password
 from segarena.server.personal_data import archive_of
 from segarena.server.tables import Identity, Person
-from segarena.server.visitors import COOKIE, Visitor, needs, session_key, site_of, visitor_of
+from segarena.server.visitors import Visitor, cookie_name, needs, session_key, site_of, visitor_of
 
 router = APIRouter(include_in_schema=False)
 _FRESH_S = 600.0
@@ -70,7 +70,7 @@ def do_delete(request: Request, form: Form) -> Response:
     site.hurry()
     request.state.visitor = Visitor(address=visitor.address)
     answer = page(request, "left.html", title="The account is deleted")
-    answer.delete_cookie(COOKIE)
+    answer.delete_cookie(cookie_name(site_of(request)))
     return answer
 
 

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from segarena.arrays.rle import decode_rle
 from segarena.errors import InvalidInput
+from segarena.files.spreadsheets import plain_cell
 from segarena.files.whole import whole_file
 from segarena.people.table import prompts_frame
 from segarena.server.site import Site
@@ -33,7 +34,7 @@ previous/             FULL_STEM.png: the mask that was to be corrected, 0 and 25
 goals/                FULL_STEM.png: the part of it that people were asked to point at
 codes.csv             the codes that were given out, in no order, for whoever pays; no code says what its person gave
 
-Nothing in here tells who a person is: p1, p2, ... are those who came to the study, in order.
+Nothing in here tells who a person is, or when they came: their names are drawn, and rows are in the order of these.
 """
 _AT_ONCE = 5000
 
@@ -98,7 +99,7 @@ def _tables(session: Session, row: StudyRow) -> dict[str, str]:
 
 def _codes(session: Session, row: StudyRow) -> str:
     codes = select(StudyCode).where(StudyCode.study_id == row.id).order_by(StudyCode.code)
-    lines = [f"{one.code},{one.batches},{one.counted}" for one in session.scalars(codes)]
+    lines = [f"{plain_cell(one.code)},{one.batches},{one.counted}" for one in session.scalars(codes)]
     return "\n".join(["code,batches,batches_that_count", *lines, ""])
 
 

@@ -46,13 +46,13 @@ def _object(item: StudyItem) -> str:
 
 
 def gathered(session: Session, row: StudyRow) -> Iterator[tuple[StudyItem, PersonPrompt]]:
-    """Yield every prompt of a study with what it is about, person by person, in the order in which they were given."""
+    """Yield every prompt of a study with what it is about, person by person, of each as they were given."""
     items = {item.number: item for item in session.scalars(_light_items(row))}
     found = (
         select(StudyTrial, StudyVisitor)
         .join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)
         .where(StudyTrial.study_id == row.id, StudyTrial.answered_s.is_not(None))
-        .order_by(StudyVisitor.id, StudyTrial.batch, StudyTrial.place)
+        .order_by(StudyVisitor.name, StudyTrial.batch, StudyTrial.place)
         .execution_options(yield_per=_AT_ONCE)
     )
     for trial, visitor in session.execute(found):

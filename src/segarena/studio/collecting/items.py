@@ -27,6 +27,7 @@ class Item:
         model: whose mask is corrected; "" where none is.
         is_easy: whether it is for training and attention.
         picture: uint8 (H, W, 3), RGB.
+        edges: height and width of a pixel, which are not squares in every slice.
         mask: bool (H, W): what is to be pointed at.
         previous: the mask that is corrected; None where none is.
     """
@@ -42,6 +43,7 @@ class Item:
     model: str = ""
     is_easy: bool = False
     picture: NDArray[np.uint8]
+    edges: tuple[float, float] = (1.0, 1.0)
     mask: Mask
     previous: Mask | None = None
 
@@ -56,6 +58,7 @@ def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
     """
     # Percentiles of a whole volume take seconds, and are those of every slice.
     levels = percentile_range(sample.voxels) if isinstance(sample, VolumeSample) else (0.0, 1.0)
+    edges = (sample.spacing_mm[1], sample.spacing_mm[2]) if isinstance(sample, VolumeSample) else (1.0, 1.0)
     objects = [(target, number, mask) for target in sample.targets for number, mask in _masks(target)]
     for target, number, mask in objects:
         about: dict[str, Any] = {
@@ -67,7 +70,8 @@ def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
             continue
         for plane in _planes(mask, planes):
             image = f"{sample.id}:{plane}"
-            yield Item(image=image, plane=plane, picture=_plane(sample, plane, levels), mask=mask[plane], **about)
+            picture = _plane(sample, plane, levels)
+            yield Item(image=image, plane=plane, picture=picture, edges=edges, mask=mask[plane], **about)
 
 
 def _masks(target: Target) -> Iterator[tuple[int, Mask]]:

@@ -1,12 +1,14 @@
-"""A study that is described on a page is made by a job, since opening samples takes time."""
+"""Studies that are made, or get a second round, on a page: by jobs, since opening samples takes time."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.server.jobs.bench import Bench
@@ -15,6 +17,8 @@ from segarena.server.site import Site
 from segarena.server.storage import Storage
 from segarena.server.tables import Job
 from segarena.studio.collecting.description import read_study_text
+from segarena.studio.collecting.hidden import Hidden, hidden_now
+from segarena.studio.collecting.later_rounds import Question, Row, corrected, name_of, question, write_corrections
 from segarena.studio.collecting.making import check_new, write_study
 from segarena.studio.collecting.preparing import Prepared, prepare
 
@@ -26,20 +30,35 @@ class PrepareStudy:
     Attributes:
         study: its description.
         storage: where its pictures are kept.
+        hidden: what it may not show.
     """
 
     study: str
     storage: Storage
+    hidden: tuple[Hidden, ...]
 
     def do(self, bench: Bench, /) -> Prepared:
         """Return what can begin."""
+        watch = partial(_watched, bench)
+        return prepare(read_study_text(self.study), self.storage, watch, self.hidden)
 
-        @contextmanager
-        def watch(done: int, of: int) -> Generator[None]:
-            with bench.within(f"sample {done + 1} of {of}"):
-                yield
 
-        return prepare(read_study_text(self.study), self.storage, watch)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerClicks:
+    """The unit that has a segmenter answer what people gave in a study."""
+
+    asked: Question
+    storage: Storage
+
+    def do(self, bench: Bench, /) -> list[Row]:
+        """Return what is to be corrected."""
+        return corrected(self.asked, self.storage, partial(_watched, bench))
+
+
+@contextmanager
+def _watched(bench: Bench, done: int, of: int) -> Generator[None]:
+    with bench.within(f"sample {done + 1} of {of}"):
+        yield
 
 
 class MakeStudy(Kind):
@@ -52,10 +71,41 @@ class MakeStudy(Kind):
         """Return what makes it ready."""
         text = json.loads(job.told)["study"]
         check_new(session, read_study_text(text))
-        return PrepareStudy(study=text, storage=site.folder.samples)
+        return PrepareStudy(study=text, storage=site.folder.samples, hidden=tuple(hidden_now(session)))
 
     def write(self, session: Session, site: Site, job: Job, result: Prepared) -> None:
         """Add the study."""
         told = json.loads(job.told)
         write_study(session, site.now(), read_study_text(told["study"]), result, told["by"])
         job.said = json.dumps({"items": len(result.rows), "unusable": result.unusable[:20]})
+
+
+class CorrectStudy(Kind):
+    """The kind of second rounds; each job is about a study and what the segmenter's masks are called, see `about`."""
+
+    name = "correct study"
+    is_long = True
+
+    @staticmethod
+    def about(slug: str, segmenter: str) -> str:
+        """Return what the job of a segmenter in a study is about."""
+        return f"{slug}: {name_of(segmenter)}"
+
+    @staticmethod
+    def of_study(session: Session, slug: str) -> Sequence[Job]:
+        """Return the jobs of a study."""
+        own = Job.about.startswith(f"{slug}: ", autoescape=True)
+        return session.scalars(select(Job).where(Job.kind == CorrectStudy.name, own).order_by(Job.id)).all()
+
+    def unit(self, session: Session, site: Site, job: Job) -> AnswerClicks:
+        """Return what answers the clicks that there are now."""
+        return AnswerClicks(asked=_question(session, job), storage=site.folder.samples)
+
+    def write(self, session: Session, site: Site, job: Job, result: list[Row]) -> None:
+        """Add what is to be corrected."""
+        write_corrections(session, site.now(), _question(session, job), result, json.loads(job.told)["by"])
+        job.said = str(len(result))
+
+
+def _question(session: Session, job: Job) -> Question:
+    return question(session, job.about.partition(": ")[0], json.loads(job.told)["segmenter"])

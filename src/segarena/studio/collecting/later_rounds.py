@@ -7,8 +7,10 @@ what others are asked to correct. Source: RClicks, section 3.3.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import msgspec
 from sqlalchemy import func, insert, select
@@ -19,48 +21,108 @@ from segarena.registry import build
 from segarena.roles import Dataset, Segmenter
 from segarena.server.audit import note
 from segarena.server.site import Site
+from segarena.server.storage import Storage
 from segarena.specs import PluginSpec
 from segarena.studio.collecting.answers import Answer
 from segarena.studio.collecting.corrections import Pixel, corrections
 from segarena.studio.collecting.description import Study, read_study_text
 from segarena.studio.collecting.exporting import study_named
 from segarena.studio.collecting.items import Item, items_of
-from segarena.studio.collecting.making import COMMAND_LINE
-from segarena.studio.collecting.preparing import Keeper
+from segarena.studio.collecting.making import COMMAND_LINE, By
+from segarena.studio.collecting.preparing import Keeper, Watch
 from segarena.studio.collecting.progress import COUNTS
 from segarena.studio.collecting.tables import StudyItem, StudyRow, StudyTrial, StudyVisitor
 
 _Object: TypeAlias = tuple[str, str, int, int | None]
 """Sample, target, number of the object, plane."""
+_LONGEST_NAME = 80
 
 
-def add_corrections(site: Site, slug: str, segmenter: str) -> int:
-    """Add what is to be corrected of a segmenter's answers to a study; return how many targets that are.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a segmenter is to answer.
+
+    Attributes:
+        slug, study: the study.
+        segmenter: as for `segarena run`, or NAME=SEGMENTER.
+        clicks: first clicks of people, by what they are on.
+    """
+
+    slug: str
+    study: Study
+    segmenter: str
+    clicks: Mapping[_Object, Sequence[Pixel]]
+
+
+Row: TypeAlias = dict[str, Any]
+"""The columns of a `StudyItem`, but for the study."""
+
+
+def question(session: Session, slug: str, segmenter: str) -> Question:
+    """Return what a segmenter is to answer in a study.
 
     Raises:
         InvalidInput: there is no such study, it has targets of a segmenter of this name, or no click that counts.
-        SegarenaError: dataset or segmenter cannot be built, or nothing can be kept.
+        PluginError: the segmenter is not written as one.
     """
-    spec = PluginSpec.parse_named(segmenter)
-    with site.database.reading() as session:
-        row = study_named(session, slug)
-        study = read_study_text(row.description)
-        _check_new(session, row, spec.name)
-        clicks = _first_clicks(session, row)
-        first = 1 + (session.scalar(select(func.max(StudyItem.number)).where(StudyItem.study_id == row.id)) or 0)
+    row, name = study_named(session, slug), name_of(segmenter)
+    if len(name) > _LONGEST_NAME:
+        raise InvalidInput(f"segmenter: {name[:40]}... is too long for a name; give it one: NAME={segmenter}")
+    _check_new(session, row, name)
+    clicks = _first_clicks(session, row)
     if not clicks:
         raise InvalidInput(f"study {slug} has no click in the first round that counts; collect some first")
-    keeper = Keeper(study.longest_px, site.folder.samples, first)
-    dataset, made = build("dataset", study.dataset), build("segmenter", spec)
-    for sample in dict.fromkeys(sample for sample, *_ in clicks):
-        keeper.keep(_corrected(study, dataset, made, spec.name, sample, clicks))
+    return Question(slug=slug, study=read_study_text(row.description), segmenter=segmenter, clicks=clicks)
+
+
+def name_of(segmenter: str) -> str:
+    """Return what the masks of a segmenter are called."""
+    return PluginSpec.parse_named(segmenter).name
+
+
+def corrected(asked: Question, storage: Storage, watch: Watch = lambda done, of: nullcontext()) -> list[Row]:
+    """Return what is to be corrected of a segmenter's answers; pictures are in the storage.
+
+    Raises:
+        SegarenaError: dataset or segmenter cannot be built, or nothing can be kept.
+    """
+    keeper, name = Keeper(asked.study.longest_px, storage), name_of(asked.segmenter)
+    dataset: Dataset = build("dataset", asked.study.dataset)
+    segmenter: Segmenter = build("segmenter", PluginSpec.parse_named(asked.segmenter))
+    samples = list(dict.fromkeys(sample for sample, *_ in asked.clicks))
+    for number, sample in enumerate(samples):
+        with watch(number, len(samples)):
+            keeper.keep(_corrected(asked.study, dataset, segmenter, name, sample, asked.clicks))
+    return keeper.rows
+
+
+def write_corrections(session: Session, now: float, asked: Question, rows: Sequence[Row], by: By) -> None:
+    """Add what is to be corrected to a study.
+
+    Raises:
+        InvalidInput: there is no such study any more, or it has targets of a segmenter of this name now.
+    """
+    row, name = study_named(session, asked.slug), name_of(asked.segmenter)
+    _check_new(session, row, name)
+    last = session.scalar(select(func.max(StudyItem.number)).where(StudyItem.study_id == row.id)) or 0
+    if rows:
+        added = [{**one, "study_id": row.id, "number": last + place} for place, one in enumerate(rows, 1)]
+        session.execute(insert(StudyItem), added)
+    note(session, now, "study corrected", f"{asked.slug}: {name}", **by)
+
+
+def add_corrections(site: Site, slug: str, segmenter: str) -> int:
+    """Add what is to be corrected of a segmenter's answers to a study, in this process; return how many targets.
+
+    Raises:
+        SegarenaError: as `question`, `corrected` and `write_corrections`.
+    """
+    with site.database.reading() as session:
+        asked = question(session, slug, segmenter)
+    rows = corrected(asked, site.folder.samples)
     with site.database.writing() as session:
-        _check_new(session, row, spec.name)
-        rows = [{"study_id": row.id, **values} for values in keeper.rows]
-        if rows:
-            session.execute(insert(StudyItem), rows)
-        note(session, site.now(), "study corrected", f"{slug}: {spec.name}", **COMMAND_LINE)
-    return len(keeper.rows)
+        write_corrections(session, site.now(), asked, rows, COMMAND_LINE)
+    return len(rows)
 
 
 def _corrected(
@@ -69,7 +131,7 @@ def _corrected(
     segmenter: Segmenter,
     name: str,
     sample: str,
-    clicks: dict[_Object, list[Pixel]],
+    clicks: Mapping[_Object, Sequence[Pixel]],
 ) -> list[Item]:
     try:
         found = [item for item in items_of(dataset.load(sample), study.planes) if _object(item) in clicks]

@@ -11,11 +11,9 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.server.audit import note
-from segarena.server.challenges import described
 from segarena.server.site import Site
-from segarena.server.tables import Challenge
-from segarena.specs import PluginSpec
 from segarena.studio.collecting.description import Study, check_study, study_text
+from segarena.studio.collecting.hidden import check_written, hidden_now
 from segarena.studio.collecting.preparing import Prepared, Watch, prepare
 from segarena.studio.collecting.tables import StudyItem, StudyRow
 
@@ -34,7 +32,8 @@ def make_study(site: Site, study: Study, watch: Watch = lambda done, of: nullcon
     """
     with site.database.reading() as session:
         check_new(session, study)
-    prepared = prepare(study, site.folder.samples, watch)
+        hidden = hidden_now(session)
+    prepared = prepare(study, site.folder.samples, watch, hidden)
     with site.database.writing() as session:
         write_study(session, site.now(), study, prepared, COMMAND_LINE)
     return prepared
@@ -45,26 +44,7 @@ def check_new(session: Session, study: Study) -> None:
     check_study(study)
     if session.scalar(select(StudyRow.id).where(StudyRow.slug == study.slug)):
         raise InvalidInput(f"slug: there is a study {study.slug}; choose another name")
-    _check_hidden(session, study)
-
-
-def _check_hidden(session: Session, study: Study) -> None:
-    """Raise `InvalidInput` where an open challenge keeps the study's targets to itself: studies show them to strangers.
-
-    It is known by how it is written, so this is for mistakes. Data that participants have, or that come with what is
-    installed and name nothing, are nobody's secret.
-    """
-    asked = PluginSpec.parse(study.dataset)
-    if not asked.options:
-        return
-    for challenge in session.scalars(select(Challenge).where(Challenge.state == "open")):
-        told = described(challenge.description)
-        hidden = [told.pool(phase) for phase in told.phases if "run" not in phase.takes]
-        if asked in map(PluginSpec.parse, hidden):
-            raise InvalidInput(
-                f"dataset: a study shows its targets to whoever has a link, and challenge {challenge.slug} hides them; "
-                "take other data, or close the challenge first"
-            )
+    check_written(study.dataset, hidden_now(session))
 
 
 def write_study(session: Session, now: float, study: Study, prepared: Prepared, by: By) -> StudyRow:

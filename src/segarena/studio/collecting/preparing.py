@@ -16,8 +16,9 @@ from segarena.specs import PluginSpec
 from segarena.studio.collecting.corrections import corrections
 from segarena.studio.collecting.description import Study
 from segarena.studio.collecting.easy import easy_items
+from segarena.studio.collecting.hidden import Hidden, check_data
 from segarena.studio.collecting.items import Item, items_of
-from segarena.studio.collecting.showing import encoded, smaller
+from segarena.studio.collecting.showing import encoded, smaller, squared
 
 TRAINING_TRIES = 3
 """So often as the training has tasks, somebody may try."""
@@ -41,14 +42,18 @@ class Prepared:
     unusable: tuple[str, ...] = ()
 
 
-def prepare(study: Study, storage: Storage, watch: Watch = lambda done, of: nullcontext()) -> Prepared:
+def prepare(
+    study: Study, storage: Storage, watch: Watch = lambda done, of: nullcontext(), hidden: Sequence[Hidden] = ()
+) -> Prepared:
     """Return a study made ready; its pictures are in the storage.
 
     Raises:
-        InvalidInput: nothing can be shown, or not in words, or no batch can be of different images.
+        InvalidInput: it shows what is hidden; nothing can be shown, or not in words, or no batch can be of different
+            images.
         SegarenaError: the dataset or a segmenter cannot be built, or nothing can be kept.
     """
     dataset: Dataset = build("dataset", study.dataset)
+    check_data(study.dataset, dataset, hidden)
     segmenters = {spec.name: build("segmenter", spec) for spec in map(PluginSpec.parse_named, study.corrections)}
     keeper = Keeper(study.longest_px, storage)
     names, unusable = list(dataset.sample_ids)[: study.samples], list[str]()
@@ -92,7 +97,8 @@ class Keeper:
         kept: dict[str, str] = {}
         for item in items:
             if item.image not in kept:
-                kept[item.image] = self._storage.keep(encoded(smaller(item.picture, self._longest_px)))
+                picture = smaller(squared(item.picture, item.edges), self._longest_px)
+                kept[item.image] = self._storage.keep(encoded(picture))
             self.rows.append(self._row(item, kept[item.image]))
 
     def _row(self, item: Item, sha256: str) -> dict[str, Any]:

@@ -55,6 +55,15 @@ def _highlighted(picture: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
     return shown
 
 
+def squared(picture: NDArray[np.uint8], edges: tuple[float, float]) -> NDArray[np.uint8]:
+    """Return a slice with square pixels, from one whose pixels have edges of these (height, width); none is lost."""
+    high, wide = (edge / min(edges) for edge in edges)
+    if high == wide:
+        return picture
+    size = (round(picture.shape[1] * wide), round(picture.shape[0] * high))
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
+
+
 def smaller(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
     """Return a picture whose longer side is at most so long."""
     height, width = picture.shape[:2]

@@ -83,7 +83,7 @@ class StudyVisitor(Table):
     link_id: Mapped[int] = mapped_column(ForeignKey("study_links.id", ondelete="CASCADE"))
     hash: Mapped[str] = mapped_column(String(64), unique=True)
     name: Mapped[str] = mapped_column(String(20))
-    """What exports call the person: p1, p2, ... in order of arrival."""
+    """What exports call the person: p and twelve digits, which say nothing of when they came."""
     kind: Mapped[str] = mapped_column(String(20))
     mode: Mapped[str] = mapped_column(String(20))
     device: Mapped[str] = mapped_column(String(20))

@@ -20,7 +20,7 @@ from segarena.files.hashes import sha256
 from segarena.people.prompts import Purpose
 from segarena.samples import Mask
 from segarena.server.site import Site
-from segarena.studio.collecting.answers import Answer, check_answer, judge
+from segarena.studio.collecting.answers import Answer, Judged, check_answer, judge
 from segarena.studio.collecting.assigning import Candidate, choose_items, places_of_checks
 from segarena.studio.collecting.preparing import TRAINING_TRIES
 from segarena.studio.collecting.tables import StudyItem, StudyRow, StudyTrial, StudyVisitor
@@ -105,28 +105,33 @@ def may_see_target(visit: Visit, trial: StudyTrial, now: float) -> bool:
     return trial.begun_at is None or now - trial.begun_at <= seconds.free + seconds.shown + SLACK_S
 
 
-def take_answer(session: Session, site: Site, visit: Visit, trial: StudyTrial, answer: Answer) -> Feedback:
-    """Keep what came back; the same once more changes nothing.
+def judged_answer(visit: Visit, item: StudyItem, answer: Answer) -> Judged:
+    """Return whether what came back about an item is right; that takes a while, and needs no transaction.
+
+    Raises:
+        InvalidInput: it cannot be an answer to this.
+    """
+    check_answer(answer, visit.arm.kind, (item.height, item.width))
+    return judge(answer, visit.arm.kind, mask_of(item), visit.study.radius_share)
+
+
+def take_answer(site: Site, visit: Visit, trial: StudyTrial, answer: Answer, judged: Judged) -> Feedback:
+    """Keep what came back, as it was judged; the same once more changes nothing.
 
     Raises:
         OutOfTurn: there is another answer, or it is too early for one.
-        InvalidInput: it cannot be an answer to this.
     """
     now, body = site.now(), msgspec.json.encode(answer).decode()
     digest = sha256(body)
-    item = item_of(session, trial)
     if trial.answered_s is not None:
         if trial.sha256 != digest:
             raise OutOfTurn("this was answered already; go on with the next one")
         return _feedback(trial)
     _check_time(visit, trial, now)
-    check_answer(answer, visit.arm.kind, (item.height, item.width))
-    judged = judge(answer, visit.arm.kind, mask_of(item), visit.study.radius_share)
     trial.answered_s = now - (trial.begun_at or now)
     trial.sha256, trial.answer, trial.device = digest, body, answer.device
     trial.is_inside, trial.is_near = judged.is_inside, judged.is_near
     _count(visit.visitor, trial)
-    session.flush()
     return _feedback(trial)
 
 

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from segarena.errors import InvalidInput
 from segarena.files.hashes import sha256
 from segarena.people.prompts import Device
+from segarena.server.bodies import number_in
 from segarena.server.site import Site
 from segarena.server.visitors import is_same, seal
 from segarena.studio.collecting.assigning import choose_arm
@@ -24,6 +25,7 @@ from segarena.studio.collecting.tables import StudyCode, StudyLink, StudyRow, St
 
 _SIGNED = 24
 _CODE = 10
+_NAME = 12
 MOST_BY_A_LINK = 100_000
 
 No = Literal["closed", "full", "ended"]
@@ -76,12 +78,13 @@ def link_text(site: Site, link: StudyLink) -> str:
 
 def find_link(session: Session, site: Site, text: str) -> StudyLink | None:
     """Return the link that an address names, also one that was ended; None when we made no such address."""
-    number, _, signature = text.partition("-")
-    if not (number.isascii() and number.isdecimal() and len(number) < 10):
+    told, _, signature = text.partition("-")
+    number = number_in(told)
+    if number is None:
         return None
-    link = session.get(StudyLink, int(number))
-    is_ours = is_same(signature, seal(site, "study link", number)[:_SIGNED])
-    return link if link is not None and is_ours and number == str(link.id) else None
+    link = session.get(StudyLink, number)
+    is_ours = is_same(signature, seal(site, "study link", told)[:_SIGNED])
+    return link if link is not None and is_ours and told == str(link.id) else None
 
 
 def why_not(study: StudyRow, link: StudyLink) -> No | None:
@@ -93,7 +96,7 @@ def why_not(study: StudyRow, link: StudyLink) -> No | None:
     return "full" if link.came >= link.most else None
 
 
-def join(session: Session, link: StudyLink, device: Device) -> tuple[Visit, str]:
+def join(session: Session, site: Site, link: StudyLink, device: Device) -> tuple[Visit, str]:
     """Let somebody in who agreed; return their visit, and the key that their browser keeps.
 
     Raises:
@@ -109,7 +112,8 @@ def join(session: Session, link: StudyLink, device: Device) -> tuple[Visit, str]
     link.came += 1
     session.flush()
     came = session.scalar(select(func.sum(StudyLink.came)).where(StudyLink.study_id == row.id)) or 1
-    name = f"p{came}"
+    # A number in order of arrival could be laid beside the times at which a crowd platform's people came.
+    name = "p" + seal(site, "study person", f"{row.id}/{came}")[:_NAME]
     arm = choose_arm(study.arms, _people(session, row.id, device), study.seed, name)
     key = secrets.token_urlsafe(24)
     visitor = StudyVisitor(

@@ -17,6 +17,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
+from segarena.files.spreadsheets import plain_cell
 from segarena.files.whole import whole_path, write_whole
 from segarena.server.moments import moment_of
 from segarena.server.packing import unpack
@@ -157,12 +158,12 @@ def _times(drawn: Sequence[Drawn]) -> str:
     writer.writerow(TIMES)
     for one in drawn:
         spent = spent_on(one.task)
-        head = (one.picture.name, one.scene.annotator, one.task.state)
+        head = (plain_cell(one.picture.name), plain_cell(one.scene.annotator), one.task.state)
         for region in one.scene.regions:
             took = spent.pop(region.id, None)
             points = sum(len(ring) for ring in region.rings)
             seconds = (f"{took.total_s:.1f}", f"{took.active_s:.1f}") if took else ("", "")
-            writer.writerow([*head, region.id, region.name, points, *seconds])
+            writer.writerow([*head, region.id, plain_cell(region.name), points, *seconds])
         if spent:
             total, active = (sum(getattr(took, name) for took in spent.values()) for name in ("total_s", "active_s"))
             writer.writerow([*head, "", "(deleted regions)", 0, f"{total:.1f}", f"{active:.1f}"])

@@ -7,6 +7,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import IO, Any
 
 from fastapi import APIRouter, Request
@@ -15,22 +16,25 @@ from sqlalchemy.orm import Session
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginError
 from segarena.people.prompts import Kind
 from segarena.registry import names
 from segarena.reports.overlays import View, outline
 from segarena.server import refusals
-from segarena.server.bodies import Form, LargeForm
+from segarena.server.bodies import Form, LargeForm, number_in
 from segarena.server.jobs.posting import find_job, post
 from segarena.server.offered import fault_of_name
 from segarena.server.tables import Job
 from segarena.server.visitors import Visitor, needs, site_of, visitor_of
+from segarena.specs import PluginSpec
 from segarena.studio.collecting.description import MODES, Study, read_study_text, study_text
 from segarena.studio.collecting.exporting import write_export
 from segarena.studio.collecting.filling import fill, texts_of
-from segarena.studio.collecting.jobs import MakeStudy
+from segarena.studio.collecting.jobs import CorrectStudy, MakeStudy
+from segarena.studio.collecting.later_rounds import question
 from segarena.studio.collecting.making import check_new, delete_study, set_study_state
 from segarena.studio.collecting.progress import groups_of, items_of_study, marks_of, neighbours_of, overview_row
+from segarena.studio.collecting.showing import decoded, scaled_mask
 from segarena.studio.collecting.tables import StudyItem, StudyLink, StudyRow
 from segarena.studio.collecting.trials import mask_of
 from segarena.studio.collecting.visits import find_link, link_text, make_link
@@ -95,7 +99,11 @@ def make(request: Request, form: LargeForm) -> Response:
 @needs("organiser")
 def show_study(request: Request, slug: str, first: int = 0) -> Response:
     """Show how far a study is; of one that is being made, how far that is."""
-    site, first = site_of(request), min(max(0, first), 10**9)
+    return _show(request, slug, min(max(0, first), 10**9))
+
+
+def _show(request: Request, slug: str, first: int = 0, *, asked: str = "", fault: str = "") -> Response:
+    site = site_of(request)
     with site.database.reading() as session:
         row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
         if row is None:
@@ -112,8 +120,12 @@ def show_study(request: Request, slug: str, first: int = 0) -> Response:
             "first": first,
             "most": _ITEMS,
             "links": [(link, f"{site.settings.address}/studio/take/{link_text(site, link)}") for link in links],
+            "corrections": [(job.about.partition(": ")[2], job) for job in CorrectStudy.of_study(session, slug)],
+            "segmenters": sorted(names("segmenter")),
+            "asked": asked,
+            "fault": fault,
         }
-    return studio_page(request, "study.html", title=study.title, **told)
+    return studio_page(request, "study.html", title=study.title, status=422 if fault else 200, **told)
 
 
 @router.post(_PATH + "/{slug}")
@@ -133,16 +145,35 @@ def change(request: Request, slug: str, form: Form) -> Response:
     return RedirectResponse(f"{_PATH}/{slug}", 303)
 
 
+@router.post(_PATH + "/{slug}/corrections")
+@needs("organiser")
+def correct(request: Request, slug: str, form: Form) -> Response:
+    """Have a segmenter answer the clicks of the first round, so that others correct its masks."""
+    site, segmenter = site_of(request), form.get("segmenter", "").strip()
+    told = json.dumps({"segmenter": segmenter, "by": _by(visitor_of(request))})
+    try:
+        with site.database.writing() as session:
+            _row(session, slug)
+            if fault := _fault_of_segmenter(request, segmenter):
+                raise InvalidInput(fault)
+            question(session, slug, segmenter)
+            post(session, CorrectStudy.name, CorrectStudy.about(slug, segmenter), site.now(), told)
+    except (InvalidInput, PluginError) as error:
+        return _show(request, slug, asked=segmenter, fault=str(error))
+    site.hurry()
+    return RedirectResponse(f"{_PATH}/{slug}#corrections", 303)
+
+
 @router.post(_PATH + "/{slug}/links")
 @needs("organiser")
 def add_link(request: Request, slug: str, form: Form) -> Response:
     """Make a link for people."""
-    site, most = site_of(request), form.get("most", "")
-    if not (most.isascii() and most.isdecimal() and len(most) < 10):
-        raise refusals.invalid(f"most: expected a number, got {most[:40]!r}")
+    site, most = site_of(request), number_in(form.get("most", ""))
+    if most is None:
+        raise refusals.invalid(f"most: expected a number, got {form.get('most', '')[:40]!r}")
     try:
         with site.database.writing() as session:
-            make_link(session, _row(session, slug), form.get("label", ""), int(most), site.now())
+            make_link(session, _row(session, slug), form.get("label", ""), most, site.now())
     except InvalidInput as error:
         raise refusals.invalid(str(error)) from error
     return RedirectResponse(f"{_PATH}/{slug}#links", 303)
@@ -165,18 +196,21 @@ def end_link(request: Request, slug: str, link: str, form: Form) -> Response:
 @needs("organiser")
 def show_item(request: Request, slug: str, number: int) -> Response:
     """Show a picture with what was given on it."""
-    with site_of(request).database.reading() as session:
+    site = site_of(request)
+    with site.database.reading() as session:
         row = _row(session, slug)
         item = _item(session, row, number)
         marks = marks_of(session, row, number, _MARKS)
         before, after = neighbours_of(session, row, number)
     study = read_study_text(row.description)
-    title = item.label or item.target
-    whole = View((slice(0, item.height), slice(0, item.width)), 1.0)
-    told: dict[str, Any] = {"row": row, "study": study, "item": item, "marks": marks, "most": _MARKS}
-    told |= {"before": before, "after": after}
-    told["border"] = outline(mask_of(item), whole)
-    return studio_page(request, "study_item.html", title=f"{item.sample}: {title}", **told)
+    # All in pixels of the picture as it is sent, which are squares.
+    height, width = decoded(site.folder.samples.read(item.sha256)).shape[:2]
+    across, down = width / item.width, height / item.height
+    whole = View((slice(0, height), slice(0, width)), 1.0)
+    told: dict[str, Any] = {"row": row, "study": study, "item": item, "most": _MARKS, "size": (width, height)}
+    told |= {"before": before, "after": after, "border": outline(scaled_mask(mask_of(item), (height, width)), whole)}
+    told["marks"] = [replace(mark, points=[(x * across, y * down) for x, y in mark.points]) for mark in marks]
+    return studio_page(request, "study_item.html", title=f"{item.sample}: {item.label or item.target}", **told)
 
 
 @router.get(_PATH + "/{slug}/items/{number:int}/picture")
@@ -240,11 +274,18 @@ def _not_offered(request: Request, study: Study | None) -> dict[str, str]:
     site = site_of(request)
     if study is None or site.only_person is not None:
         return {}
-    roots = site.settings.roots
-    told = {"dataset": fault_of_name("dataset", study.dataset, roots)}
-    wrong = [fault for text in study.corrections if (fault := fault_of_name("segmenter", text, roots))]
+    told = {"dataset": fault_of_name("dataset", study.dataset, site.settings.roots)}
+    wrong = [fault for text in study.corrections if (fault := _fault_of_segmenter(request, text))]
     told["corrections"] = "; ".join(wrong)
     return {field: fault for field, fault in told.items() if fault}
+
+
+def _fault_of_segmenter(request: Request, text: str) -> str:
+    """Return why a page may not name a segmenter so, with or without a name of its own; "" when it may."""
+    site = site_of(request)
+    if site.only_person is not None:
+        return ""
+    return fault_of_name("segmenter", str(PluginSpec.parse_named(text)), site.settings.roots)
 
 
 def _row(session: Session, slug: str) -> StudyRow:

@@ -19,7 +19,7 @@ from segarena.people.prompts import Device
 from segarena.server import refusals
 from segarena.server.bodies import Form, read_page_json
 from segarena.server.site import Site
-from segarena.server.visitors import ANYONE, needs, site_of
+from segarena.server.visitors import ANYONE, cookie_name, needs, site_of
 from segarena.studio.collecting.answers import MOST_BYTES, Answer
 from segarena.studio.collecting.description import read_study_text
 from segarena.studio.collecting.showing import decoded, encoded, scaled_mask, target_picture
@@ -30,6 +30,7 @@ from segarena.studio.collecting.trials import (
     begin_trial,
     find_trial,
     item_of,
+    judged_answer,
     mask_of,
     may_see_target,
     next_trial,
@@ -95,13 +96,13 @@ def agree(request: Request, link: str, form: Form) -> Response:
     try:
         with site.database.writing() as session:
             row, found = _study_of(session, site, link)
-            _, key = join(session, found, cast("Device", device))
+            _, key = join(session, site, found, cast("Device", device))
     except InvalidInput as error:
         return _consent(request, link, row, fault=str(error), status=422)
     answer = RedirectResponse(f"{_PATH}/{link}/trials", 303)
     # Whoever follows a platform's link again comes from another site: a strict cookie would not come along.
     answer.set_cookie(
-        _cookie_name(row), signed_key(site, key), max_age=_LASTS_S, path=_PATH, secure=site.settings.is_secure,
+        _cookie_name(site, row), signed_key(site, key), max_age=_LASTS_S, path=_PATH, secure=site.settings.is_secure,
         httponly=True, samesite="lax",
     )  # fmt: skip
     return answer
@@ -186,15 +187,19 @@ async def answer(request: Request, link: str, trial: str) -> Response:
 
     def taken() -> Response:
         site = site_of(request)
-        with site.database.writing() as session:
-            visit = _need_visit(request, session, link, is_to_change=True)
-            try:
-                feedback = take_answer(session, site, visit, _need_trial(session, visit, trial), given)
-            except OutOfTurn as error:
-                raise refusals.conflict(str(error)) from error
-            except InvalidInput as error:
-                raise refusals.invalid(str(error)) from error
-            return JSONResponse({"feedback": feedback})
+        with site.database.reading() as session:
+            visit = _need_visit(request, session, link)
+            item = item_of(session, _need_trial(session, visit, trial))
+        try:
+            judged = judged_answer(visit, item, given)
+            with site.database.writing() as session:
+                visit = _need_visit(request, session, link, is_to_change=True)
+                feedback = take_answer(site, visit, _need_trial(session, visit, trial), given, judged)
+        except OutOfTurn as error:
+            raise refusals.conflict(str(error)) from error
+        except InvalidInput as error:
+            raise refusals.invalid(str(error)) from error
+        return JSONResponse({"feedback": feedback})
 
     return await run_in_threadpool(taken)
 
@@ -240,7 +245,7 @@ def delete_all(request: Request, link: str, form: Form) -> Response:
         withdraw(session, visit)
         row = visit.row
     answer = studio_page(request, "withdrawn.html", title="All of it is deleted")
-    answer.delete_cookie(_cookie_name(row), path=_PATH)
+    answer.delete_cookie(_cookie_name(site, row), path=_PATH)
     return answer
 
 
@@ -252,8 +257,9 @@ def _study_of(session: Session, site: Site, text: str) -> tuple[StudyRow, StudyL
 
 
 def _visit_of(request: Request, session: Session, row: StudyRow, *, is_to_change: bool = False) -> Visit | None:
-    cookie = request.cookies.get(_cookie_name(row), "")
-    return find_visit(session, row.id, key_of(site_of(request), cookie), is_to_change=is_to_change)
+    site = site_of(request)
+    cookie = request.cookies.get(_cookie_name(site, row), "")
+    return find_visit(session, row.id, key_of(site, cookie), is_to_change=is_to_change)
 
 
 def _need_visit(request: Request, session: Session, link: str, *, is_to_change: bool = False) -> Visit:
@@ -271,8 +277,8 @@ def _need_trial(session: Session, visit: Visit, trial: str) -> StudyTrial:
     return found
 
 
-def _cookie_name(row: StudyRow) -> str:
-    return f"segarena-study-{row.id}"
+def _cookie_name(site: Site, row: StudyRow) -> str:
+    return f"{cookie_name(site)}-study-{row.id}"
 
 
 def _consent(

@@ -5,7 +5,7 @@ import { listen } from "./pointer.js";
 import { Disturbances } from "./strokes.js";
 import { Talk } from "./talk.js";
 import { Cross } from "./trial-keys.js";
-import { endsOf, phaseAt, taskOf, Trial } from "./trial.js";
+import { endsOf, phaseAt, resized, taskOf, Trial } from "./trial.js";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 const BREATH_MS = 350;
@@ -86,7 +86,7 @@ async function play(told) {
   place.textContent = told.is_training ? `Practice ${told.place} of ${told.of}` : `${told.place} of ${told.of}, batch ${told.batch} of ${told.batches}`;
   const [shown, target] = await Promise.all([come(told.picture), told.target && come(told.target)]);
   say("");
-  const picture = new Picture(stage, { label: "The picture" });
+  const picture = new Picture(stage, { label: "The picture", margin: 0 });
   const disturbances = new Disturbances();
   try {
     const { elapsed_s = 0 } = await asked("POST", `trials/${told.trial}/begin`);
@@ -113,7 +113,7 @@ async function timed(told, picture, shown, target, began, disturbances) {
   const isDone = new Promise((resolve) => (done = () => resolve(undefined)));
   const trial = new Trial({
     kind: told.kind,
-    toImage: (point) => picture.view.toImage(point),
+    toImage: (point) => resized(picture.view.toImage(point), picture.size, told.size),
     corner: () => {
       const { left, top } = stage.getBoundingClientRect();
       return [left, top];
@@ -123,7 +123,7 @@ async function timed(told, picture, shown, target, began, disturbances) {
   });
   const cross = new Cross(picture.overlay, trial, { isPoint: told.kind === "click", onMove: () => picture.redraw() });
   picture.overlay.tabIndex = 0;
-  picture.onDraw = (context, view) => paint(context, view, trial, cross);
+  picture.onDraw = (context, view) => paint(context, (point) => view.toScreen(resized(point, told.size, picture.size)), trial, cross);
   const stopListening = listen(picture.overlay, {
     press: (sample, clicks) => (trial.press(sample, clicks), false),
     drag: (samples) => trial.drag(samples),
@@ -146,7 +146,7 @@ async function timed(told, picture, shown, target, began, disturbances) {
   await pause(BREATH_MS); // the second press of a double tap is still counted
   stopListening();
   cross.close();
-  return trial.answer(times, { ...disturbances.counts }, picture.view.scale);
+  return trial.answer(times, { ...disturbances.counts }, (picture.view.scale * picture.size[0]) / told.size[0]);
 }
 
 /**
@@ -160,9 +160,7 @@ async function show(picture, told, phase, image) {
   words.hidden = !areWords;
   words.textContent = areWords ? told.words : "";
   if (image) {
-    await picture.setImage(image, { size: told.size });
-    picture.view.fit(picture.size, picture.screen, 0);
-    picture.moved();
+    await picture.setImage(image);
   }
   stage.dataset.phase = phase;
   picture.base.style.visibility = areWords ? "hidden" : "";
@@ -173,17 +171,17 @@ async function show(picture, told, phase, image) {
 /**
  * What was drawn so far, and the cross of the keys.
  * @param {CanvasRenderingContext2D} context
- * @param {import("./view.js").View} view
+ * @param {(point: [number, number]) => [number, number]} toScreen
  * @param {Trial} trial
  * @param {Cross} cross
  */
-function paint(context, view, trial, cross) {
+function paint(context, toScreen, trial, cross) {
   for (const [colour, width] of /** @type {[string, number][]} */ ([["#000a", 5], ["#fff", 2]])) {
     context.strokeStyle = colour;
     context.lineWidth = width;
     context.lineJoin = context.lineCap = "round";
     context.beginPath();
-    for (const { points } of trial.strokes.strokes) drawn(context, trial.kind, points.map(([x, y]) => view.toScreen([x, y])));
+    for (const { points } of trial.strokes.strokes) drawn(context, trial.kind, points.map(([x, y]) => toScreen([x, y])));
     if (cross.at) {
       const [x, y] = cross.at;
       for (const [dx, dy] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {

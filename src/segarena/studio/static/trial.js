@@ -36,6 +36,18 @@ export function phaseAt(seconds, elapsed_ms) {
   return now ? now[0] : "answer";
 }
 
+/**
+ * Where a point of a picture is in another size of it: positions are those of the dataset's picture, whose pixels may not be squares,
+ * however it is sent and shown.
+ * @param {[number, number]} point
+ * @param {[number, number]} from  the size that the point is in
+ * @param {[number, number]} to
+ * @returns {[number, number]}
+ */
+export function resized([x, y], from, to) {
+  return [(x * to[0]) / from[0], (y * to[1]) / from[1]];
+}
+
 const TASKS = {
   object: { click: "Click on it", box: "Draw a box around it", scribble: "Draw a line through it", lasso: "Draw around it" },
   part: {

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
+from segarena.people.fitting.persons import shifts_of_people
 from segarena.users.habits.edges import EDGES, BoxHabits, SizeClass
 
 LEVELS = (
@@ -145,21 +146,8 @@ def _together(offsets: NDArray[np.float64]) -> float:
 
 def _factors(boxes: PeoplesBoxes) -> tuple[float, NDArray[np.float64]]:
     """Return the spread of people's factors (of their logarithm), and each box's person's factor, (n,)."""
-    names = np.asarray(boxes.people)
-    relative = _relative(boxes)
-    told = {name: relative[names == name] for name in sorted(set(boxes.people)) if (names == name).sum() >= 5 and name}
-    if len(told) < 2:
-        return 0.0, np.ones(len(names))
-    centres = {name: math.log(float(each.mean())) for name, each in told.items()}
-    chance = {name: float(each.var(ddof=1)) / len(each) / float(each.mean()) ** 2 for name, each in told.items()}
-    variance = max(0.0, float(np.var(list(centres.values()), ddof=1)) - float(np.mean(list(chance.values()))))
-    middle = float(np.mean(list(centres.values())))
-    factors = np.ones(len(names))
-    for name, centre in centres.items():
-        # What is known of somebody of whom little was seen lies near the middle of all.
-        kept = variance / (variance + chance[name]) if variance else 0.0
-        factors[names == name] = math.exp(kept * (centre - middle))
-    return math.sqrt(variance), factors
+    spread, shifts = shifts_of_people(np.log(_relative(boxes)), boxes.people)
+    return spread, np.exp(shifts)
 
 
 def _relative(boxes: PeoplesBoxes) -> NDArray[np.float64]:

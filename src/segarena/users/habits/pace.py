@@ -17,7 +17,7 @@ from segarena.users.habits.timing import Pointer, Seconds, TimeHabits, in_all
 Boxes: TypeAlias = Literal["extreme", "drag"]
 """How boxes are drawn: by clicks on the object's four outermost points, or from corner to corner."""
 
-_REST = 0.25
+REST = 0.25
 """How far the pointer is from the first prompt, in diagonals: half-way from the middle of the picture to its corner."""
 
 
@@ -130,7 +130,7 @@ class _Hand:
         before, self.place = self.place, tuple(place)
         if before is not None and before[:-2] != self.place[:-2]:
             yield self.habits.scroll.seconds
-        way = _REST * self.diagonal_px if before is None else math.dist(before[-2:], self.place[-2:])
+        way = REST * self.diagonal_px if before is None else math.dist(before[-2:], self.place[-2:])
         yield self.pointer.point(way, self._width(aim))
         yield self.habits.press.seconds
 

@@ -1,0 +1,81 @@
+"""`segarena people fit`: habits of simulated users, fitted to what people gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from segarena.terminal.exits import one_line_errors
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from segarena.people.collection import Collection
+
+app = typer.Typer(
+    help="Habits of simulated users, fitted to what people gave: the same prompts give the same file.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+With = Annotated[
+    Path, typer.Option("--with", help="What people gave: a folder that `segarena people import` made, or a table.")
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="The file to write, for the option `fitted` of the user.")]
+Data = Annotated[
+    str | None, typer.Option("--dataset", "-d", help="What was shown, where the table alone does not tell.")
+]
+
+
+@app.command("boxes")
+def boxes(given: With, out: Out, dataset: Data = None) -> None:
+    """Fit how far off people's boxes are, by size, for the user `box-drawer`.
+
+    segarena people fit boxes --with mine --out boxes.toml
+
+    segarena run radioactive -u "box-drawer(fitted='boxes.toml')" -s graph
+    """
+    from segarena.people.fitting.boxes import fit_boxes
+    from segarena.people.fitting.reading import boxes_of
+
+    with one_line_errors():
+        found = boxes_of(_opened(given, dataset))
+        habits = fit_boxes(found, f"{len(found.people)} boxes of {given.name}")
+        _write(habits, out)
+    typer.echo(f"{len(found.people)} boxes in {len(habits.sizes)} size classes: {out}")
+
+
+@app.command("time")
+def time(given: With, out: Out, dataset: Data = None) -> None:
+    """Fit how long people take, for reports against a person's seconds.
+
+    segarena people fit time --with mine --out seconds.toml
+
+    segarena report runs/graph --seconds seconds.toml
+    """
+    from segarena.people.fitting.seconds import fit_seconds, is_timed
+    from segarena.people.measures.timing import timing_of
+
+    with one_line_errors():
+        rows = [row for row in _opened(given, dataset).only(counts=True).rows if is_timed(row)]
+        habits = fit_seconds(rows, f"{len(rows)} prompts of {given.name}")
+        found = timing_of(rows, habits)
+        _write(habits, out)
+    distance, p_value = found.uniform()
+    told = f"{len(rows)} prompts, median {found.median_s:.2f} s, predicted {found.predicted_s:.2f} s"
+    typer.echo(f"{told}; their shares are {distance:.3f} from uniform (KS, p = {p_value:.3f}): {out}")
+
+
+def _opened(path: Path, dataset: str | None) -> Collection:
+    from segarena.people.collection import Collection
+
+    return Collection.open(path, dataset)
+
+
+def _write(habits: msgspec.Struct, out: Path) -> None:
+    from segarena.files.whole import write_whole
+    from segarena.users.habits.fitted import habits_text
+
+    write_whole(out, habits_text(habits))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from segarena.people.commands import fitting, importing, tables
+from segarena.people.commands import comparing, fitting, importing, tables
 
 app = typer.Typer(
     help="What people gave: their prompts as tables, and the studies that they are collected by.",
@@ -12,6 +12,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command("check")(tables.check)
+app.command("compare")(comparing.compare)
 app.command("formats")(importing.formats)
 app.command("import")(importing.import_)
 app.add_typer(fitting.app, name="fit")

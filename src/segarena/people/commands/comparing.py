@@ -1,0 +1,79 @@
+"""`segarena people compare`: simulated users beside people."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from segarena.terminal.exits import one_line_errors
+from segarena.terminal.workers import WORKERS
+
+PROGRAM = ("segarena", "people", "compare")
+
+
+def compare(
+    users: Annotated[
+        list[str], typer.Argument(metavar="USER...", help="Simulated users, or NAME=USER; see `segarena list users`.")
+    ],
+    people: Annotated[
+        Path, typer.Option("--with", help="What people gave: a folder (see `segarena people import`), or its table.")
+    ],
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", "-d", help="What was shown, as for `segarena run`; else users see black.")
+    ] = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--kind", "-k", help="scribble, box or click; repeat for several. [default: all]"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of all random choices.")] = 0,
+    workers: Annotated[int, WORKERS] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for page, tables and numbers; there it goes on."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that was found as JSON.")] = False,
+) -> None:
+    """Say how far simulated users are from people: could one tell them apart?
+
+        segarena people compare scribble-robot --with strokes --out realism
+
+    Each user is asked what people were asked. A classifier then tries to tell their answers from people's, on images
+    that it has not seen; how well it tells two people from each other stands beside it. Needs scikit-learn: pip
+    install "segarena[people]".
+    """
+    from rich.console import Console
+
+    from segarena.errors import InvalidInput
+    from segarena.people.comparing.answers import KINDS
+    from segarena.people.comparing.comparison import compare_users
+    from segarena.people.comparing.page import comparison_json, write_comparison
+    from segarena.people.comparing.showing import show_comparison
+    from segarena.terminal.progress import ProgressBar
+
+    command = shlex.join([*PROGRAM, *sys.argv[3:]])
+    with one_line_errors("stopped; the same command with --out goes on where it was"):
+        unknown = [kind for kind in kinds or () if kind not in KINDS]
+        if unknown:
+            raise InvalidInput(f"--kind {unknown[0]}: expected one of {', '.join(KINDS)}")
+        with ProgressBar("compare", Console(stderr=True), unit="steps", workers=workers) as progress:
+            found = compare_users(
+                users,
+                people,
+                dataset=dataset,
+                kinds=kinds or KINDS,
+                seed=seed,
+                workers=workers,
+                kept=None if out is None else out / "done",
+                on_progress=progress.update,
+            )
+        written = None if out is None else write_comparison(found, out, command=command)
+        if as_json:
+            typer.echo(comparison_json(found).decode())
+        else:
+            show_comparison(found)
+    if not as_json:
+        typer.echo("a page with pictures: the same with --out FOLDER" if written is None else f"page: {written.html}")

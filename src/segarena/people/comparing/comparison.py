@@ -1,0 +1,321 @@
+"""Simulated users held against people: who is asked what, what is measured, and what came of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from segarena.abilities import prompt_kinds
+from segarena.errors import InvalidInput, UnitFailed
+from segarena.files.hashes import fingerprint
+from segarena.people.collection import Collection, Given
+from segarena.people.comparing.answers import KINDS, answers_of, question_of, scopes_of
+from segarena.people.comparing.asking import Asker
+from segarena.people.comparing.found import Scope, ScopeFound, Separation, UserFound
+from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS, Measured, Measuring, read_measured
+from segarena.people.comparing.testing import FEWEST, Side, Unit, check_installed, tell_apart
+from segarena.people.measures.goal_shape import GoalShape
+from segarena.prompts import Scribble
+from segarena.registry import build, describe, names
+from segarena.reports.naming import short_name
+from segarena.specs import Plugin, PluginSpec
+from segarena.version import __version__
+from segarena.work.executors import executor_of
+from segarena.work.jobs import Calling, Job, Workers
+from segarena.work.ledger import Ledger
+from segarena.work.progress import OnProgress, say_nothing
+from segarena.work.resuming import work_through
+
+Values = NDArray[np.float64]
+
+PEOPLE = "people"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Comparison:
+    """What came of holding users against people.
+
+    Attributes:
+        name, terms: of the collection.
+        path: where it is.
+        users: as they were written.
+        scopes: what was found, a scope after the other; all labels together come before each.
+        notes: what must be known to read it.
+        answers: what people gave, as far as it was compared.
+        measured: by who gave it (`PEOPLE` or a user), what was given to each of them.
+    """
+
+    name: str
+    terms: str
+    path: str
+    users: tuple[str, ...]
+    scopes: tuple[ScopeFound, ...]
+    notes: tuple[str, ...]
+    answers: tuple[Given, ...]
+    measured: Mapping[str, Sequence[Measured]]
+
+    def places(self, scope: Scope) -> list[int]:
+        """Return which answers are of a scope."""
+        return scopes_of([given.row for given in self.answers], fewest=1)[scope]
+
+    def values(self, who: str, scope: Scope) -> Values:
+        """Return the features of everything that somebody gave in a scope and that can be measured, (n, features)."""
+        found = [self.measured[who][place].values for place in self.places(scope)]
+        given = [one for one in found if one is not None]
+        return np.stack(given) if given else np.empty((0, len(DEFINITIONS[scope.kind])))
+
+
+def compare_users(
+    users: Sequence[Plugin],
+    people: str | Path,
+    *,
+    dataset: str | None = None,
+    kinds: Sequence[str] = KINDS,
+    seed: int = 0,
+    workers: Workers = 0,
+    kept: Path | None = None,
+    on_progress: OnProgress = say_nothing,
+) -> Comparison:
+    """Return how far simulated users are from people.
+
+    Each user is asked exactly what people were asked, once for each answer that people gave, so that there are as many
+    of both; answers of one person all get the same `turn.repeat`, so that a crowd's person stays the same too.
+
+    Args:
+        users: as for `segarena run -u`.
+        people: a folder of what people gave, or its table; see `segarena.people.collection`.
+        dataset: what was shown, as for `segarena run -d`; without it users see black pictures.
+        kinds: of prompts: "scribble", "box", "click".
+        seed: of all random choices.
+        workers: processes, or an executor.
+        kept: folder in which what is done is remembered, so that the next call goes on; None forgets.
+        on_progress: told of each answer and each test.
+
+    Raises:
+        InvalidInput: the table cannot be used, has too few answers, or no user gives what people gave.
+        MissingExtra: scikit-learn is not installed.
+    """
+    check_installed()
+    collection = Collection.open(people, dataset)
+    found = answers_of(collection, kinds)
+    scopes = scopes_of([given.row for given in found.all], fewest=FEWEST)
+    if not scopes:
+        raise InvalidInput(_too_few(found.all, found.left_out))
+    specs = dict(map(named, users))
+    _check_kinds(specs, [given.row.kind for given in found.all])
+    work = _Work(str(people), dataset, seed, workers, kept, on_progress, collection, found.all)
+    measured = {PEOPLE: work.measure(PEOPLE, None), **{name: work.measure(name, spec) for name, spec in specs.items()}}
+    notes = [f"{count} answers {reason} and were left out." for reason, count in found.left_out.items()]
+    notes += [] if dataset is not None else _blind(specs, found.all[0], seed)
+    return Comparison(
+        name=collection.name,
+        terms=collection.terms,
+        path=str(people),
+        users=tuple(specs),
+        scopes=tuple(work.test(scopes, measured, tuple(specs))),
+        notes=tuple(notes),
+        answers=found.all,
+        measured=measured,
+    )
+
+
+def named(user: Plugin) -> tuple[str, PluginSpec]:
+    """Return what tables call a user, and the plug-in: the name given to it, or how it is written, without folders.
+
+    >>> named("mine/hands.py:Left(ink=2)")[0], named("left=mine/hands.py:Left")[0]
+    ('Left(ink=2)', 'left')
+    """
+    spec = PluginSpec.named(user)
+    if spec.own_name not in ("", user):
+        return spec.own_name, spec
+    return str(PluginSpec(short_name(spec.reference), spec.options)), spec
+
+
+def _too_few(answers: Sequence[Given], left_out: Mapping[str, int]) -> str:
+    why = "".join(f"; {count} {reason}" for reason, count in left_out.items())
+    return f"expected {FEWEST} answers of people of one kind or more, got {len(answers)}{why}"
+
+
+def _check_kinds(specs: Mapping[str, PluginSpec], given: Sequence[str]) -> None:
+    """Refuse users who give nothing of what people gave, naming those who do."""
+    there = Counter(given)
+    for name, spec in specs.items():
+        said = prompt_kinds(build("user", spec))
+        if said is not None and not said & set(there):
+            fitting = [one for one in names("user") if _gives(one) & set(there)]
+            raise InvalidInput(
+                f"{name} gives {' and '.join(sorted(said))}, people gave {' and '.join(there)}; "
+                f"users for that: {', '.join(fitting) or 'none'}"
+            )
+
+
+def _gives(user: str) -> frozenset[str]:
+    """Return what a user gives who can be built without options; nothing of others."""
+    with suppress(Exception):  # another package's fault is no matter of this comparison
+        return prompt_kinds(build("user", user)) or frozenset()
+    return frozenset()
+
+
+def _blind(specs: Mapping[str, PluginSpec], given: Given, seed: int) -> list[str]:
+    """Return a note for each user who looks at pictures, which nobody has."""
+    askers = {name: Asker(build("user", spec), name=name, seed=seed) for name, spec in specs.items()}
+    looking = [name for name, asker in askers.items() if asker.looks_at_pictures(given)]
+    return [f"{name} looks at pictures, and saw black ones; --dataset gives it the real ones." for name in looking]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Work:
+    """The long work of a comparison, remembered in files where there is a folder for them."""
+
+    people: str
+    dataset: str | None
+    seed: int
+    workers: Workers
+    kept: Path | None
+    on_progress: OnProgress
+    collection: Collection
+    answers: tuple[Given, ...]
+
+    def measure(self, name: str, user: PluginSpec | None) -> list[Measured]:
+        """Return what people gave, or what a user gives in their place, to every answer in order."""
+        place_of = {given.row.id: place for place, given in enumerate(self.collection)}
+        persons = {name: number for number, name in enumerate(self.collection.people)}
+        units = {given.row.id: (place_of[given.row.id], persons.get(given.row.person, 0)) for given in self.answers}
+        job = Measuring(people=self.people, dataset=self.dataset, user=user, name=name, seed=self.seed)
+        who = None if user is None else describe("user", user)
+        identity = {"table": _contents(self.collection), "dataset": self.dataset, "name": name, "who": who}
+        done = self._through(job, units, identity, name)
+        return [read_measured(done[given.row.id]) for given in self.answers]
+
+    def test(
+        self, scopes: Mapping[Scope, Sequence[int]], measured: Mapping[str, Sequence[Measured]], users: Sequence[str]
+    ) -> list[ScopeFound]:
+        """Return what the tests find in each scope."""
+        units: dict[str, Unit] = {}
+        for scope, places in scopes.items():
+            for user in (None, *users):
+                unit = self._unit(scope, places, measured, user)
+                if unit is not None:
+                    units[_unit_name(scope, user, unit)] = unit
+        done = self._through(Calling(tell_apart), units, {"tests": 1}, "tests")
+        results = {name.split("\t")[0]: result for name, result in done.items()}
+        return [self._found(scope, places, measured, users, results) for scope, places in scopes.items()]
+
+    def _through(
+        self, job: Job[Any, Any], units: Mapping[str, Any], identity: Mapping[str, Any], stage: str
+    ) -> dict[str, Any]:
+        """Do what is not done yet; raise what the first unit that failed said."""
+        whole = {**identity, "seed": self.seed, "version": __version__}
+        path = None if self.kept is None else self.kept / f"{fingerprint(msgspec.json.encode(whole))}.jsonl"
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with Ledger(path, whole) as ledger:
+            executor = executor_of(self.workers)
+            failed = work_through(job, units, ledger, executor, stage=stage, on_progress=self.on_progress)
+            for name, error in failed.items():
+                raise UnitFailed(f"{name}: {error}") from error
+            return {name: ledger.done[name] for name in units}
+
+    def _unit(
+        self, scope: Scope, places: Sequence[int], measured: Mapping[str, Sequence[Measured]], user: str | None
+    ) -> Unit | None:
+        """Return what is tested: the answers that both sides have; None where these are too few."""
+        whose = [PEOPLE, *([] if user is None else [user])]
+        both = [place for place in places if all(measured[who][place].values is not None for who in whose)]
+        if len(both) < FEWEST:
+            return None
+        features = tuple(DEFINITIONS[scope.kind])
+        people, own = (self._side(both, measured[who]) for who in (PEOPLE, whose[-1]))
+        return Unit(
+            people=people,
+            user=None if user is None else own,
+            user_name=user or "",
+            features=features,
+            coarse=tuple(features.index(name) for name in COARSE_OF.get(scope.kind, ())),
+            seed=self.seed,
+        )
+
+    def _side(self, places: Sequence[int], measured: Sequence[Measured]) -> Side:
+        rows = [self.answers[place].row for place in places]
+        nothing = np.full(3, np.nan)
+        behaviour = [nothing if (one := measured[place].behaviour) is None else one for place in places]
+        curves = [_curve(self.answers[place], measured[place]) for place in places]
+        known = [curve for curve in curves if curve is not None]
+        return Side(
+            values=np.stack([values for place in places if (values := measured[place].values) is not None]),
+            behaviour=np.stack(behaviour),
+            persons=np.array([row.person for row in rows], np.str_),
+            questions=np.array([question_of(row) for row in rows], np.str_),
+            groups=np.array([self.answers[place].group for place in places], np.str_),
+            curves=tuple(known) if len(known) == len(curves) else (),
+        )
+
+    def _found(
+        self,
+        scope: Scope,
+        places: Sequence[int],
+        measured: Mapping[str, Sequence[Measured]],
+        users: Sequence[str],
+        results: Mapping[str, Any],
+    ) -> ScopeFound:
+        own = [self.answers[place] for place in places]
+        ceiling = msgspec.convert(results.get(_key(scope, None), {}), dict[str, tuple[Separation, ...]])
+        return ScopeFound(
+            scope=scope,
+            people=tuple(dict.fromkeys(given.row.person for given in own if given.row.person)),
+            questions=len({question_of(given.row) for given in own}),
+            groups=len({given.group for given in own}),
+            answers=len(own),
+            users=tuple(
+                _user_found(user, [measured[user][place] for place in places], results.get(_key(scope, user)))
+                for user in users
+            ),
+            **ceiling,
+        )
+
+
+def _user_found(user: str, measured: Sequence[Measured], result: Mapping[str, Any] | None) -> UserFound:
+    refusals = [one.refusal for one in measured if one.refusal]
+    answered = sum(one.values is not None for one in measured)
+    counts = {
+        "user": user,
+        "asked": len(measured),
+        "answered": answered,
+        "silent": len(measured) - answered - len(refusals),
+        "refused": len(refusals),
+        "why": refusals[0] if refusals else "",
+    }
+    return msgspec.convert({**counts, **(result or {})}, UserFound)
+
+
+def _key(scope: Scope, user: str | None) -> str:
+    return f"{scope.title} | {PEOPLE if user is None else user}"
+
+
+def _unit_name(scope: Scope, user: str | None, unit: Unit) -> str:
+    """Return what a test is remembered by: what it is of, and a hash of what goes into it."""
+    sides = [side for side in (unit.people, unit.user) if side is not None]
+    held = b"".join(side.values.tobytes() + "".join(side.persons).encode() for side in sides)
+    return f"{_key(scope, user)}\t{fingerprint(held)}"
+
+
+def _contents(collection: Collection) -> str:
+    return fingerprint(msgspec.json.encode(collection.rows))
+
+
+def _curve(given: Given, measured: Measured) -> Values | None:
+    """Return the longest line of an answer, in units of the goal from its centroid; None where no line is known."""
+    lines = [np.asarray(one.points)[:, -2:] for one in measured.prompts if isinstance(one, Scribble)]
+    if not lines or measured.values is None:
+        return None
+    goal = GoalShape(given.goal)
+    longest = max(lines, key=lambda line: float(np.linalg.norm(np.diff(line, axis=0), axis=1).sum()))
+    return (longest - goal.centroid) / goal.side

@@ -1,0 +1,26 @@
+"""A comparison on the terminal: sentences, the table, and what gives users away."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from segarena.people.comparing.comparison import Comparison
+from segarena.people.comparing.page import verdicts
+from segarena.people.comparing.sheets import apart_sheet, why_sheet
+from segarena.terminal.tables import show_sheet
+
+
+def show_comparison(found: Comparison) -> None:
+    """Print what was found."""
+    console = Console()
+    for sentence in verdicts(found):
+        console.print(Text(sentence, style="bold"), soft_wrap=not console.is_terminal)
+    for note in found.notes:
+        console.print(Text(note, style="yellow"), soft_wrap=not console.is_terminal)
+    console.print()
+    show_sheet(apart_sheet(found.scopes))
+    why = why_sheet(found.scopes)
+    if why.rows:
+        console.print()
+        show_sheet(why)

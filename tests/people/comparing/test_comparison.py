@@ -1,0 +1,127 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from segarena.errors import InvalidInput
+from segarena.people.collection import Collection
+from segarena.people.comparing.asking import Asker
+from segarena.people.comparing.comparison import PEOPLE, compare_users, named
+from segarena.people.comparing.page import verdicts, write_comparison
+from segarena.people.comparing.sheets import apart_sheet
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from made_up import Aimer, Boxer, write_people  # noqa: E402
+
+pytest.importorskip("sklearn")
+MADE_UP = HERE / "made_up.py"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fewer_trees():
+    """Let the classifier be quick: these tests are about who is held against whom."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("segarena.statistics.classifier._TREES", 15)
+        yield
+
+
+@pytest.fixture(scope="module")
+def two_people(tmp_path_factory):
+    """Two people who click alike, held against one who does the same, one who never misses, and one who is silent."""
+    folder = write_people(tmp_path_factory.mktemp("people") / "clicks", {"anna": Aimer(), "ben": Aimer()}, images=40)
+    users = [f"{MADE_UP}:Aimer", "centre", f"mute={MADE_UP}:Mute", f"broken={MADE_UP}:Broken"]
+    return folder, compare_users(users, folder)
+
+
+def of(found, name):
+    return next(user for user in found.scopes[0].users if user.user == name)
+
+
+def test_a_user_who_is_the_one_that_made_the_people_passes(two_people):
+    _, found = two_people
+    aimer = of(found, "Aimer")
+    assert 0.3 < aimer.apart < 0.65
+    assert aimer.n == 40
+    assert 0.3 < found.scopes[0].pairs[0].auc.value < 0.7
+    assert [row[-1] for row in apart_sheet(found.scopes).rows] == [
+        "", "passes", "told apart", "no answers", "no answers",
+    ]  # fmt: skip
+
+
+def test_a_user_who_never_misses_is_told_apart_by_how_deep_it_clicks(two_people):
+    _, found = two_people
+    centre = of(found, "centre")
+    assert centre.apart > 0.9
+    assert centre.features[0].name in ("depth", "offset")
+    assert centre.tests["energy distance"].p_value < 0.01
+
+
+def test_silence_and_errors_are_counted_and_said(two_people):
+    _, found = two_people
+    mute, broken = of(found, "mute"), of(found, "broken")
+    assert (mute.asked, mute.answered, mute.silent, mute.refused) == (80, 0, 80, 0)
+    assert (broken.refused, broken.why) == (80, "ValueError: no hands")
+    assert "could not be asked (ValueError: no hands)" in verdicts(found)[3]
+
+
+def test_users_give_the_same_whenever_they_are_asked_and_other_things_for_another_person(two_people):
+    folder, found = two_people
+    asker = Asker(Aimer(), name="Aimer")
+    backwards = [asker.ask(given).prompts for given in reversed(Collection.open(folder))]
+    assert backwards[::-1] == [one.prompts for one in found.measured["Aimer"]]
+    assert len({one.prompts for one in found.measured["Aimer"]}) > 60
+
+
+def test_the_page_has_everybody_and_needs_nothing_else(two_people, tmp_path):
+    _, found = two_people
+    written = write_comparison(found, tmp_path / "page", command="segarena people compare <b>")
+    page = written.html.read_text(encoding="utf-8")
+    assert all(name in page for name in ("anna", "ben", "Aimer", "centre", "Which one did a person draw"))
+    assert "&lt;b&gt;" in page
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    told = json.loads(written.json.read_text(encoding="utf-8"))
+    assert told["scopes"][0]["users"][1]["each"][0]["n"] == 40
+    assert "told-apart.csv" in [path.name for path in written.tables]
+
+
+def test_work_that_is_done_is_not_done_again(tmp_path):
+    folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=12)
+    told = []
+    for _ in range(2):
+        stages = {}
+        compare_users(
+            [f"{MADE_UP}:Boxer"], folder, kept=tmp_path / "done",
+            on_progress=lambda state, stages=stages: stages.update({state.stage: (state.resumed, state.units)}),
+        )  # fmt: skip
+        told.append(stages)
+    assert {stage: resumed for stage, (resumed, _) in told[0].items()} == {PEOPLE: 0, "Boxer": 0, "tests": 0}
+    assert all(resumed == units for resumed, units in told[1].values())
+
+
+def test_labels_are_held_apart_where_there_are_several(tmp_path):
+    folder = write_people(tmp_path / "labels", {"anna": Boxer()}, images=24, labels=("leaf", "cell"))
+    found = compare_users([f"{MADE_UP}:Boxer"], folder)
+    assert [one.scope.label for one in found.scopes] == ["", "leaf", "cell"]
+    assert [one.answers for one in found.scopes] == [24, 12, 12]
+
+
+def test_a_user_of_another_kind_is_refused_with_those_who_fit(tmp_path):
+    folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=12)
+    with pytest.raises(
+        InvalidInput, match=r"scribble-robot gives scribble, people gave box; users for that: .*cvpr2025"
+    ):
+        compare_users(["scribble-robot"], folder)
+
+
+def test_too_few_answers_are_refused_with_how_many_there_are(tmp_path):
+    folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=4)
+    with pytest.raises(InvalidInput, match="10 answers of people of one kind or more, got 4"):
+        compare_users(["cvpr2025"], folder)
+
+
+def test_tables_call_a_user_as_short_as_they_can():
+    assert named("a/b.py:Hand(ink=2)")[0] == "Hand(ink=2)"
+    assert named("left=a/b.py:Hand")[0] == "left"
+    assert named("centre")[0] == "centre"

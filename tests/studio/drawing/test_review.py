@@ -139,3 +139,15 @@ def test_a_region_that_is_large_enough_for_the_editor_alone_is_told_so(site, tas
         "got 576; regions this small are not annotated; 600 by the centres of pixels, as the editor" in messages["one"]
     )
     assert "centres" not in messages["both"]
+
+
+def test_messages_call_regions_by_their_places_and_names(site, task):
+    with site.database.reading() as session:
+        picture = find_task(session, task, someone(site, "Anna")).picture
+    hollow = [[10, 10], [100, 10], [100, 30], [40, 30], [40, 60], [100, 60], [100, 80], [10, 80]]
+    drawn = scene(box(40, 30, 100, 60), hollow, names=("cup", "table"))
+    looked = look_at(read_document(text_of(drawn)), picture)
+    (message,) = [
+        remark.message for remark in looked.remarks if "goes on" in remark.message or "go on" in remark.message
+    ]
+    assert "behind region 1 (cup)," in message

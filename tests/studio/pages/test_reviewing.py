@@ -108,9 +108,29 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
         assert session.get_one(Task, task).state == "approved"
 
 
-@pytest.mark.parametrize("place", ["", "/people", "/settings", "/export"])
-def test_pages_of_a_project_have_no_barriers(served, people, come, barriers, place):
-    project = project_of(served.site, people["Lea"], {"Anna": "annotator"}, guide="Outline\nall.")
-    page = come("Lea", f"/studio/projects/{project}{place}", width=390, scheme="dark")
+def test_no_page_of_projects_bars_anybody(served, people, come, barriers):
+    site, lea, anna, bert = served.site, *(people[name] for name in ("Lea", "Anna", "Bert"))
+    members = dict.fromkeys(("Anna", "Bert"), "annotator")
+    drawn = project_of(site, lea, members, annotators=3, guide="Outline\nall.", pictures=2)
+    tasks = [task.id for task in tasks_of(site, drawn)]
+    for task, person in zip(tasks, (anna, bert, lea), strict=False):
+        with site.database.writing() as session:
+            session.get_one(Task, task).person_id = person
+        draw(served, task, person, FIRST if person == anna else OTHER)
+    with site.database.writing() as session:
+        left = session.get_one(Task, tasks[3])
+        left.person_id, left.state = people["Rex"], "in progress"  # who is not in the project
+    compare_all(site, drawn)
+    empty, project = project_of(site, lea, pictures=0), f"/studio/projects/{drawn}"
+    page = come("Lea", "/studio", width=390, scheme="dark")
+    for place in (
+        *("/studio", "/studio/projects", "/studio/projects/new", f"/studio/projects/{empty}"),
+        *(project, f"{project}/people", f"{project}/settings", f"{project}/export", f"{project}?state=approved"),
+        *(f"/studio/tasks/{task}/look" for task in (tasks[0], tasks[3], tasks[4])),
+    ):
+        page.goto(f"{served.address}{place}")
+        assert not barriers(page), place
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+    page.goto(f"{served.address}/studio/tasks/{tasks[2]}")  # finished: it can be looked at
+    page.locator("#scene[data-ready]").wait_for()
     assert not barriers(page)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

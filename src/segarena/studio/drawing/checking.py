@@ -6,6 +6,7 @@ can be held against alone: what passes here passes there. A fault is an error of
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import msgspec
@@ -47,12 +48,12 @@ def look_at(document: Document, picture: Picture) -> Looked:
     """Return what is wrong with a document about a picture; regions in depth order."""
     scene = scene_of(document, name=picture.name, shape=(picture.height, picture.width))
     found = [_with_other_count(scene, defect) for defect in check_scene(scene)]
-    faults = [_remark(defect) for defect in found if defect.severity == "error"]
+    faults = [_remark(document, defect) for defect in found if defect.severity == "error"]
     if document.open:
         at = document.points[document.open[0]] if document.open[0] < len(document.points) else None
         text = "expected every outline closed, got one that is being drawn; close it or take it back"
         faults.insert(0, Remark(kind="open", message=text, at=at))
-    remarks = [_remark(defect) for defect in found if defect.severity != "error"]
+    remarks = [_remark(document, defect) for defect in found if defect.severity != "error"]
     return Looked(faults=tuple(faults), remarks=tuple(remarks))
 
 
@@ -71,6 +72,12 @@ def _with_other_count(scene: Scene, defect: Defect) -> Defect:
     return replace(defect, message=f"{defect.message}; {count} by the centres of pixels, {_OTHER_RULE}")
 
 
-def _remark(defect: Defect) -> Remark:
+def _remark(document: Document, defect: Defect) -> Remark:
+    """Return a defect as people read it: regions by their places in the order and their names."""
     at = None if defect.place is None else (defect.place[1], defect.place[0])
-    return Remark(kind=defect.kind, message=defect.message, regions=defect.regions, at=at)
+    message = defect.message
+    for place, region in enumerate(document.regions, 1):
+        if region.id in defect.regions:
+            known = f"region {place}{f' ({region.name})' if region.name.strip() else ''}"
+            message = re.sub(rf"\bregion {re.escape(region.id)}\b", lambda _, known=known: known, message)
+    return Remark(kind=defect.kind, message=message, regions=defect.regions, at=at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -159,12 +159,18 @@ def _regions(document: Document, found: Found) -> list[ShownRegion]:
             points=len(region.ring),
             spent_s=spent[region.id].total_s if region.id in spent else None,
             is_stuff=bool(region.is_stuff),
-            at=(found_at[1], found_at[0]) if raster and (found_at := centre(raster)) else None,
+            at=_number_at(raster) if raster else None,
         )
         for number, (region, path, raster) in enumerate(
             zip(document.regions, _paths(document), rasters, strict=True), 1
         )
     ]
+
+
+def _number_at(raster: RegionRaster) -> tuple[float, float] | None:
+    """Return (x, y) of a region's number: on what is seen of it, where anything is."""
+    at = centre(replace(raster, amodal=raster.visible)) or centre(raster)
+    return at and (at[1], at[0])
 
 
 def _rasters(scene: Scene) -> Sequence[RegionRaster | None]:

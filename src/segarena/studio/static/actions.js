@@ -26,6 +26,7 @@ const isDrawing = (/** @type {Editor} */ editor) => ["draw", "trace"].includes(e
 const isAdjusting = (/** @type {Editor} */ editor) => editor.tool.name === "adjust";
 const isOpen = (/** @type {Editor} */ editor) => isDrawing(editor) && editor.scene.open.length > 0;
 const isTracing = (/** @type {Editor} */ editor) => editor.tool.name === "trace" && tracing(editor).start !== null;
+const hasCopied = (/** @type {Editor} */ editor) => isOpen(editor) && editor.scene.open.some((point) => editor.scene.owners(point).length > 0);
 const hasRegion = (/** @type {Editor} */ editor) => editor.selected !== null;
 const drawing = (/** @type {Editor} */ editor) => /** @type {import("./editor-drawing.js").Drawing} */ (editor.tools.get("draw"));
 const adjusting = (/** @type {Editor} */ editor) => /** @type {import("./editor-adjusting.js").Adjusting} */ (editor.tools.get("adjust"));
@@ -50,13 +51,11 @@ export const ACTIONS = [
   { name: "vertex", title: "Add a vertex at the cursor", keys: ["C"], group: "Drawing", when: isDrawing, run: press,
     hint: (editor) => (isDrawing(editor) && editor.hasCursor ? "add a vertex" : null) },
   { name: "line", title: "Add one on the nearest line", keys: ["Q"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnLine(),
-    hint: (editor) => (isDrawing(editor) && editor.scene.regions.length ? "on the nearest line" : null) },
+    hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "on the nearest line" : null) },
   { name: "corner", title: "Add one on the nearest vertex", keys: ["W"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnVertex(),
-    hint: (editor) => (isDrawing(editor) && editor.scene.regions.length ? "on the nearest vertex" : null) },
-  { name: "turn-trace", title: "The border that is being traced the other way round", keys: ["T"], group: "Drawing", when: isTracing,
-    run: (editor) => tracing(editor).turn(), hint: (editor) => (isTracing(editor) ? "other way round" : null) },
-  { name: "turn", title: "The copied border the other way round", keys: ["T"], group: "Drawing", when: isOpen, run: (editor) => drawing(editor).turn(),
-    hint: (editor) => (isOpen(editor) && editor.scene.open.some((point) => editor.scene.owners(point).length) ? "other way round" : null) },
+    hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "on the nearest vertex" : null) },
+  { name: "turn", title: "The copied border the other way round", keys: ["T"], group: "Drawing", when: (editor) => isOpen(editor) || isTracing(editor),
+    run: (editor) => (isTracing(editor) ? tracing(editor) : drawing(editor)).turn(), hint: (editor) => (isTracing(editor) || hasCopied(editor) ? "other way round" : null) },
   { name: "close", title: "Close the region", keys: ["Shift+Enter", "G"], group: "Drawing", when: isOpen, run: (editor) => drawing(editor).close(),
     hint: (editor) => (isOpen(editor) && editor.scene.open.length > 2 ? "close the region" : null) },
   { name: "shorten", title: "Take the last vertex away", keys: ["Shift+Backspace", "Shift+Delete"], group: "Drawing", when: isOpen,

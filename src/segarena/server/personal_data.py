@@ -28,6 +28,7 @@ runs/RUN/PLACE-TURN.sent   what your program sent in a turn: masks
 runs/RUN/PLACE-TURN.got    what it got: prompts, and values where the phase shows them
 sent/NUMBER                the files that you sent to be judged, in the order of the account's list
 drawing/TASK.json          what you drew in the studio, and when
+seats/RUN/SEAT.json        what you gave at the seat of a run that asked you, and when you were away
 
 Turns are frames, as they travelled. segarena.challenges.wire reads them: unpack_turn what was sent, unpack_reply what
 was got.
@@ -75,7 +76,7 @@ def archive_of(site: Site, person_id: int) -> Iterator[bytes]:
             for _ in _put_file(archive, site, f"sent/{number}", sha256):
                 yield pieces.taken()
         for folder, kept in kept_about_people().items():
-            for name, content in kept.files(site.database, person_id):
+            for name, content in kept.files(site, person_id):
                 archive.writestr(f"{folder}/{name}", content)
                 yield pieces.taken()
     yield pieces.taken()

@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 
 from segarena.files.hashes import fingerprint
 from segarena.server.brought import brought
-from segarena.server.database import Database
 from segarena.server.folder import DataFolder
 
 if TYPE_CHECKING:
@@ -35,13 +34,13 @@ class Kept:
 
     Attributes:
         about: returns it, as JSON can hold it, for the number of somebody.
-        files: yields what is too much for that: names, of its own folder, and contents.
+        files: yields what is too much for that, or is in no table: names, of its own folder, and contents.
         forget: takes away what names or tells of somebody, in the tables and in the data folder; what others rely on
             stays, under their number. It raises `InvalidInput` where they have to do something before.
     """
 
     about: Callable[[Session, int], Any]
-    files: Callable[[Database, int], Iterator[tuple[str, bytes]]]
+    files: Callable[[Site, int], Iterator[tuple[str, bytes]]]
     forget: Callable[[Session, DataFolder, int, float], None]
 
 

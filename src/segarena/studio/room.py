@@ -21,6 +21,7 @@ from segarena.studio.pages import (
     studies,
     taking,
 )
+from segarena.studio.seating import personal as sitting
 
 _PAGES = (
     home,
@@ -44,6 +45,6 @@ ROOM = Room(
     routers=tuple(page.router for page in _PAGES),
     package="segarena.studio",
     kinds=(MakeStudy(), CorrectStudy()),
-    kept={"drawing": personal.KEPT, "studies": leading.KEPT},
+    kept={"drawing": personal.KEPT, "studies": leading.KEPT, "seats": sitting.KEPT},
     show=example.show,
 )

@@ -38,7 +38,7 @@ def test_a_copy_has_what_was_drawn_and_when(site, lea):
         told = kept_about(session, session.get_one(Person, anna), 1.0)["drawing"]
     assert told["projects"] == [{"name": "Street", "role": "annotator", "since": 0.0}]
     assert [(one["id"], one["picture"], one["regions"]) for one in told["tasks"]] == [(task, "street-0.png", 1)]
-    ((name, content),) = personal.files(site.database, anna)
+    ((name, content),) = personal.files(site, anna)
     found = json.loads(content)
     assert (name, found["scene"]["regions"][0]["name"]) == (f"{task}.json", "thing 1")
     assert found["log"] == [[{"at_ms": 5, "kind": "vertex", "region": None}]]

@@ -1,16 +1,20 @@
 """What the pages of seats refuse: other people's seats, rounds out of order, prompts that cannot be, strangers."""
 
 import gzip
+import json
 import time
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from segarena.arrays.rle import encode_rle
 from segarena.engine.seats import Answered, RunTold, Seats, SeatTold
 from segarena.engine.seen import write_seen
 from segarena.samples import ImageSample, VolumeSample
+from segarena.server.tables import Person
 from segarena.studio.pages import seats as pages
+from segarena.studio.seating import personal
 from segarena.studio.seating.asking import asking
 
 SHAPE = (4, 6)
@@ -158,6 +162,20 @@ def test_who_leads_frees_seats_and_ends_dialogues(room, served, people):
     room.seats.claim(seat, "somebody")
     assert leader.post(f"{act}/end", data={"key": key}).status_code == 303
     assert room.seats.given(seat, 1).prompts is None
+
+
+def test_what_somebody_gave_is_in_their_copy_and_in_nobody_else_s(served, people, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "_PATIENCE_S", 0.05)
+    made = Room(served, tmp_path)
+    with asking(served.site.folder, tmp_path):
+        seat = made.ask(people[0], "POST", "take", {}).json()["seat"]
+        made.ask(people[0], "PUT", f"{seat}/rounds/1", body(note="at last", prompts=None))
+    with served.site.database.reading() as session:
+        numbers = [session.scalars(select(Person.id).where(Person.name == f"sitting{n}")).one() for n in range(2)]
+    own, other = (dict(personal.files(served.site, number)) for number in numbers)
+    told = json.loads(own.pop(f"{made.id}/{seat}.json"))
+    assert (told["target"], [given["note"] for given in told["rounds"]]) == ("a", ["at last"])
+    assert not any(made.id in name for name in (*own, *other))
 
 
 def test_a_volume_comes_in_sixteen_bits_with_its_planes_as_large_as_they_are(room, people):

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from segarena.server.database import Database
 from segarena.server.folder import DataFolder
 from segarena.server.rooms import Kept
+from segarena.server.site import Site
 from segarena.studio.collecting.tables import StudyRow
 
 
@@ -20,9 +20,9 @@ def about(session: Session, person_id: int) -> list[dict[str, Any]]:
     return [{"slug": row.slug, "made_at": row.made_at} for row in session.scalars(made)]
 
 
-def files(database: Database, person_id: int) -> Iterator[tuple[str, bytes]]:
+def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
     """Yield nothing: what people gave in a study is not its leader's."""
-    del database, person_id
+    del site, person_id
     yield from ()
 
 

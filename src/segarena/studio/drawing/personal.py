@@ -14,10 +14,10 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena.server.database import Database
 from segarena.server.folder import DataFolder
 from segarena.server.packing import unpack
 from segarena.server.rooms import Kept
+from segarena.server.site import Site
 from segarena.studio.drawing.assignment import free_tasks_of
 from segarena.studio.drawing.drafts import newest_draft
 from segarena.studio.drawing.projects import remove_project
@@ -45,12 +45,12 @@ def about(session: Session, person_id: int) -> dict[str, Any]:
     }
 
 
-def files(database: Database, person_id: int) -> Iterator[tuple[str, bytes]]:
+def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
     """Yield the scenes that somebody drew, each with the log of what they did."""
-    with database.reading() as session:
+    with site.database.reading() as session:
         numbers = list(session.scalars(select(Task.id).where(Task.person_id == person_id, Task.revision > 0)))
     for number in numbers:
-        with database.reading() as session:
+        with site.database.reading() as session:
             task = session.get_one(Task, number)
             scene = newest_draft(session, task).scene
             rows = session.scalars(select(Logged).where(Logged.task_id == number).order_by(Logged.revision))

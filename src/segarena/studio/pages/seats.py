@@ -16,9 +16,10 @@ from segarena.engine.seen import Seen, read_seen
 from segarena.errors import InvalidInput
 from segarena.server import refusals
 from segarena.server.bodies import Form, read_page_json
-from segarena.server.visitors import needs, seal, site_of, visitor_of
+from segarena.server.visitors import needs, site_of, visitor_of
 from segarena.studio.pages.rendering import studio_page
 from segarena.studio.seating.asking import AskingRun, asking_runs, find_run
+from segarena.studio.seating.personal import name_of
 from segarena.studio.seating.sitting import standing, take_seat
 from segarena.studio.seating.telling import FromPage, about_text, elapsed_s, given_of, state_text
 
@@ -195,8 +196,7 @@ def _own(request: Request, run: str, seat: str) -> tuple[AskingRun, SeatTold]:
 
 
 def _person(request: Request, run: AskingRun) -> str:
-    """Return what records call whoever asks: the same in all of a run, and nothing that leads back to them."""
-    return seal(site_of(request), "seat", f"{run.id}:{visitor_of(request).person_id}")[:12]
+    return name_of(site_of(request), run, visitor_of(request).person_id)
 
 
 def _seen(run: AskingRun, told: SeatTold) -> Seen:

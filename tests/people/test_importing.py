@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -93,9 +95,11 @@ def test_names_of_files_are_plain_and_differ():
     assert file_name("con") != "con.png"
 
 
-def test_all_formats_say_what_they_are():
+def test_all_formats_say_what_they_are_and_the_page_says_so_too():
+    page = (Path(__file__).parents[2] / "docs" / "people.md").read_text(encoding="utf-8")
     for name, form in formats().items():
         assert form.name == name
+        assert f"| `{name}` |" in page
         assert all((form.source, form.holds, form.terms, form.origin))
     with pytest.raises(InvalidInput, match=r"there is no format 'x'; there is .*medscribble"):
         find_format("x")

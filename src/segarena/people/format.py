@@ -55,11 +55,13 @@ class Beside:
         masks: folder with the masks of the objects.
         previous: folder with the masks that were corrected.
         targets: the dataset that was shown.
+        scratch: an empty folder that is there for as long as units are read.
     """
 
     masks: Path | None = None
     previous: Path | None = None
     targets: TargetMasks | None = None
+    scratch: Path = Path()
 
     def need_masks(self, what: str) -> Path:
         """Return the folder of masks.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -76,9 +78,9 @@ def import_prompts(
         raise RunConflict(f"{out} is there already; name another folder, or remove it")
     if not source.exists():
         raise InvalidInput(f"{source}: expected {form.source}; there is no such file or folder")
-    units = form.open(source, beside or Beside())
-    chosen = dict(islice(units.items(), most))
-    with whole_path(out) as part:
+    with tempfile.TemporaryDirectory(prefix="segarena-import-") as scratch, whole_path(out) as part:
+        units = form.open(source, dataclasses.replace(beside or Beside(), scratch=Path(scratch)))
+        chosen = dict(islice(units.items(), most))
         writer = _Writer(part)
         progress, left_out = Progress(units=len(chosen)), list[str]()
         on_progress(progress)

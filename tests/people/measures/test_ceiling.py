@@ -68,13 +68,22 @@ def test_halves_of_one_crowd_are_not_told_apart_though_its_people_are():
     assert low < found.auc < high
 
 
-def test_no_group_is_in_both_halves(monkeypatch):
-    features, _, images = three_people()
+def test_halves_divide_each_group_evenly_and_at_random(monkeypatch):
+    alone = np.arange(100, 111)
+    groups = np.concatenate([np.repeat(np.arange(20), 3), alone])
     seen = []
-    monkeypatch.setattr(ceiling, "c2st", lambda *args, **options: seen.append(args[2]))
-    by_halves(features, images, splits=3)
-    assert all(not set(first) & set(second) and len(first) == len(second) == 36 for first, second in seen)
-    assert len({tuple(first) for first, _ in seen}) == 3
+    monkeypatch.setattr(ceiling, "c2st", lambda *args, **options: seen.append((args, options["n"])))
+    by_halves(np.arange(71.0)[:, None], groups, splits=4)
+    for (first, second, (in_first, in_second)), n in seen:
+        assert sorted([*first[:, 0], *second[:, 0]]) == list(range(71))
+        assert (len(first), len(second), n) == (36, 35, 35)
+        assert in_first.tolist() == groups[first[:, 0].astype(int)].astype(str).tolist()
+        assert all(
+            abs((in_first == name).sum() - (in_second == name).sum()) == 1 for name in np.unique(groups.astype(str))
+        )
+    assert len({tuple(first[:, 0]) for (first, _, _), _ in seen}) == 4
+    # Who gets the odd one, and on which side a single row lies, is chance.
+    assert len({sum(name in in_first for name in alone.astype(str)) for (_, _, (in_first, _)), _ in seen}) > 1
 
 
 @pytest.mark.parametrize(
@@ -82,7 +91,7 @@ def test_no_group_is_in_both_halves(monkeypatch):
     [
         (lambda: by_person(np.zeros((9, 2)), ["a"] * 9, range(8)), "an id for each row"),
         (lambda: by_person(np.zeros((9, 2)), ["a"] * 9, range(9)), "two people"),
-        (lambda: by_halves(np.zeros((9, 2)), range(9)), "10 groups"),
+        (lambda: by_halves(np.zeros((9, 2)), range(9)), "10 rows"),
         (lambda: by_halves(np.zeros((10, 2)), range(10), splits=0), "a split"),
         (lambda: by_halves(np.zeros((10, 2)), range(10), n=6), "at most what there are"),
     ],

@@ -1,8 +1,8 @@
 """The ceiling: how well people can be told from people, by the same test, features and number of values.
 
 No user can be expected to come nearer to people than they are to each other. By person: two people at a time, on what
-both were asked for. By halves: all of them together, split at random by what they were asked for, which is what a
-perfect copy of all of them would give.
+both were asked for. By halves: all of them together, split at random, which is about what a perfect copy of all of them
+would give.
 """
 
 from __future__ import annotations
@@ -89,29 +89,31 @@ def by_person(
 def by_halves(
     features: ArrayLike, groups: Sequence[Any], *, n: int | None = None, splits: int = 5, seed: int = 0
 ) -> Ceiling:
-    """Return how well two random halves of the groups are told apart, for each of some splits.
+    """Return how well two random halves are told apart, for each of some splits.
+
+    The rows of each group are divided between the halves as evenly as can be, as a simulated user and people are asked
+    for the same things; a group of a single row is in one of them.
 
     >>> by_halves(np.zeros((60, 2)), np.arange(60).tolist(), splits=1).n
     30
 
     Args:
         features: real (rows, k), finite.
-        groups: what each row belongs to; all of a group are in one half.
-        n: values of either half in each test; None: as many as the smallest half has.
+        groups: what each row belongs to.
+        n: values of either half in each test; None: half of what there is.
         splits: how many.
         seed: of the splits and the tests.
 
     Raises:
-        InvalidInput: other lengths, fewer than ten groups, `splits` below 1, or halves with fewer than `n` values.
+        InvalidInput: other lengths, fewer than ten rows, `splits` below 1, or as `c2st`.
         MissingExtra: scikit-learn is not installed.
     """
     values, belongs = _checked(features, groups)
-    count = len(np.unique(belongs))
-    if count < 2 * FOLDS or splits < 1:
-        raise InvalidInput(f"halves: expected {2 * FOLDS} groups and a split, or more, got {count} and {splits}")
-    halves = list(_halves(belongs, splits, np.random.default_rng(seed)))
-    least = min(min(map(len, rows)) for rows in halves) if n is None else n
-    tests = [_told_apart(values, belongs, rows, least, seed + number) for number, rows in enumerate(halves)]
+    if len(values) < 2 * FOLDS or splits < 1:
+        raise InvalidInput(f"halves: expected {2 * FOLDS} rows and a split, or more, got {len(values)} and {splits}")
+    count = len(values) // 2 if n is None else n
+    halves = _halves(belongs, splits, np.random.default_rng(seed))
+    tests = [_told_apart(values, belongs, rows, count, seed + number) for number, rows in enumerate(halves)]
     return Ceiling(tuple(tests), (("", ""),) * splits)
 
 
@@ -137,12 +139,11 @@ def _is_enough(rows: tuple[Rows, Rows], belongs: NDArray[Any], least: int) -> bo
 
 
 def _halves(belongs: NDArray[Any], splits: int, rng: np.random.Generator) -> Iterator[tuple[Rows, Rows]]:
-    """Yield the rows of either half of the groups."""
-    names = np.unique(belongs)
+    """Yield the rows of either half: every other one, the groups in random order and the rows of each as well."""
+    numbers = np.unique(belongs, return_inverse=True)[1]
     for _ in range(splits):
-        chosen = rng.permutation(names)[: len(names) // 2]
-        is_chosen = np.isin(belongs, chosen)
-        yield np.flatnonzero(is_chosen), np.flatnonzero(~is_chosen)
+        order = np.lexsort((rng.random(len(numbers)), rng.permutation(numbers.max() + 1)[numbers]))
+        yield np.sort(order[::2]), np.sort(order[1::2])
 
 
 def _told_apart(values: NDArray[Any], belongs: NDArray[Any], rows: tuple[Rows, Rows], n: int, seed: int) -> ToldApart:

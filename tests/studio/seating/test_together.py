@@ -77,7 +77,7 @@ def test_two_people_share_a_run_with_a_simulated_user(served, run):
             people = Counter(about(seats, name) for name in seats.names() if seats.person(name))
             offered = {about(seats, name) for name in seats.names() if not seats.person(name)} - set(sitter.had)
             target = sitter.sit()
-            assert target is None or people[target] == min((people[one] for one in offered), default=0)
+            assert target is None or people[target] <= min((people[one] for one in offered), default=0)
     found = done()
 
     by_person = found.people().group_by("person").agg(pl.col("sample").sort(), pl.len())

@@ -17,7 +17,7 @@ def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
     key = ["sample", "target", "user", "repeat", "round"]
     rows = [PersonRound(**row, **seconds) for row in folder.records().select(key).to_dicts()]
     asked = Asked(run, frame_of("people", rows), ("human",))
-    sheet, note = maps_parts(asked, segarena.registry.build("dataset", "demo"))
+    sheet, note, pictures = maps_parts(asked, segarena.registry.build("dataset", "demo"))
 
     found = {row[0]: row for row in sheet.rows}
     targets = folder.config.counts.targets
@@ -25,6 +25,13 @@ def test_first_clicks_in_the_middle_are_told_by_depth(tmp_path):
     assert found["depth"][2].mean > found["uniform"][2].mean > 0
     assert found["depth"][3].mean > found["uniform"][3].mean
     assert "Left out" not in note.text
+    assert pictures.told == f"6 of {targets} targets are shown"
+    (viewer,) = pictures.cards[0].viewers
+    assert viewer.count('class="person"') == 3  # the click, over the people's heat and that of two models
+    assert [name for name in ("people", "depth", "saliency-crop", "uniform") if f">{name}<" in viewer] == [
+        "people", "depth", "saliency-crop",
+    ]  # fmt: skip
+    assert viewer.count(">NSS ") == 2
     run.computed["people"] = asked
     assert isinstance(page_of([run]), PeoplePage)
     assert not isinstance(page_of(read_runs([folder.path])), PeoplePage)

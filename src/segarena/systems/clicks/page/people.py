@@ -22,6 +22,7 @@ from segarena.systems.clicks.crowd.instances import Instance
 from segarena.systems.clicks.models.by_name import depth_model, saliency_crop_model, uniform_model
 from segarena.systems.clicks.models.maps import ImageClickMap
 from segarena.systems.clicks.page.click_quality import ALL, judge_click_models, quality_rows
+from segarena.systems.clicks.page.people_pictures import MostClicked, people_pictures
 
 _FORMATS = {"nss": ".2f", "pde": ".2e", "pl1": ".3f", "wd": ".3f"}  # KS says nothing of a single click
 
@@ -44,15 +45,21 @@ class PeoplePage(Page):
     def of_people(self) -> Sequence[Part]:
         """Return the maps at the people's clicks."""
         parts: list[Part] = []
-        for asked in filter(None, map(asked_of, self.runs)):
+        for number, asked in enumerate(filter(None, map(asked_of, self.runs)), 1):
             dataset, problem = open_dataset(asked.run)
             parts += [Note(problem)] if problem else []
-            parts += maps_parts(asked, dataset) if dataset is not None else []
+            parts += maps_parts(asked, dataset, f"people-{number}") if dataset is not None else []
         return parts
 
 
-def maps_parts(asked: Asked, dataset: Dataset) -> list[Part]:
-    """Return how well models without weights tell where a run's people clicked first."""
+def maps_parts(asked: Asked, dataset: Dataset, anchor: str = "people") -> list[Part]:
+    """Return how well models without weights tell where a run's people clicked first, and pictures of both.
+
+    Args:
+        asked: the run.
+        dataset: its data.
+        anchor: that those of the pictures begin with.
+    """
     models: Mapping[str, ImageClickMap] = {
         "uniform": uniform_model(),
         "depth": depth_model(),
@@ -63,7 +70,9 @@ def maps_parts(asked: Asked, dataset: Dataset) -> list[Part]:
     def on_skip(name: str, why: str) -> None:
         skipped.append(f"{name}: {why}")
 
-    judged = judge_click_models(_instances(asked, dataset, on_skip), models, on_skip=on_skip)
+    seen = MostClicked()
+    instances = map(seen.see, _instances(asked, dataset, on_skip))
+    judged = judge_click_models(instances, models, on_skip=on_skip)
     rows = [
         (row.names[2], row.instances, *(_value(row.means[name], form) for name, form in _FORMATS.items()))
         for row in quality_rows(judged)
@@ -78,7 +87,9 @@ def maps_parts(asked: Asked, dataset: Dataset) -> list[Part]:
     )
     left_out = f" Left out: {'; '.join(skipped[:3])}." if skipped else ""
     caption = "Where people clicked first: models of where people click, read there."
-    return [Sheet(name="click-models", caption=caption, head=head, rows=tuple(rows)), Note(_NOTES + left_out)]
+    sheet = Sheet(name="click-models", caption=caption, head=head, rows=tuple(rows))
+    nss = {(one.model, one.full_stem): one.quality.nss for one in judged}
+    return [sheet, Note(_NOTES + left_out), people_pictures(seen, models, nss, anchor)]
 
 
 def _instances(asked: Asked, dataset: Dataset, on_skip: Callable[[str, str], None]) -> Iterator[Instance]:

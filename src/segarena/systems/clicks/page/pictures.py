@@ -110,21 +110,22 @@ def _click_panes(sample: ImageSample, view: View, run: Run, key: TargetKey) -> l
         places = first_positions(run, user, key) if user else []
         if places:
             heat = heat_image(density(places, sample.shape, view), view, is_fading=True)
-            dots = "".join(_dot(view, place, "person") for place in places)
-            panes.append(_clicked(WHO[who].partition(" from ")[0], len(places), dots, heat))
+            dots = "".join(dot(view, place, "person") for place in places)
+            panes.append(clicked_pane(WHO[who].partition(" from ")[0], len(places), dots, heat))
     marks: list[str] = []
     for number, group in enumerate(roles.groups):
         css = f"person {group_colour(number, len(roles.groups))}"
-        marks += [_dot(view, place, css) for place in first_positions(run, group, key)]
+        marks += [dot(view, place, css) for place in first_positions(run, group, key)]
     centre = [_cross(view, place) for place in (first_positions(run, roles.base, key)[:1] if roles.base else [])]
     if marks or centre:
-        panes.append(_clicked("groups, base +", len(marks), "".join([*marks, *centre])))
+        panes.append(clicked_pane("groups, base +", len(marks), "".join([*marks, *centre])))
     return panes
 
 
-def _clicked(label: str, count: int, svg: str, heat: str = "") -> Pane:
-    told = count_text(count, "click")
-    return Pane(label=label, values=[told], kept={}, marks=[Marks(round=1, svg=svg)], heat=heat, is_run=False)
+def clicked_pane(label: str, count: int, svg: str, heat: str = "", *, told: str = "") -> Pane:
+    """Return the photograph with clicks on it, and with heat; the caption tells how many, or something else."""
+    values = [told or count_text(count, "click")]
+    return Pane(label=label, values=values, kept={}, marks=[Marks(round=1, svg=svg)], heat=heat, is_run=False)
 
 
 def _mask_panes(sample: ImageSample, view: View, runs: Sequence[Run], who: str, key: TargetKey) -> list[Pane]:
@@ -149,7 +150,8 @@ def _mask_panes(sample: ImageSample, view: View, runs: Sequence[Run], who: str, 
     return panes
 
 
-def _dot(view: View, place: Place, css: str) -> str:
+def dot(view: View, place: Place, css: str) -> str:
+    """Return the SVG of a click."""
     x, y = view.place(*place)
     return f'<circle cx="{px(x)}" cy="{px(y)}" r="7" class="{css}"/>'
 

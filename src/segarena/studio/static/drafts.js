@@ -11,7 +11,7 @@
  * @property {number} base  the revision of the server that it goes on from
  * @property {string[]} own  the ids of the last saves of it, answered or not
  * @property {import("./saving.js").Content} content
- * @property {import("./saving.js").News} news  what no save has told yet
+ * @property {import("./news.js").News} news  what no save has told yet
  * @property {import("./saving.js").Sent[]} sent  what saves told whose answers did not come
  * @property {number} at_ms  when, of this machine's clock
  */

@@ -1,6 +1,7 @@
 // Opening a picture to work on: what the server has, and what this browser kept that the server does not have.
 
-import { isSame, noNews, together } from "./saving.js";
+import { noNews, together } from "./news.js";
+import { isSame } from "./saving.js";
 
 /**
  * @typedef {import("./saving.js").Start} Start

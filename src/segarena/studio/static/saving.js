@@ -4,26 +4,19 @@
 // to the server. "saved" is said only of what the server has acknowledged. A save whose answer did not come is sent again
 // under the same id, which the server counts once. A revision of somebody else's is never overwritten: both are offered.
 
+import { Keeping } from "./keeping.js";
+import { add, noNews, together } from "./news.js";
 import { newId, OTHER_PERSON } from "./talk.js";
 
 /**
  * @typedef {import("./talk.js").Talk} Talk
  * @typedef {import("./talk.js").Answer} Answer
  * @typedef {import("./drafts.js").Draft} Draft
+ * @typedef {import("./news.js").News} News
  *
  * @typedef {object} Content  what is saved of a picture; opaque here
  * @property {any} scene
  * @property {any} [history]  the stack of undo
- *
- * @typedef {object} Entry  of the log of what was done
- * @property {number} at_ms
- * @property {string} kind
- * @property {string | null} region
- *
- * @typedef {object} News  what is told once and added up by the server: what was done, and the time that it took, by region
- * @property {Entry[]} log
- * @property {Record<string, number>} time_ms
- * @property {Record<string, number>} active_ms
  *
  * @typedef {object} Theirs  what the server has, and did not come from here
  * @property {number} revision
@@ -38,10 +31,6 @@ import { newId, OTHER_PERSON } from "./talk.js";
  * @property {string} text  one line for people
  * @property {boolean} isKept  all edits are kept in this browser, or saved
  * @property {Theirs | null} theirs  of a conflict
- *
- * @typedef {object} Keeper  what Saving needs of Drafts
- * @property {(draft: Draft, adopted?: string) => Promise<void>} put
- * @property {(person: number, task: string, tab: string) => Promise<void>} remove
  *
  * @typedef {object} Start  where the work goes on from; see `opening.js`
  * @property {number} base
@@ -77,7 +66,7 @@ export class Saving {
   /**
    * @param {object} given
    * @param {Talk} given.talk
-   * @param {Keeper} given.drafts
+   * @param {import("./keeping.js").Keeper} given.drafts
    * @param {number} given.person
    * @param {string} given.task
    * @param {string} given.tab
@@ -89,7 +78,6 @@ export class Saving {
    */
   constructor({ talk, drafts, person, task, tab, start, content, onState = () => {}, clock = Date.now, later = laterByTimer }) {
     this.talk = talk;
-    this.drafts = drafts;
     this.person = person;
     this.task = task;
     this.tab = tab;
@@ -99,15 +87,13 @@ export class Saving {
     this.later = later;
     this.base = start.base;
     this.theirs = start.theirs;
-    this.adopted = start.adopted;
+    this.keeping = new Keeping(this, drafts, start.adopted);
     this.news = start.news;
     /** Saves of before a reload: the next answer tells whether the server has one of them. */
     this.before = start.sent;
     /** Each edit makes a version; `savedVersion` is the last one that the server has. */
     this.version = start.isUnsaved ? 1 : 0;
     this.savedVersion = 0;
-    this.keptVersion = 0;
-    this.canKeep = true;
     /**
      * The save that was sent and not answered, to be sent again as it is.
      * @type {Save | null}
@@ -115,8 +101,6 @@ export class Saving {
     this.unanswered = null;
     /** Ids of saves of this draft, of before a reload too: a revision of that id is no one else's. */
     this.own = start.own;
-    /** @type {Promise<void> | null} */
-    this.keeping = null;
     this.isSending = false;
     this.isUrgent = false;
     this.isLeaving = false;
@@ -139,7 +123,7 @@ export class Saving {
     this.version += 1;
     if (done && this.news.log.length < MOST_ENTRIES) this.news.log.push({ at_ms: this.clock(), kind: done.kind, region: done.region });
     if (this.state.kind === "saved" || this.state.kind === "refused") this.tell("unsaved", SAVING);
-    void this.keep();
+    void this.keeping.keep();
     if (!this.theirs && !this.cancelTimer) this.sendIn(SAVE_WITHIN_MS);
   }
 
@@ -199,46 +183,18 @@ export class Saving {
 
   /** Whether all of it is kept at least in this browser. */
   get isKept() {
-    return this.isSaved || (this.canKeep && this.keptVersion === this.version);
+    return this.isSaved || this.keeping.has(this.version);
+  }
+
+  /** Whether nobody need fear for what is not saved: it is on its way, and kept here. */
+  get isSafe() {
+    return this.isSaved || (USUAL.includes(this.state.kind) && this.keeping.canKeep);
   }
 
   /** Send nothing more; what is kept stays. */
   end() {
     this.hasEnded = true;
     this.stopTimer();
-  }
-
-  /**
-   * Keep what there is in this browser; edits that come meanwhile are kept after it.
-   * @returns {Promise<void>}
-   */
-  keep() {
-    this.keeping ??= this.keepAll().finally(() => {
-      this.keeping = null;
-    });
-    return this.keeping;
-  }
-
-  async keepAll() {
-    await new Promise((resolve) => void this.later(0, () => resolve(undefined))); // what was edited is painted first
-    do await this.put();
-    while (this.keptVersion < this.version && this.canKeep && !this.hasEnded);
-  }
-
-  /** Keep the draft as it is; once it is saved, let go of it. */
-  async put() {
-    const { version } = this;
-    try {
-      if (!this.isSaved) await this.drafts.put(this.draft(), this.adopted);
-      else if (this.adopted) await this.drafts.remove(this.person, this.task, this.adopted);
-      this.adopted = "";
-      if (this.isSaved) await this.drafts.remove(this.person, this.task, this.tab);
-      this.canKeep = true;
-      this.keptVersion = Math.max(this.keptVersion, version);
-    } catch {
-      this.canKeep = false;
-    }
-    this.tell(this.state.kind, this.state.text);
   }
 
   /** @returns {Draft} */
@@ -263,7 +219,7 @@ export class Saving {
       if (!this.unanswered) {
         this.unanswered = this.nextSave();
         // A browser that is killed now knows its own revision later. A page that is left has no time for it.
-        if (this.canKeep && !keepalive) await this.put();
+        if (this.keeping.canKeep && !keepalive) await this.keeping.put();
       }
       if (this.state.kind === "unsaved") this.tell("saving", SAVING);
       const save = this.unanswered;
@@ -329,7 +285,7 @@ export class Saving {
       return this.sendIn(0);
     }
     this.theirs = theirs;
-    void this.keep();
+    void this.keeping.keep();
     this.tell("conflict", conflictText(theirs));
   }
 
@@ -367,7 +323,7 @@ export class Saving {
     this.isUrgent ||= this.tries > 0; // it was sent again: what came meanwhile has waited long enough
     this.tries = 0;
     this.tell(this.isSaved ? "saved" : "unsaved", this.isSaved ? "Saved" : SAVING);
-    void this.keep(); // a tab that ends now must go on from this revision
+    void this.keeping.keep(); // a tab that ends now must go on from this revision
   }
 
   /** @param {number} wait_ms */
@@ -390,73 +346,17 @@ export class Saving {
    */
   tell(kind, text) {
     this.state = { kind, text, isKept: this.isKept, theirs: this.theirs };
-    if (USUAL.includes(kind) && this.canKeep) return this.onState(this.state);
+    if (USUAL.includes(kind) && this.keeping.canKeep) return this.onState(this.state);
     // Keeping an edit lasts milliseconds: meanwhile nobody is told to fear for it.
-    const where = this.canKeep ? "Your work is kept in this browser." : "Your work is only in this page: do not close it.";
+    const where = this.keeping.canKeep ? "Your work is kept in this browser." : "Your work is only in this page: do not close it.";
     this.onState({ ...this.state, text: this.isSaved ? text : `${text} ${where}` });
   }
-}
-
-/**
- * Have a page's coming and going move its saving along.
- * @param {Saving} saving
- * @param {Window} [page]
- * @returns {() => void} what ends it
- */
-export function watchPage(saving, page = window) {
-  const leave = () => {
-    saving.isLeaving = true;
-    saving.retry();
-    saving.isLeaving = false;
-  };
-  const back = () => saving.retry();
-  const look = () => (page.document.visibilityState === "hidden" ? leave() : back());
-  /** @param {BeforeUnloadEvent} event */
-  const ask = (event) => {
-    if (!saving.isSaved && !(USUAL.includes(saving.state.kind) && saving.canKeep)) event.preventDefault();
-  };
-  page.addEventListener("online", back);
-  page.addEventListener("focus", back);
-  page.addEventListener("pagehide", leave);
-  page.addEventListener("beforeunload", ask);
-  page.document.addEventListener("visibilitychange", look);
-  return () => {
-    page.removeEventListener("online", back);
-    page.removeEventListener("focus", back);
-    page.removeEventListener("pagehide", leave);
-    page.removeEventListener("beforeunload", ask);
-    page.document.removeEventListener("visibilitychange", look);
-  };
 }
 
 /** @param {Theirs} theirs */
 function conflictText({ saved_at }) {
   const at = saved_at ? ` at ${new Date(1000 * saved_at).toLocaleTimeString()}` : "";
   return `This picture was also changed elsewhere${at}. Choose which of the two goes on.`;
-}
-
-/** @returns {News} */
-export function noNews() {
-  return { log: [], time_ms: {}, active_ms: {} };
-}
-
-/**
- * @param {News} first
- * @param {News} second
- * @returns {News}
- */
-export function together(first, second) {
-  const { log, time_ms, active_ms } = structuredClone(first);
-  return { log: [...log, ...second.log], time_ms: add(time_ms, second.time_ms), active_ms: add(active_ms, second.active_ms) };
-}
-
-/**
- * @param {Record<string, number>} sums
- * @param {Record<string, number>} more
- */
-function add(sums, more) {
-  for (const [name, value] of Object.entries(more)) sums[name] = (sums[name] ?? 0) + value;
-  return sums;
 }
 
 /** @param {any} body */

@@ -172,7 +172,16 @@ def test_nothing_of_the_editor_bars_anybody(editor, barriers, options):
     hand = Finger(page, SIZE) if options else Mouse(page, SIZE)
     hand.outline(*OUTLINES["house"])
     hand.outline(*OUTLINES["tree"])
+    hand.take("trace")
+    hand.tap((100, 120))
     assert barriers(page) == {}
+    hand.tap((300, 320))
+    page.locator('.tools [data-action="draw"][aria-pressed="true"]').wait_for()
+    assert page.evaluate("(({ scene }) => scene.open.map((point) => scene.owners(point).length))(segarena.editor)") == [
+        1,
+        1,
+        1,
+    ]
     hand.press("#help-open")
     assert barriers(page) == {}
     page.keyboard.press("Escape")

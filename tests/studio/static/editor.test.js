@@ -34,7 +34,7 @@ function begun(document = documentOf([TEETH])) {
       action.run(editor);
     }
   };
-  const go = (...at) => editor.pointAt(at);
+  const go = (...at) => editor.byKeys.goTo(at);
   return { editor, scene, key, go, said };
 }
 

@@ -65,7 +65,7 @@ export const ACTIONS = [
 
   { name: "press", title: "Press at the cursor: add, grab and drop, select", keys: ["Enter"], group: "Cursor", run: press,
     when: (editor) => editor.hasCursor || isDrawing(editor), hint: (editor) => (editor.isHolding && editor.hasCursor ? "drop" : null) },
-  { name: "cursor", title: "Show or hide the cursor that arrows move", keys: ["K"], group: "Cursor", run: (editor) => editor.showCursor(!editor.hasCursor),
+  { name: "cursor", title: "Show or hide the cursor that arrows move", keys: ["K"], group: "Cursor", run: (editor) => editor.byKeys.show(!editor.hasCursor),
     isOn: (editor) => editor.hasCursor },
   ...arrows(),
   { name: "next-vertex", title: "To the next vertex", keys: ["."], group: "Cursor", when: hasRegion, run: (editor) => stepVertex(editor, 1) },
@@ -172,9 +172,9 @@ function arrows() {
   ]);
   return ways.flatMap(([key, word, dx, dy]) => [
     { name: `pan-${word}`, title: `Pan, or move the cursor, ${word}`, keys: [`Arrow${key}`], group: "",
-      run: (/** @type {Editor} */ editor) => (editor.hasCursor ? editor.moveCursor(dx, dy, "plain") : editor.picture.panBy(-20 * dx, -20 * dy)) },
-    { name: `far-${word}`, title: `The cursor far ${word}`, keys: [`Shift+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.moveCursor(dx, dy, "far") },
-    { name: `fine-${word}`, title: `The cursor one px ${word}`, keys: [`Ctrl+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.moveCursor(dx, dy, "fine") },
+      run: (/** @type {Editor} */ editor) => (editor.hasCursor ? editor.byKeys.move(dx, dy, "plain") : editor.picture.panBy(-20 * dx, -20 * dy)) },
+    { name: `far-${word}`, title: `The cursor far ${word}`, keys: [`Shift+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.byKeys.move(dx, dy, "far") },
+    { name: `fine-${word}`, title: `The cursor one px ${word}`, keys: [`Ctrl+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.byKeys.move(dx, dy, "fine") },
   ]); // prettier-ignore
 }
 
@@ -187,8 +187,8 @@ function adjustNext(editor) {
 
 /** @param {Editor} editor */
 function press(editor) {
-  if (!editor.hasCursor && !editor.isPointing) return editor.showCursor(true);
-  editor.pressCursor();
+  if (!editor.hasCursor && !editor.isPointing) return editor.byKeys.show(true);
+  editor.byKeys.press();
 }
 
 /** @param {Editor} editor */
@@ -216,7 +216,7 @@ function stepVertex(editor, by) {
   const isOnIt = far[nearest] <= editor.inImage(1);
   const next = isOnIt ? (nearest + by + ring.length) % ring.length : nearest;
   editor.useTool("adjust");
-  editor.pointAt([...editor.scene.points[ring[next]]]);
+  editor.byKeys.goTo([...editor.scene.points[ring[next]]]);
 }
 
 /**

@@ -1,14 +1,16 @@
 // The editor of a scene: what is drawn, what is selected, which tool is in the hand. It knows no buttons and no keys.
 
 import { Depth } from "./depth.js";
+import { Cursor } from "./editor-cursor.js";
+import { handlersOf } from "./editor-pointing.js";
 import { listen } from "./pointer.js";
 import { nextRegion, regionsAt } from "./picking.js";
+import { REFUSALS } from "./refusals.js";
 import { snap } from "./snapping.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./history.js").History} History */
 /** @typedef {import("./picture.js").Picture} Picture */
-/** @typedef {import("./pointer.js").Sample} Sample */
 /** @typedef {import("./snapping.js").Target} Target */
 /** @typedef {import("./view.js").View} View */
 /** @typedef {[number, number]} Point */
@@ -44,8 +46,6 @@ import { snap } from "./snapping.js";
 /** How near is near, in screen px. */
 const REACH = { mouse: 9, pen: 12, touch: 22, keys: 12 };
 const SNAP = { mouse: 9, pen: 10, touch: 13, keys: 9 };
-/** How far a cursor moved by keys steps, in screen px. */
-const STEPS = { fine: 1, plain: 10, far: 60 };
 /** Tools that change nothing. */
 const LOOKING = ["adjust", "hand"];
 /** For a pen or a finger alone: it moves the picture. */
@@ -102,8 +102,9 @@ export class Editor {
     /** The name of the selected region is to be written. */
     this.onName = () => {};
     this.depthTimer = 0;
+    this.byKeys = new Cursor(this);
     this.addTool(HAND);
-    this.stop = listen(picture.overlay, this.handlers());
+    this.stop = listen(picture.overlay, handlersOf(this));
   }
 
   /** @param {Tool} tool */
@@ -248,59 +249,6 @@ export class Editor {
     return pixels / this.picture.view.scale;
   }
 
-  // The cursor that keys move.
-
-  /** @param {boolean} isOn */
-  showCursor(isOn) {
-    this.hasCursor = isOn;
-    if (isOn) {
-      const [x0, y0, x1, y1] = this.picture.view.inView;
-      const { at } = this.cursor;
-      const isSeen = at[0] >= x0 && at[0] <= x1 && at[1] >= y0 && at[1] <= y1;
-      this.point({ ...this.cursor, at: isSeen ? at : [(x0 + x1) / 2, (y0 + y1) / 2], kind: "keys" });
-    }
-    this.changed();
-  }
-
-  /**
-   * @param {number} columns
-   * @param {number} rows
-   * @param {"fine" | "plain" | "far"} step
-   */
-  moveCursor(columns, rows, step) {
-    const by = this.inImage(STEPS[step]);
-    this.pointAt([this.cursor.at[0] + columns * by, this.cursor.at[1] + rows * by]);
-  }
-
-  /**
-   * Put the cursor there and bring it into view.
-   * @param {Point} at
-   */
-  pointAt(at) {
-    this.hasCursor = true;
-    this.point({ ...this.cursor, at, kind: "keys", isBox: false });
-    this.keepInView(at);
-    if (this.isHolding) this.tool.drag?.(this.cursor);
-    else this.tool.hover?.(this.cursor);
-    this.changed();
-  }
-
-  /** What a click does, at the cursor; in what can be grabbed the first one grabs, the second one drops. */
-  pressCursor() {
-    if (this.isHolding) {
-      this.isHolding = false;
-      this.tool.release?.(this.cursor);
-    } else {
-      this.isHolding = true;
-      const isGrabbed = this.tool.press?.(this.cursor, 1) === false;
-      if (!isGrabbed) {
-        this.isHolding = false;
-        this.tool.release?.(this.cursor);
-      }
-    }
-    this.changed();
-  }
-
   /** Drop what is held, undone. Whether there was something. */
   let() {
     if (!this.isHolding) return false;
@@ -310,89 +258,9 @@ export class Editor {
     return true;
   }
 
-  /** @param {Point} at */
-  keepInView(at) {
-    const [x, y] = this.picture.view.toScreen(at);
-    const [width, height] = this.picture.screen;
-    const edge = 40;
-    const dx = Math.max(edge - x, 0) || Math.min(width - edge - x, 0);
-    const dy = Math.max(edge - y, 0) || Math.min(height - edge - y, 0);
-    if (dx || dy) this.picture.panBy(dx, dy);
-  }
-
-  // What pointers do.
-
-  /** @returns {import("./pointer.js").Handlers} */
-  handlers() {
-    return {
-      pans: () => this.isSpaceHeld || this.tool.name === HAND.name,
-      pan: (dx, dy) => this.picture.panBy(dx, dy),
-      zoom: (point, factor) => this.picture.zoomAbout(point, factor),
-      press: (sample, clicks) => {
-        this.isHolding = true;
-        this.hasCursor = false;
-        const answer = this.tool.press?.(this.touch(sample), clicks);
-        this.picture.redraw();
-        return answer;
-      },
-      drag: (samples) => {
-        this.tool.drag?.(this.touch(samples[samples.length - 1]));
-        this.picture.redraw();
-      },
-      release: (sample) => {
-        this.isHolding = false;
-        this.tool.release?.(this.touch(sample));
-        this.isPointing = sample.kind !== "touch";
-        this.changed();
-      },
-      cancel: () => this.let(),
-      second: (sample) => {
-        this.tool.second?.(this.touch(sample));
-        this.changed();
-      },
-      hover: (sample) => {
-        this.hasCursor = false;
-        this.tool.hover?.(this.touch(sample));
-        this.picture.redraw();
-      },
-      leave: () => {
-        if (!this.isHolding) this.isPointing = false;
-        this.picture.redraw();
-      },
-    };
-  }
-
-  /**
-   * @param {Sample} sample
-   * @returns {Touch}
-   */
-  touch(sample) {
-    const at = this.picture.view.toImage([sample.x, sample.y]);
-    this.isPointing = true;
-    const { altKey, shiftKey } = sample.event;
-    this.isSuspended = altKey && this.tool.name === "draw";
-    this.point({ at, kind: sample.kind, reach: 0, snap: 0, isSplit: altKey, isBox: shiftKey });
-    return this.cursor;
-  }
-
   /** @param {Touch} touch */
   point(touch) {
     const isSplit = touch.isSplit || this.settings.splits;
     this.cursor = { ...touch, isSplit, reach: this.inImage(REACH[touch.kind]), snap: this.inImage(SNAP[touch.kind]) };
   }
 }
-
-/**
- * Why an edit was refused, for people.
- * @type {Record<string, string>}
- */
-const REFUSALS = {
-  crosses: "The outline would cross itself.",
-  nothing: "There is nothing to do it to here.",
-  repeated: "There is a vertex here already.",
-  few: "A region needs at least four vertices.",
-  small: "A region needs at least 600 image pixels.",
-  locked: "A region that has this is locked; L unlocks it.",
-  taken: "This line is drawn already.",
-  closed: "This scene is not open for changes.",
-};

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput, MissingExtra
-from segarena.statistics.bootstrap import check_bootstrap, percentile_interval, times_drawn
+from segarena.statistics.bootstrap import check_bootstrap
+from segarena.statistics.roc import area_under_roc, area_with_interval
 from segarena.statistics.two_samples import Floats, Ids, below_each_other, numbered
 
 FOLDS = 5
@@ -108,7 +109,7 @@ def c2st(
         raise InvalidInput(f"splits: expected one or more, got {times}")
     learnt = [list(_learnt(samples, seed + number, least_in_leaf)) for number in range(times)]
     said = np.stack([_said(folds, samples.values) for folds in learnt])
-    auc, low, high = _area(said, samples, repeats, level, rng)
+    auc, low, high = area_with_interval(said[:, : samples.n], said[:, samples.n :], samples.groups, repeats, level, rng)
     mean = said.mean(axis=0)
     return ToldApart(
         auc,
@@ -120,26 +121,6 @@ def c2st(
         said=(mean[: samples.n], mean[samples.n :]),
         lost=_lost(learnt, samples, auc, exchanges, rng),
     )
-
-
-def area_under_roc(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the chance that a value of the second is above one of the first, ties counting half.
-
-    >>> area_under_roc([0.1, 0.4], [0.4, 0.8])
-    0.875
-
-    Raises:
-        InvalidInput: no values in one of them, other axes, or NaN.
-    """
-    low, high = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if low.ndim != 1 or high.ndim != 1 or not low.size or not high.size or np.isnan(low).any() or np.isnan(high).any():
-        raise InvalidInput(f"ROC: expected values without NaN in both, got shapes {low.shape} and {high.shape}")
-    return float(_below(np.sort(low), high).sum() / (low.size * high.size))
-
-
-def _below(ordered: Floats, values: Floats) -> Floats:
-    """Return how many of `ordered` are below each value, those that are equal counting half."""
-    return (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,6 +173,13 @@ class _Fold:
     classifier: Any
     rows: NDArray[np.int64]
 
+    def says(self, values: Floats) -> Floats:
+        """Return how much each row looks like one of the second sample."""
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):
+            return self.classifier.predict_proba(values)[:, 1]
+
 
 def _learnt(samples: _Samples, seed: int, least_in_leaf: int | None) -> Iterator[_Fold]:
     """Yield what was learnt without each fold."""
@@ -220,53 +208,26 @@ def _learnt(samples: _Samples, seed: int, least_in_leaf: int | None) -> Iterator
 
 def _said(folds: list[_Fold], values: Floats) -> Floats:
     """Return how much each row looks like one of the second sample, by the classifier that has not learnt from it."""
-    from threadpoolctl import threadpool_limits
-
     said = np.empty(len(values))
-    with threadpool_limits(1):
-        for fold in folds:
-            said[fold.rows] = fold.classifier.predict_proba(values[fold.rows])[:, 1]
+    for fold in folds:
+        said[fold.rows] = fold.says(values[fold.rows])
     return said
-
-
-def _area(
-    said: Floats, samples: _Samples, repeats: int, level: float, rng: np.random.Generator
-) -> tuple[float, float, float]:
-    """Return the area, mean over splits (splits, values), and its ends when groups are drawn with replacement."""
-    wins, sizes = _wins(said, samples)
-    areas: list[Floats] = []
-    for times in times_drawn(len(sizes), repeats, rng):
-        with np.errstate(invalid="ignore"):  # a draw without values of one sample has no area
-            areas.append(((times @ wins) * times).sum(axis=1) / (times @ sizes).prod(axis=1))
-    return float(wins.sum() / samples.n**2), *percentile_interval(np.concatenate(areas), level)
-
-
-def _wins(said: Floats, samples: _Samples) -> tuple[Floats, Floats]:
-    """Return in how many pairs a group's values of the second sample are above another's of the first, and the sizes.
-
-    Returns:
-        (groups of the first, groups of the second), and how many values of either sample each group has, (groups, 2).
-    """
-    groups = samples.groups[: samples.n], samples.groups[samples.n :]
-    sizes = [np.bincount(part, minlength=int(samples.groups.max()) + 1) for part in groups]
-    wins = np.zeros((len(sizes[0]),) * 2)
-    for values in said:
-        first, second = values[: samples.n], values[samples.n :]
-        for group in np.unique(groups[0]):
-            below = _below(np.sort(first[groups[0] == group]), second)
-            wins[group] += np.bincount(groups[1], weights=below, minlength=len(wins))
-    return wins / len(said), np.stack(sizes, axis=1).astype(np.float64)
 
 
 def _lost(learnt: list[list[_Fold]], samples: _Samples, auc: float, exchanges: int, rng: np.random.Generator) -> Floats:
     """Return how much of the area goes when the values of each feature are exchanged among the rows of each fold."""
     if not exchanges:
         return np.empty(0)
-    left = np.empty((samples.values.shape[1], exchanges, len(learnt)))
-    for feature, time, split in np.ndindex(left.shape):
-        values = samples.values.copy()
-        for fold in learnt[split]:
-            values[fold.rows, feature] = rng.permutation(values[fold.rows, feature])
-        said = _said(learnt[split], values)
-        left[feature, time, split] = area_under_roc(said[: samples.n], said[samples.n :])
-    return auc - left.mean(axis=(1, 2))
+    features = samples.values.shape[1]
+    left: list[float] = []
+    for folds in learnt:
+        said = np.empty((features, exchanges, 2 * samples.n))
+        for fold in folds:
+            rows = samples.values[fold.rows]
+            exchanged = np.tile(rows, (features, exchanges, 1, 1))
+            for feature, time in np.ndindex(features, exchanges):
+                exchanged[feature, time, :, feature] = rng.permutation(rows[:, feature])
+            # All at once: a call takes longer than the few rows that it is about.
+            said[..., fold.rows] = fold.says(exchanged.reshape(-1, features)).reshape(features, exchanges, -1)
+        left += [area_under_roc(row[: samples.n], row[samples.n :]) for row in said.reshape(-1, 2 * samples.n)]
+    return auc - np.reshape(left, (len(learnt), features, exchanges)).mean(axis=(0, 2))

@@ -68,6 +68,25 @@ def time(given: With, out: Out, dataset: Data = None) -> None:
     typer.echo(f"{told}; their shares are {distance:.3f} from uniform (KS, p = {p_value:.3f}): {out}")
 
 
+@app.command("clicks")
+def clicks(given: With, out: Out, dataset: Data = None) -> None:
+    """Fit where people click, and how steady their hands are, for the user `clicker`.
+
+    segarena people fit clicks --with mine --out clicks.toml
+
+    segarena run clicks -u "clicker(fitted='clicks.toml')" -s graph
+    """
+    from segarena.people.fitting.clicks import fit_clicks
+    from segarena.people.fitting.reading import clicks_of
+
+    with one_line_errors():
+        found = clicks_of(_opened(given, dataset))
+        habits = fit_clicks(found, f"{len(found)} clicks of {given.name}")
+        _write(habits, out)
+    told = f"power {habits.centredness:g} of depth, {habits.anywhere:.0%} anywhere"
+    typer.echo(f"{len(found)} clicks: {told}, between people {habits.between_people:g}: {out}")
+
+
 def _opened(path: Path, dataset: str | None) -> Collection:
     from segarena.people.collection import Collection
 

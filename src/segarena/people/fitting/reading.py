@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 
 from segarena.arrays.boxes import bounding_window, is_empty, window_shape
 from segarena.errors import InvalidInput
 from segarena.people.collection import Collection
 from segarena.people.fitting.boxes import PeoplesBoxes
-from segarena.prompts import Box
+from segarena.people.fitting.clicks import PeoplesClick
+from segarena.prompts import Box, Click
 
 
 def boxes_of(collection: Collection) -> PeoplesBoxes:
@@ -32,6 +35,28 @@ def boxes_of(collection: Collection) -> PeoplesBoxes:
     if not sides:
         raise InvalidInput(f"{collection.name}: expected boxes of people, got {_kinds(collection)}")
     return PeoplesBoxes(np.array(sides, dtype=np.float64), np.array(offsets, dtype=np.float64), people)
+
+
+def clicks_of(collection: Collection) -> list[PeoplesClick]:
+    """Return the clicks in a collection that count, with what was to be clicked and what was clicked before.
+
+    Raises:
+        InvalidInput: there are none.
+    """
+    found: list[PeoplesClick] = []
+    before: defaultdict[tuple[str, ...], list[tuple[int, tuple[float, float]]]] = defaultdict(list)
+    for given in sorted(collection.only(kind="click", counts=True), key=lambda given: given.row.round):
+        row, click = given.row, given.prompt
+        if not isinstance(click, Click):
+            continue
+        place = (float(click.position[-2]), float(click.position[-1]))
+        theirs = before[row.study, row.dataset, row.sample, row.target, row.person]
+        earlier = [where for round_, where in theirs if row.person and round_ < row.round]
+        found.append(PeoplesClick(given.goal, place, earlier, row.person, row.pointer))
+        theirs.append((row.round, place))
+    if not found:
+        raise InvalidInput(f"{collection.name}: expected clicks of people, got {_kinds(collection)}")
+    return found
 
 
 def _kinds(collection: Collection) -> str:

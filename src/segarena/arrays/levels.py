@@ -27,7 +27,11 @@ class Levels:
 
 
 def levels_of(voxels: NDArray[Any]) -> Levels:
-    """Return what 16 bits stand for in a volume, and what is black and white at first."""
+    """Return what 16 bits stand for in a volume, and what is black and white at first.
+
+    >>> levels_of(np.arange(-4, 4).reshape(2, 2, 2)).offset
+    -4.0
+    """
     low, high = contrast(voxels)
     least, most = _range(voxels)
     is_whole = voxels.dtype.kind in "iub" and most - least <= _STEPS
@@ -36,7 +40,12 @@ def levels_of(voxels: NDArray[Any]) -> Levels:
 
 
 def in_sixteen_bits(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint16]:
-    """Return voxels, or a plane of them, as 16 bits; what is not finite is as low as can be."""
+    """Return voxels, or a plane of them, as 16 bits; what is not finite is as low as can be.
+
+    >>> voxels = np.arange(-4, 4).reshape(2, 2, 2)
+    >>> in_sixteen_bits(voxels, levels_of(voxels))[1].tolist()
+    [[4, 5], [6, 7]]
+    """
     if voxels.dtype.kind in "iub" and levels.step == 1.0:
         return (voxels.astype(np.int64) - int(levels.offset)).astype(np.uint16)
     shares = (np.asarray(voxels, dtype=np.float64) - levels.offset) / levels.step
@@ -45,7 +54,11 @@ def in_sixteen_bits(voxels: NDArray[Any], levels: Levels) -> NDArray[np.uint16]:
 
 
 def contrast(voxels: NDArray[Any]) -> tuple[float, float]:
-    """Return the 0.5 and 99.5 percentiles of the finite voxels, of every few of a large volume."""
+    """Return the 0.5 and 99.5 percentiles of the finite voxels, of every few of a large volume.
+
+    >>> contrast(np.arange(1000).reshape(10, 10, 10))
+    (4.995, 994.005)
+    """
     step = max(1, round((voxels.size / 2_000_000) ** (1 / 3)))  # percentiles of two million voxels say enough
     some = np.asarray(voxels[::step, ::step, ::step], dtype=np.float64)
     some = some[np.isfinite(some)]

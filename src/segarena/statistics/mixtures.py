@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 def mixture_shares(centres: ArrayLike, spreads: ArrayLike, value: float) -> NDArray[np.float64]:
     """Return the share of each distribution that is at most `value`, in the shape of `centres`.
 
+    >>> mixture_shares([0.0, -math.inf], [1.0, 1.0], 1.0).tolist()
+    [0.5, 1.0]
+
     Args:
         centres: of the logarithm; -inf is 0 itself, inf is never.
         spreads: standard deviations of the logarithm, above 0.

@@ -1,4 +1,4 @@
-"""What is in a table of people's prompts, and what is wrong with it."""
+"""What is in a table of people's prompts, or in a collection, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from segarena.errors import SegarenaError
+from segarena.people.collection import Collection
 from segarena.people.table import COLUMNS, WORDS
 from segarena.roles import Finding
 
@@ -26,6 +28,30 @@ def check_prompts(frame: pl.DataFrame) -> list[Finding]:
     errors, notes = list(_errors(frame)), list(_notes(frame))
     told = [(True, errors), (False, notes)]
     return [Finding(is_error=is_error, message=f"{n} {text}") for is_error, lines in told for n, text in lines if n]
+
+
+def check_collection(collection: Collection) -> list[Finding]:
+    """Return what is wrong with the masks that a collection names, errors first; every one of them is read.
+
+    Errors are masks that cannot be used, and goals and strokes that show nothing. Prompts that leave their goal to a
+    dataset are a note.
+    """
+    broken, blank = dict[str, None](), set[str]()
+    for given in collection:
+        try:
+            shown = [given.goal] if given.row.goal_mask else []
+            if not all(mask.any() for mask in (*shown, *([] if given.drawn is None else [given.drawn]))):
+                blank.add(given.row.id)
+            _ = given.previous
+        except SegarenaError as error:
+            broken[str(error)] = None
+    without = sum(not given.row.goal_mask for given in collection)
+    lines = [
+        (True, len(broken), f"masks that cannot be used, such as {next(iter(broken), '')}"),
+        (True, len(blank), f"prompts whose goal or stroke shows nothing, such as {min(blank, default='')}"),
+        (False, without, "prompts about whole objects of a dataset, whose masks are not here"),
+    ]
+    return [Finding(is_error=is_error, message=f"{n} {text}") for is_error, n, text in lines if n]
 
 
 def _errors(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:

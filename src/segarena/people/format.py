@@ -16,7 +16,9 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, InvalidMask
+from segarena.files.images import read_values
+from segarena.files.within import within
 from segarena.people.prompts import PersonPrompt, Point
 from segarena.people.targets import TargetMasks
 from segarena.samples import Mask
@@ -156,6 +158,20 @@ def find_format(name: str) -> Format:
 def sized(row: PersonPrompt, mask: Mask) -> PersonPrompt:
     """Return a row of a picture as high and wide as a mask of it."""
     return replace(row, height=mask.shape[0], width=mask.shape[1])
+
+
+def read_goal(masks: Path, image: str) -> Mask:
+    """Return the object in a picture, from the mask of its name: IMAGE.png, anything above 0 is the object.
+
+    Raises:
+        DatasetError: the name leads out of the folder.
+        InvalidMask: it is missing, damaged, or shows nothing.
+    """
+    path = within(masks, f"{image}.png")
+    goal = read_values(path) > 0
+    if not goal.any():
+        raise InvalidMask(f"{path}: expected an object, found only 0")
+    return goal
 
 
 def points_of(places: Iterable[tuple[float, float]], stroke: int = 0, **values: Any) -> tuple[Point, ...]:

@@ -155,7 +155,7 @@ class _Writer:
         path = self.folder / folder / file
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(mask_png(mask))  # the folder as a whole becomes durable in the end
+            path.write_bytes(mask_png(mask))  # not flushed one by one: there may be many, and they can be made again
         return file
 
 

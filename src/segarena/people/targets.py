@@ -27,6 +27,19 @@ class TargetMasks:
     def _load(self, sample_id: str) -> Sample:
         return self.dataset.load(sample_id)
 
+    def whole(self, sample_id: str, target_id: str | None) -> Mask:
+        """Return an object of an image, bool (H, W); without a target, its only one.
+
+        Raises:
+            SampleInvalid: it has no such target, has several and none was named, or is no image.
+        """
+        targets = self.load(sample_id).targets
+        found = [one for one in targets if target_id in (None, one.id)]
+        if len(found) != 1 or found[0].mask.ndim != 2:
+            names = ", ".join(one.id for one in targets) or "none"
+            raise SampleInvalid(f"{self.dataset.name}, sample {sample_id}: expected target {target_id!r}, has {names}")
+        return found[0].mask > 0
+
     def read(self, row: PersonPrompt) -> Mask:
         """Return the object that a prompt is about, in the plane or frame it was shown in, bool (H, W).
 

@@ -1,10 +1,11 @@
-"""A study from the first link to a fitted click model: three people, three batches each, in Chromium.
+"""A study from the first link to a fitted click model: four people, three batches each, in Chromium.
 
     python tests/stress/studio_study.py [--speed 1] [--epochs 1] [--out FOLDER]
 
-One uses a mouse, one a finger, one the keys; two of them click and one scribbles, on photographs of the demo and on
-what a segmenter's masks of them miss or have too much. The study's times are those of the paper, divided by the speed.
-What was collected is exported and checked, and its clicks go through `segarena clicks check`, `judge` and `train`.
+One uses a mouse and one the keys, of whom one clicks and one scribbles; two use a finger, of whom again one clicks and
+one draws. They do so on photographs of the demo and on what a segmenter's masks of them miss or have too much. The
+study's times are those of the paper, divided by the speed. What was collected is exported and checked, and its clicks
+go through `segarena clicks check`, `judge` and `train`.
 Exit code 1 if anything is refused on the way.
 """
 
@@ -43,6 +44,7 @@ SCREENS = {
     },
     "keys": {"viewport": {"width": 1400, "height": 900}},
 }
+PEOPLE = ("mouse", "finger", "keys", "finger")
 BATCHES, SIZE = 3, 3
 """No more: nobody sees one of the ten photographs twice."""
 
@@ -81,11 +83,11 @@ def _collect(study: Study, out: Path) -> None:
     site = open_site(out / "data", Settings(port=0, workers=0))
     make_study(site, study)
     with site.database.writing() as session:
-        link = link_text(site, make_link(session, study_named(session, study.slug), "", 3, site.now()))
+        link = link_text(site, make_link(session, study_named(session, study.slug), "", len(PEOPLE), site.now()))
     served = Served(site)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--disable-gpu"])
-        for name in SCREENS:
+        for name in PEOPLE:
             _take_part(browser, name, site, f"{served.address}/studio/take/{link}", study)
         browser.close()
     export_study(site, study.slug, out / "study.zip")

@@ -56,18 +56,27 @@ class Hand:
             return mask_of(item_of(session, trial))
 
     def give(self, *, is_touch=False):
-        """Give what is asked for: a click or tap in the middle of the target, a short line through it."""
-        (x, y), _ = self.allowed()
-        if "Click" in self.page.locator("#task").text_content():
+        """Give what is asked for: a click or tap in the middle of the target, a line through or around it."""
+        (x, y), ((left, top), (right, bottom)) = self.allowed()
+        task = self.page.locator("#task").text_content()
+        if "Click" in task:
             (self.page.touchscreen.tap if is_touch else self.page.mouse.click)(x, y)
-        elif is_touch:
-            self.draw_by_finger([(x - 2 + step, y + step / 4) for step in range(5)])
-        else:
-            self.page.mouse.move(x - 2, y)
-            self.page.mouse.down()
-            self.page.mouse.move(x + 2, y + 1, steps=4)
-            self.page.mouse.up()
-        self.left()
+            return self.left()
+        places = [(x - 2 + step, y + step / 4) for step in range(5)]
+        if "box" in task:
+            places = [(left, top), (right, bottom)]
+        elif "around it" in task:
+            places = [(left, top), (right, top), (right, bottom), (left, bottom)]
+        (self.draw_by_finger if is_touch else self.draw_by_mouse)(places)
+        return self.left()
+
+    def draw_by_mouse(self, places):
+        """Press at the first place, go through the others, and let go."""
+        self.page.mouse.move(*places[0])
+        self.page.mouse.down()
+        for place in places[1:]:
+            self.page.mouse.move(*place, steps=2)
+        self.page.mouse.up()
 
     def draw_by_finger(self, places):
         """Draw a line as a finger does; Playwright's own finger can only tap."""

@@ -47,6 +47,31 @@ def boxes(given: With, out: Out, dataset: Data = None) -> None:
     typer.echo(f"{len(found.people)} boxes in {len(habits.sizes)} size classes: {out}")
 
 
+@app.command("scribbler")
+def scribbler(
+    given: Annotated[
+        list[Path], typer.Option("--with", help="What people drew: a folder of a collection; may be repeated.")
+    ],
+    out: Out,
+    dataset: Data = None,
+) -> None:
+    """Fit how people draw strokes, for the user `scribbler`; needs scikit-learn and some minutes for 1,000 strokes.
+
+    segarena people fit scribbler --with mine --out hand.npz
+
+    segarena run clicks -u "scribbler(fitted='hand.npz')" -s graph -d demo
+    """
+    from segarena.files.whole import write_whole
+    from segarena.people.fitting.drawings import drawings_of
+    from segarena.people.fitting.scribbler import fit_scribbler
+
+    with one_line_errors():
+        drawings = [each for path in given for each in drawings_of(_opened(path, dataset))]
+        fitted = fit_scribbler(drawings)
+        write_whole(out, fitted.packed())
+    typer.echo(f"{len(drawings)} drawings of {', '.join(fitted.people)}: {out}")
+
+
 @app.command("time")
 def time(given: With, out: Out, dataset: Data = None) -> None:
     """Fit how long people take, for reports against a person's seconds.

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from made import collection, ellipse
+
+from segarena.errors import InvalidInput
+from segarena.people.collection import Collection
+from segarena.people.commands.app import app
+from segarena.people.fitting.drawings import drawings_of
+from segarena.people.fitting.scribbler import Drawing, fit_scribbler
+from segarena.users.hand.drawing import draw
+from segarena.users.hand.fitted import read_fitted
+
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture(scope="module")
+def fitted_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("people")
+    collection(folder / "given", objects=6, people=2)
+    result = CliRunner().invoke(
+        app, ["fit", "scribbler", "--with", str(folder / "given"), "--out", str(folder / "hand.npz")]
+    )
+    assert result.exit_code == 0, result.output
+    assert "12 drawings of p1, p2" in result.output
+    return folder / "hand.npz"
+
+
+def test_the_same_strokes_give_the_same_bytes(fitted_file):
+    again = fit_scribbler(drawings_of(Collection.open(fitted_file.parent / "given")))
+    assert again.packed() == fitted_file.read_bytes()
+
+
+def test_who_draws_more_goes_on_drawing_more(fitted_file):
+    fitted = read_fitted(fitted_file)
+    rng = np.random.default_rng(0)
+
+    def ink(person):
+        goals = [ellipse(np.random.default_rng(seed)) for seed in range(6)]
+        lines = [line for goal in goals for line in draw(goal, fitted.habits_of(person), fitted, rng)]
+        return sum(np.hypot(*np.diff(line, axis=0).T).sum() for line in lines)
+
+    assert ink("p2") > 1.4 * ink("p1")  # drew twice as much
+
+
+def test_nothing_can_be_learnt_from_a_single_stroke():
+    goal = np.ones((20, 20), np.bool_)
+    with pytest.raises(InvalidInput, match="two or more strokes"):
+        fit_scribbler([Drawing("p1", goal, np.eye(20, dtype=np.bool_))])
+
+
+def test_strokes_beside_objects_are_left_out(tmp_path):
+    given = Collection.open(collection(tmp_path / "given", objects=2, people=1, kind="box"))
+    with pytest.raises(InvalidInput, match="expected strokes of people on goals, got box"):
+        drawings_of(given)

@@ -8,6 +8,9 @@ from PIL import Image
 
 from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError, StoreError
+from segarena.people.format import read_goal
+from segarena.people.masks import MaskFiles
+from segarena.people.voc import read_classes
 from segarena.systems.clicks.crowd.instances import read_previous_mask
 from segarena.systems.oneshot.pairs.published import write_published
 from segarena.systems.oneshot.pairs.sources import image_in, map_in, merged_in
@@ -69,6 +72,9 @@ TAKERS = {
     "reductions": reduction,
     "photographs of a review": photograph,
     "reports of a session": davis_report,
+    "masks of a collection": lambda root, name: MaskFiles(root.parent).read(root.name, f"{name}.png", (8, 8)),
+    "masks beside people's prompts": lambda root, name: read_goal(root, name),
+    "classes beside people's prompts": lambda root, name: read_classes(root, name),
 }
 
 
@@ -78,7 +84,7 @@ def root(tmp_path):
     folder = tmp_path / "deep" / "root"
     folder.mkdir(parents=True)
     for suffix in (".png", ".jpg", "_x.png"):
-        Image.fromarray(np.full((8, 8), 200, np.uint8)).save(folder.parent / f"secret{suffix}")
+        Image.fromarray(np.full((8, 8), 255, np.uint8)).save(folder.parent / f"secret{suffix}")
     (folder / "link").symlink_to(folder.parent)
     return folder
 

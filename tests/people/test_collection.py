@@ -100,6 +100,15 @@ def test_names_that_lead_out_of_the_folder_are_refused(tmp_path, name):
         _ = changed(folder, 0, previous_mask="0.png").previous
 
 
+@pytest.mark.parametrize(("size", "told"), [((0, 5), "expected a picture"), ((10**6, 10**6), "at most")])
+def test_a_row_cannot_ask_for_a_picture_of_any_size(tmp_path, size, told):
+    collection(tmp_path, kind="click")
+    given = changed(tmp_path, 0, height=size[0], width=size[1])
+    for read in (given.ink, lambda: given.goal):
+        with pytest.raises(InvalidInput, match=told):
+            read()
+
+
 def grey(path, value):
     Image.new("L", (64, 48), value).save(path)
 

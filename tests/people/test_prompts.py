@@ -59,6 +59,13 @@ def test_strokes_are_what_was_drawn_without_lifting():
         prompt_of(given(drawn=()))
 
 
+@pytest.mark.parametrize("kind", ["click", "box", "scribble", "lasso"])
+@pytest.mark.parametrize("place", [(math.nan, 1.0), (1.0, math.inf)])
+def test_what_is_nowhere_is_no_prompt(kind, place):
+    with pytest.raises(InvalidPrompt, match="expected points that are finite"):
+        prompt_of(given(kind, points((1.0, 1.0), place)))
+
+
 def test_of_several_lines_those_count_that_were_not_pressed_in_vain():
     drawn = (*points((0, 0), (1, 1)), *points((2, 2), stroke=1), *points((3, 3), stroke=2))
     assert [len(prompts_of(given("scribble", drawn, extra_presses=extra))) for extra in (0, 1, 2, 9)] == [3, 2, 1, 1]

@@ -20,6 +20,7 @@ from typing import overload
 import msgspec
 
 from segarena.errors import DatasetError, InvalidInput
+from segarena.files.limits import check_pixels
 from segarena.people.ink import draw_ink
 from segarena.people.masks import GOALS, PREVIOUS, RASTERS, MaskFiles
 from segarena.people.prompts import Kind, PersonPrompt, prompt_of, prompts_of
@@ -61,8 +62,16 @@ class Given:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(H, W) of the picture."""
-        return self.row.height, self.row.width
+        """(H, W) of the picture.
+
+        Raises:
+            InvalidInput: there is no such picture, or it has more pixels than `files.limits` allows.
+        """
+        height, width = self.row.height, self.row.width
+        if min(height, width) < 1:
+            raise InvalidInput(f"prompt {self.row.id}: expected a picture, got one of {width} x {height} px")
+        check_pixels(height * width, f"prompt {self.row.id}")
+        return height, width
 
     @property
     def group(self) -> str:

@@ -9,6 +9,7 @@ What was collected elsewhere is known in part: what is not known is empty, or 0.
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 from operator import attrgetter
 from typing import Literal, TypeAlias
@@ -164,7 +165,7 @@ def prompt_of(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
     its edge.
 
     Raises:
-        InvalidPrompt: it has no points.
+        InvalidPrompt: it has no points, or one that is not finite.
     """
     return prompts_of(given)[-1]
 
@@ -173,11 +174,13 @@ def prompts_of(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso, ...
     """Return all lines of a prompt that count, as `prompt_of` gives the last one; a click or box is always one.
 
     Raises:
-        InvalidPrompt: it has no points.
+        InvalidPrompt: as `prompt_of`.
     """
     if not given.points:
         has = f"only the raster {given.raster}" if given.raster else "none"
         raise InvalidPrompt(f"prompt {given.id}: expected at least one point, got {has}")
+    if not all(math.isfinite(point.x) and math.isfinite(point.y) for point in given.points):
+        raise InvalidPrompt(f"prompt {given.id}: expected points that are finite, got others")
     if given.kind == "click":
         row, column = _pixel(given, given.strokes[0][0])
         return (Click((*_plane(given), row, column), given.is_positive, given.object_id),)

@@ -33,6 +33,12 @@ def test_a_folder_is_made_and_checked(tmp_path):
     assert "2 prompts of 1 people" in told.output
     assert "terms: Apache-2.0" in told.output
     assert run("check", tmp_path / "out" / "prompts.parquet").exit_code == 0
+    checked = run("check", tmp_path / "out")
+    assert (checked.exit_code, checked.output) == (0, "2 prompts of 1 people\n")
+    next((tmp_path / "out" / "rasters").iterdir()).unlink()
+    checked = run("check", tmp_path / "out")
+    assert checked.exit_code == 1
+    assert "error: 1 masks that cannot be used" in checked.output
 
 
 def test_what_was_left_out_is_named_and_makes_the_exit_code(tmp_path):

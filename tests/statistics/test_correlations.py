@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from segarena.errors import InvalidInput
-from segarena.statistics.correlations import correlation_table
+from segarena.statistics.correlations import correlation_table, kendall
 
 
 def random_table(seed, names="abc", segmenters=12):
@@ -63,3 +63,10 @@ def test_datasets_where_a_statistic_is_constant_are_left_out_of_its_means():
 def test_unusable_tables_are_refused(datasets):
     with pytest.raises(InvalidInput):
         correlation_table(datasets)
+
+
+def test_kendall_is_tau_b_as_scipy_has_it():
+    rng = np.random.default_rng(3)
+    first, second = rng.integers(0, 4, (2, 5, 6))  # with ties
+    expected = [stats.kendalltau(*pair).statistic for pair in zip(first, second, strict=True)]
+    assert np.allclose(kendall(first, second), expected, equal_nan=True)

@@ -101,3 +101,23 @@ def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
 
     ranks: list[Any] = [rankdata(np.asarray(values), axis=-1) for values in (first, second)]
     return pearson(*ranks)
+
+
+def kendall(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Return Kendall's tau-b along the last axis: 1 where both rank all in the same order; NaN where one is constant.
+
+    >>> kendall([[1, 2, 3], [1, 1, 1]], [4, 6, 5]).round(3)
+    array([0.333,   nan])
+
+    Source: Kendall, The treatment of ties in ranking problems, Biometrika 33 (1945).
+    """
+    one, two = (_orders(values) for values in (first, second))
+    scale = np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1))
+    return np.where(scale == 0, np.nan, (one * two).sum(axis=-1) / np.where(scale == 0, 1.0, scale))
+
+
+def _orders(values: ArrayLike) -> NDArray[np.float64]:
+    """Return of each pair of values along the last axis which is greater: 1, -1, or 0 where they are equal."""
+    array = np.asarray(values, dtype=np.float64)
+    rows, columns = np.triu_indices(array.shape[-1], 1)
+    return np.sign(array[..., rows] - array[..., columns])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +29,16 @@ def compare(
         list[str] | None,
         typer.Option("--kind", "-k", help="scribble, box or click; repeat for several. [default: all]"),
     ] = None,
+    segmenters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--segmenter", "-s", help="Rank these with people's prompts and with the users'; repeat for several."
+        ),
+    ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option("--run", help="A run folder in which people and users took part; repeat, a run per segmenter."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of all random choices.")] = 0,
     workers: Annotated[int, WORKERS] = 0,
     out: Annotated[
@@ -49,9 +59,12 @@ def compare(
 
     from segarena.errors import InvalidInput
     from segarena.people.comparing.answers import KINDS
-    from segarena.people.comparing.comparison import compare_users
+    from segarena.people.comparing.comparison import compare_users, named
+    from segarena.people.comparing.consequence import check_segmenters, compare_segmenters, rank_runs
+    from segarena.people.comparing.measuring import pictures_of
     from segarena.people.comparing.page import comparison_json, write_comparison
     from segarena.people.comparing.showing import show_comparison
+    from segarena.registry import build
     from segarena.terminal.progress import ProgressBar
 
     command = shlex.join([*PROGRAM, *sys.argv[3:]])
@@ -59,21 +72,27 @@ def compare(
         unknown = [kind for kind in kinds or () if kind not in KINDS]
         if unknown:
             raise InvalidInput(f"--kind {unknown[0]}: expected one of {', '.join(KINDS)}")
+        ranked = rank_runs(runs) if runs else []
+        if segmenters:
+            check_segmenters(dict(map(named, segmenters)), (), has_pictures=dataset is not None)
+        shared: dict[str, Any] = {
+            "dataset": dataset,
+            "kinds": kinds or KINDS,
+            "seed": seed,
+            "workers": workers,
+            "kept": None if out is None else out / "done",
+        }
         with ProgressBar("compare", Console(stderr=True), unit="steps", workers=workers) as progress:
-            found = compare_users(
-                users,
-                people,
-                dataset=dataset,
-                kinds=kinds or KINDS,
-                seed=seed,
-                workers=workers,
-                kept=None if out is None else out / "done",
-                on_progress=progress.update,
-            )
-        written = None if out is None else write_comparison(found, out, command=command)
+            found = compare_users(users, people, **shared, on_progress=progress.update)
+            if segmenters:
+                ranked += compare_segmenters(segmenters, users, people, **shared, on_progress=progress.update)
+        picture_of = None if dataset is None else pictures_of(build("dataset", dataset))
+        written = None
+        if out is not None:
+            written = write_comparison(found, out, command=command, picture_of=picture_of, ranked=ranked)
         if as_json:
-            typer.echo(comparison_json(found).decode())
+            typer.echo(comparison_json(found, ranked).decode())
         else:
-            show_comparison(found)
+            show_comparison(found, ranked)
     if not as_json:
         typer.echo("a page with pictures: the same with --out FOLDER" if written is None else f"page: {written.html}")

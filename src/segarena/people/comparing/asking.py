@@ -97,7 +97,7 @@ class Asker:
                 prompts = self._user.next(self._repeated(turn)) or ()
                 for prompt in prompts:
                     check_prompt(prompt, turn.sample.shape)
-            return Reply(prompts=_wanted(prompts, given, is_stacked=is_stacked))
+            return Reply(prompts=_wanted(prompts, given))
         except Exception as error:  # a user is foreign code, and may take no such samples
             return Reply(refusal=" ".join(f"{type(error).__name__}: {error}".split()))
 
@@ -159,7 +159,7 @@ def asked_target(given: Given) -> Mask:
     return previous | goal if given.row.goal == "missing" else previous & ~goal
 
 
-def _wanted(prompts: Sequence[Prompt], given: Given, *, is_stacked: bool) -> tuple[Planar, ...]:
+def _wanted(prompts: Sequence[Prompt], given: Given) -> tuple[Planar, ...]:
     """Return the prompts of the kind and sign that the person gave, in the plane that was shown."""
     found = [
         prompt
@@ -167,15 +167,15 @@ def _wanted(prompts: Sequence[Prompt], given: Given, *, is_stacked: bool) -> tup
         if isinstance(prompt, Click | Box | Scribble | Lasso) and prompt.kind == given.row.kind
     ]
     signed = [one for one in found if isinstance(one, Box) or one.is_positive == given.row.is_positive]
-    return tuple(map(_planar, signed)) if is_stacked else tuple(signed)
+    return tuple(map(in_plane, signed))
 
 
-def _planar(prompt: Planar) -> Planar:
-    """Return a prompt of a volume of one plane as one of an image."""
+def in_plane(prompt: Planar) -> Planar:
+    """Return a prompt along (row, column), whatever the plane or frame it is in."""
     match prompt:
         case Click(position=position):
-            return replace(prompt, position=position[1:])
+            return replace(prompt, position=position[-2:])
         case Box(start=start, stop=stop):
-            return replace(prompt, start=start[1:], stop=stop[1:])
+            return replace(prompt, start=start[-2:], stop=stop[-2:])
         case Scribble(points=points) | Lasso(points=points):
-            return replace(prompt, points=tuple(point[1:] for point in points))
+            return replace(prompt, points=tuple(point[-2:] for point in points))

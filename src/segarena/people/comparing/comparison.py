@@ -14,25 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.abilities import prompt_kinds
-from segarena.errors import InvalidInput, UnitFailed
+from segarena.errors import InvalidInput
 from segarena.files.hashes import fingerprint
 from segarena.people.collection import Collection, Given
 from segarena.people.comparing.answers import KINDS, answers_of, question_of, scopes_of
 from segarena.people.comparing.asking import Asker
 from segarena.people.comparing.found import Scope, ScopeFound, Separation, UserFound
 from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS, Measured, Measuring, read_measured
+from segarena.people.comparing.remembering import remember
 from segarena.people.comparing.testing import FEWEST, Side, Unit, check_installed, tell_apart
 from segarena.people.measures.goal_shape import GoalShape
 from segarena.prompts import Scribble
 from segarena.registry import build, describe, names
 from segarena.reports.naming import short_name
 from segarena.specs import Plugin, PluginSpec
-from segarena.version import __version__
-from segarena.work.executors import executor_of
 from segarena.work.jobs import Calling, Job, Workers
-from segarena.work.ledger import Ledger
 from segarena.work.progress import OnProgress, say_nothing
-from segarena.work.resuming import work_through
 
 Values = NDArray[np.float64]
 
@@ -212,17 +209,16 @@ class _Work:
     def _through(
         self, job: Job[Any, Any], units: Mapping[str, Any], identity: Mapping[str, Any], stage: str
     ) -> dict[str, Any]:
-        """Do what is not done yet; raise what the first unit that failed said."""
-        whole = {**identity, "seed": self.seed, "version": __version__}
-        path = None if self.kept is None else self.kept / f"{fingerprint(msgspec.json.encode(whole))}.jsonl"
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with Ledger(path, whole) as ledger:
-            executor = executor_of(self.workers)
-            failed = work_through(job, units, ledger, executor, stage=stage, on_progress=self.on_progress)
-            for name, error in failed.items():
-                raise UnitFailed(f"{name}: {error}") from error
-            return {name: ledger.done[name] for name in units}
+        return remember(
+            job,
+            units,
+            identity,
+            seed=self.seed,
+            kept=self.kept,
+            workers=self.workers,
+            stage=stage,
+            on_progress=self.on_progress,
+        )
 
     def _unit(
         self, scope: Scope, places: Sequence[int], measured: Mapping[str, Sequence[Measured]], user: str | None

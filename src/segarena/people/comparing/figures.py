@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from segarena.people.comparing.found import ScopeFound, UserFound
 from segarena.people.comparing.measuring import DEFINITIONS
+from segarena.people.comparing.ranking import Ranked
 from segarena.people.comparing.verdict import hundred, name_of
 from segarena.reports.axes import CHARACTER_PX, Frame, Scale, element, px
-from segarena.reports.charts import marker
+from segarena.reports.charts import draw_legend, marker
 from segarena.reports.series import Figure
 
 Values = NDArray[np.float64]
@@ -232,3 +233,37 @@ def _heat(values: Values, name: str) -> str:
         element("rect", x=scale(0), y=scale(0), width=scale(1) - scale(0), height=scale(1) - scale(0), css="mark boxed")
     )
     return frame.svg()
+
+
+def bias_figure(ranked: Sequence[Ranked]) -> Figure | None:
+    """Return the first statistic of every segmenter: with people across, with each user up; equal on the diagonal."""
+    first = [one for one in ranked if one.statistic == ranked[0].statistic]
+    if not first:
+        return None
+    values = [value.value for one in first for value in one.people]
+    values += [end for one in first for value in one.simulated for end in (value.value, value.low, value.high)]
+    values = [value for value in values if math.isfinite(value)]
+    pad = max(0.01, 0.04 * (max(values) - min(values)))
+    frame = Frame(430, 400, f"{first[0].statistic} with people and with users", right=90)
+    low, high = min(values) - pad, max(values) + pad
+    draw = [(one.user, place) for place, one in enumerate(first)]
+    draw_legend(frame, draw)
+    x_scale, y_scale = frame.x_scale(low, high), frame.y_scale(low, high)
+    frame.y_axis(y_scale, f"{first[0].statistic} with the user")
+    frame.x_axis(x_scale, f"{first[0].statistic} with people")
+    frame.line(x_scale(low), y_scale(low), x_scale(high), y_scale(high), "mark")
+    for one, (user, place) in zip(first, draw, strict=True):
+        for name, people, simulated in zip(one.segmenters, one.people, one.simulated, strict=True):
+            x, y = x_scale(people.value), y_scale(simulated.value)
+            told = f"{name}, {user}: {people.value:.3f} with people, {simulated.value:.3f} with the user"
+            if math.isfinite(simulated.low):
+                frame.line(x, y_scale(simulated.low), x, y_scale(simulated.high), f"whisker thin {_css(place)}")
+            frame.draw(marker(x, y, place, 4.5, told))
+            if place == 0:
+                frame.text(x + 7, y - 5, name, css="tick")
+    caption = (
+        "Each mark is a segmenter; on the dashed line it comes out with the user as with people. Colours are users."
+    )
+    return Figure(
+        title="Segmenters with people and with users", caption=caption, charts=[("", frame.svg())], is_wide=False
+    )

@@ -172,7 +172,7 @@ class ScopeFound:
         people: who answered, as tables call them.
         questions, groups, answers: how many there are; groups are images or patients.
         pairs: people against each other, two at a time.
-        halves: where there are no pairs, one half of all questions against the other, a few times.
+        halves: where there are no pairs, one half of all answers against the other, a few times.
         users: each simulated user.
     """
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from segarena.arrays.boxes import bounding_window
+from segarena.arrays.boxes import bounding_window, join_windows
 from segarena.engine.seeds import stream
 from segarena.people.collection import Given
 from segarena.people.comparing.answers import question_of
@@ -19,10 +19,13 @@ from segarena.people.comparing.found import ScopeFound
 from segarena.people.comparing.measuring import ink_of
 from segarena.prompts import Box, Click
 from segarena.reports.axes import element, px
-from segarena.reports.overlays import View, jpeg_uri, outline, view_of
+from segarena.reports.overlays import VIEW_PX, View, jpeg_uri, outline
 
 PictureOf: TypeAlias = Callable[[Given], Picture]
 """Gives what was shown."""
+
+LEAST_VIEW_PX, MARGIN = 32, 0.2
+"""A picture is at least so wide, and shows so much around what is in it."""
 
 MOST_CARDS, MOST_PEOPLE, MOST_USERS = 8, 3, 6
 
@@ -136,10 +139,20 @@ def _person(given: Given) -> str:
 
 
 def _view(given: Given) -> View:
-    windows = [bounding_window(given.goal)]
-    if given.drawn is not None:
-        windows.append(bounding_window(given.drawn))
-    return view_of(given.shape, windows, [])
+    """Return a square around the goal and what a person drew."""
+    drawn = given.drawn
+    window = bounding_window(given.goal)
+    window = window if drawn is None else join_windows(window, bounding_window(drawn))
+    sides = [side.stop - side.start for side in window]
+    length = max(LEAST_VIEW_PX, round(max(sides) * (1 + 2 * MARGIN)))
+    spans = [_span(side, length, size) for side, size in zip(window, given.shape, strict=True)]
+    return View((spans[0], spans[1]), VIEW_PX / max(span.stop - span.start for span in spans))
+
+
+def _span(side: slice, length: int, size: int) -> slice:
+    length = min(length, size)
+    start = min(max(0, (side.start + side.stop - length) // 2), size - length)
+    return slice(start, start + length)
 
 
 def _drawing(comparison: Comparison, who: str, place: int, view: View, picture: Picture | None, css: str) -> str:

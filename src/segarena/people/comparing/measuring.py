@@ -17,7 +17,7 @@ from segarena.arrays.distance import squared_distance
 from segarena.arrays.thinning import thin
 from segarena.errors import InvalidInput
 from segarena.people.collection import Collection, Given
-from segarena.people.comparing.asking import Asker, Picture, Planar, Reply, asked_target
+from segarena.people.comparing.asking import Asker, Picture, Planar, Reply, asked_target, in_plane
 from segarena.people.ink import draw_ink
 from segarena.people.measures.box_features import BOX_FEATURES, box_features
 from segarena.people.measures.click_features import CLICK_FEATURES, click_features
@@ -108,7 +108,7 @@ def read_measured(plain: Mapping[str, Any]) -> Measured:
 
 def measure_person(given: Given) -> Measured:
     """Return what a person gave, as numbers."""
-    return _measured(given, () if given.row.raster else given.prompts)
+    return _measured(given, () if given.row.raster else tuple(map(in_plane, given.prompts)))
 
 
 def measure_reply(given: Given, reply: Reply) -> Measured:

@@ -12,20 +12,30 @@ import msgspec
 
 from segarena.files.whole import write_whole
 from segarena.people.comparing.comparison import PEOPLE, Comparison
-from segarena.people.comparing.figures import Drawn, apart_figure, feature_panels, heat_figure, looked_at_figure
+from segarena.people.comparing.figures import (
+    Drawn,
+    apart_figure,
+    bias_figure,
+    feature_panels,
+    heat_figure,
+    looked_at_figure,
+)
 from segarena.people.comparing.found import ScopeFound
 from segarena.people.comparing.gallery import PictureOf, cards_of, riddles_of
 from segarena.people.comparing.measuring import DEFINITIONS
+from segarena.people.comparing.ranking import Ranked
 from segarena.people.comparing.sheets import (
     AUC_DEFINITION,
     apart_sheet,
+    bias_sheet,
     features_sheet,
     people_sheet,
+    ranking_sheet,
     shift_sheet,
     slug,
     tests_sheet,
 )
-from segarena.people.comparing.verdict import verdict_of
+from segarena.people.comparing.verdict import ranking_verdict, verdict_of
 from segarena.reports.parts import Fold, Html, Note, Part, Row, Section, Terms
 from segarena.reports.renderers import sheet_csv
 from segarena.reports.rendering import document, macros
@@ -51,7 +61,7 @@ class Written:
 
 def write_comparison(
     comparison: Comparison, folder: Path, *, command: str = "", picture_of: PictureOf | None = None,
-    further: Sequence[Section] = (),
+    ranked: Sequence[Ranked] = (),
 ) -> Written:  # fmt: skip
     """Write page, JSON and CSV into a folder, which is made if it is not there.
 
@@ -60,32 +70,33 @@ def write_comparison(
         folder: gets comparison.html, comparison.json and a CSV for each table.
         command: by which it can be made again.
         picture_of: gives what was shown, to be drawn below strokes; None draws masks alone.
-        further: sections of what follows for the ranking of models.
+        ranked: what follows for segmenters.
 
     Raises:
         StoreError: a place that cannot be written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    sections = [*sections_of(comparison, picture_of), *further]
-    page = comparison_html(comparison, sections, command=command)
+    sections = sections_of(comparison, picture_of, ranked)
+    page = comparison_html(comparison, sections, command=command, ranked=ranked)
     sheets = {sheet.name: sheet for section in sections for sheet in _sheets_in(section.parts)}
     tables = [write_whole(folder / f"{name}.csv", sheet_csv(sheet)) for name, sheet in sheets.items()]
     return Written(
         html=write_whole(folder / "comparison.html", page),
-        json=write_whole(folder / "comparison.json", comparison_json(comparison)),
+        json=write_whole(folder / "comparison.json", comparison_json(comparison, ranked)),
         tables=tables,
     )
 
 
-def comparison_json(comparison: Comparison) -> bytes:
+def comparison_json(comparison: Comparison, ranked: Sequence[Ranked] = ()) -> bytes:
     """Return everything that was found as JSON; what is not a number is null."""
     found = {
         "people": {"name": comparison.name, "path": comparison.path, "terms": comparison.terms},
         "users": comparison.users,
-        "verdict": verdicts(comparison),
+        "verdict": verdicts(comparison, ranked),
         "notes": comparison.notes,
         "version": __version__,
         "scopes": [{**asdict(one), "ceiling": one.ceiling, "title": one.scope.title} for one in comparison.scopes],
+        "segmenters": list(map(asdict, ranked)),
     }
     return msgspec.json.format(msgspec.json.encode(_finite(found)), indent=1)
 
@@ -98,21 +109,24 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def verdicts(comparison: Comparison) -> list[str]:
-    """Return a sentence or two for each user, in the scopes that take all labels together."""
+def verdicts(comparison: Comparison, ranked: Sequence[Ranked] = ()) -> list[str]:
+    """Return a sentence or two for each user, in the scopes that take all labels together; and one of segmenters."""
     scopes = [found for found in comparison.scopes if not found.scope.label]
     several = len(scopes) > 1
     told = [(found, user) for found in scopes for user in found.users]
-    return [f"{_capital(found.scope.title) + ': ' if several else ''}{verdict_of(found, user)}" for found, user in told]
+    said = [f"{_capital(found.scope.title) + ': ' if several else ''}{verdict_of(found, user)}" for found, user in told]
+    return [*said, *(ranking_verdict(one) for one in ranked if one.statistic == ranked[0].statistic)]
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def comparison_html(comparison: Comparison, sections: Sequence[Section], *, command: str = "") -> str:
+def comparison_html(
+    comparison: Comparison, sections: Sequence[Section], *, command: str = "", ranked: Sequence[Ranked] = ()
+) -> str:
     """Return the page as one HTML document."""
-    told = verdicts(comparison)
+    told = verdicts(comparison, ranked)
     users = ", ".join(comparison.users)
     return document(
         _PACKAGE,
@@ -137,12 +151,18 @@ def _counted(comparison: Comparison) -> str:
     return f"{answers} of {count_text(len(people), 'person', 'people')} about {count_text(len(goals), 'object')}"
 
 
-def sections_of(comparison: Comparison, picture_of: PictureOf | None = None) -> list[Section]:
+def sections_of(
+    comparison: Comparison, picture_of: PictureOf | None = None, ranked: Sequence[Ranked] = ()
+) -> list[Section]:
     """Return what the page shows, from top to bottom."""
     whole = [found for found in comparison.scopes if not found.scope.label]
     parts: list[Part] = [Row([one for found in whole if (one := apart_figure(found, f"{AUC_DEFINITION}."))])]
     every = [Section("apart", "Told from people", [*parts, apart_sheet(comparison.scopes)])]
-    every += [_gallery(comparison, found, picture_of, is_only=len(whole) == 1) for found in whole]
+    if ranked:
+        shown: list[Part] = [bias_figure(ranked), ranking_sheet(ranked), bias_sheet(ranked)]
+        every.append(Section("segmenters", "What follows for segmenters", shown))
+    answered = [found for found in whole if any(user.answered for user in found.users)]
+    every += [_gallery(comparison, found, picture_of, is_only=len(whole) == 1) for found in answered]
     every += [section for found in whole for section in _closer(comparison, found, is_only=len(whole) == 1)]
     features = {name: text for found in whole for name, text in DEFINITIONS[found.scope.kind].items()}
     return [*every, Section("notes", "What the numbers are", [Terms(_terms(features))])]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from segarena.people.comparing.found import FeatureFound, Measured, ScopeFound, UserFound
 from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS
+from segarena.people.comparing.ranking import Ranked
 from segarena.people.comparing.verdict import judgement, name_of, short
 from segarena.people.measures.shift import BEHAVIOUR
 from segarena.reports.sheets import Cell, Column, Mark, Sheet, Value, p_text
@@ -46,7 +47,7 @@ def _note(scopes: Sequence[ScopeFound]) -> list[str]:
         notes.append(f"Coarse: {COARSE_DEFINITION}.")
     if any(not found.pairs for found in scopes):
         notes.append(
-            "Where no two people answered the same, one half of the questions against the other stands for them."
+            "Where no two people answered the same, one half of the answers against the other stands for them."
         )
     return notes
 
@@ -201,3 +202,48 @@ def slug(text: str) -> str:
     """Return letters and figures of a text with dashes between."""
     words = "".join(letter if letter.isalnum() else " " for letter in text.lower()).split()
     return "-".join(words)[:60]
+
+
+def ranking_sheet(ranked: Sequence[Ranked]) -> Sheet:
+    """Return how each user ranks segmenters, beside people."""
+    rows = tuple(
+        (
+            one.user,
+            one.statistic,
+            NOTHING if math.isnan(one.tau.value) else _value(one.tau),
+            *one.winners,
+            Value(mean=one.mean_bias, decimals=3, is_signed=True),
+            one.dialogues,
+        )
+        for one in ranked
+    )
+    head = (
+        "User",
+        "Statistic",
+        Column("Kendall’s τ", "interval", key="tau", definition="1: people and the user put all in the same order"),
+        Column("First with people", "text", key="first"),
+        Column("First with the user", "text", key="first-simulated"),
+        Column("Mean bias", "number", key="bias", definition="user minus people, mean over segmenters"),
+        Column("Dialogues", "number", key="dialogues"),
+    )
+    caption = "Whether simulated users rank segmenters as people do."
+    return Sheet(name="ranking", caption=caption, head=head, rows=rows)
+
+
+def bias_sheet(ranked: Sequence[Ranked]) -> Sheet:
+    """Return every segmenter with people and with each user."""
+    rows = tuple(
+        (one.user, one.statistic, name, _value(people), _value(simulated), _signed(bias))
+        for one in ranked
+        for name, people, simulated, bias in zip(one.segmenters, one.people, one.simulated, one.bias, strict=True)
+    )
+    head = (
+        "User",
+        "Statistic",
+        "Segmenter",
+        Column("With people", "interval", key="people"),
+        Column("With the user", "interval", key="simulated"),
+        Column("Bias", "interval", key="bias", definition="user minus people, on the same dialogues"),
+    )
+    caption = "How far off the figures of segmenters are when a simulated user takes people's place."
+    return Sheet(name="bias", caption=caption, head=head, rows=rows)

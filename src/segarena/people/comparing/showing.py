@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
 from segarena.people.comparing.comparison import Comparison
 from segarena.people.comparing.page import verdicts
-from segarena.people.comparing.sheets import apart_sheet, why_sheet
+from segarena.people.comparing.ranking import Ranked
+from segarena.people.comparing.sheets import apart_sheet, bias_sheet, ranking_sheet, why_sheet
 from segarena.terminal.tables import show_sheet
 
 
-def show_comparison(found: Comparison) -> None:
+def show_comparison(found: Comparison, ranked: Sequence[Ranked] = ()) -> None:
     """Print what was found."""
     console = Console()
-    for sentence in verdicts(found):
+    for sentence in verdicts(found, ranked):
         console.print(Text(sentence, style="bold"), soft_wrap=not console.is_terminal)
     for note in found.notes:
         console.print(Text(note, style="yellow"), soft_wrap=not console.is_terminal)
@@ -24,3 +27,6 @@ def show_comparison(found: Comparison) -> None:
     if why.rows:
         console.print()
         show_sheet(why)
+    for sheet in (ranking_sheet(ranked), bias_sheet(ranked)) if ranked else ():
+        console.print()
+        show_sheet(sheet)

@@ -130,7 +130,7 @@ def _persons(side: Side) -> list[tuple[str, NDArray[np.bool_]]]:
 
 
 def _ceiling(unit: Unit) -> dict[str, list[Separation]]:
-    """Return how two people are told apart; where no two answered the same, how two halves of all questions are."""
+    """Return how two people are told apart; where no two answered the same, how two halves of all answers are."""
     people = unit.people
     named = np.isin(people.persons, [name for name, _ in _persons(people)])
     own, n = people.of(named), shared_n(people)
@@ -141,12 +141,12 @@ def _ceiling(unit: Unit) -> dict[str, list[Separation]]:
             for columns in _column_sets(unit)
         ]
         found["pairs"] = list(map(_between, ceilings[0].names, *(one.tests for one in ceilings)))
-    elif len(people.values) >= 2 * FEWEST and len(np.unique(people.groups)) >= 2 * FOLDS:
+    elif len(people.values) >= 2 * FEWEST and len(np.unique(people.groups)) >= FOLDS:
         ceilings = [
             by_halves(people.values[:, columns], people.groups.tolist(), splits=_HALVED, seed=unit.seed)
             for columns in _column_sets(unit)
         ]
-        names = [("a half of the questions", "the other half")] * len(ceilings[0].tests)
+        names = [("half of the answers", "the other half")] * len(ceilings[0].tests)
         found["halves"] = list(map(_between, names, *(one.tests for one in ceilings)))
     return found
 

@@ -6,6 +6,7 @@ import math
 from typing import Literal, TypeAlias
 
 from segarena.people.comparing.found import NEAR, FeatureFound, ScopeFound, UserFound
+from segarena.people.comparing.ranking import Ranked
 
 FEW = 30
 """Fewer answers of each side never let a user pass: too much would go unseen."""
@@ -106,3 +107,19 @@ def _nothing(user: UserFound, found: ScopeFound) -> str:
     if not user.answered:
         return f"gave no {found.scope.one} when asked for {found.scope.title}"
     return f"answered {user.answered} of {user.asked} questions, too few to compare"
+
+
+def ranking_verdict(one: Ranked) -> str:
+    """Return what a user's ranking of segmenters comes to, in a sentence."""
+    first, simulated = one.winners
+    size = abs(one.mean_bias)
+    way = "too high" if one.mean_bias > 0 else "too low"
+    bias = f"{one.statistic} comes out {f'{size:.2f} {way}' if size >= 0.005 else 'the same'}"
+    if len(one.segmenters) < 2:
+        return f"With {one.user} in the place of people {bias} ({', '.join(one.segmenters)})."
+    if math.isnan(one.tau.value):
+        return f"With {one.user} in the place of people {bias}; segmenters cannot be ranked, for all come out alike."
+    same = math.isclose(one.tau.value, 1.0)
+    order = "all stand in the same order" if same else f"the order changes (τ {short(one.tau.value)})"
+    won = "" if first == simulated else f": {simulated} is first, with people {first}"
+    return f"With {one.user} in the place of people {order}{won}; {bias}."

@@ -4,11 +4,13 @@ import threading
 
 import httpx2
 
+from segarena.server.jobs.bench import AtBench
 from segarena.server.keys import make_key
 from segarena.server.people import invite
 from segarena.server.serving import Serving
 from segarena.server.tables import Person, Run
 from segarena.server.visitors import cookie_name, cookie_of
+from segarena.work.jobs import attempt
 
 
 class Served:
@@ -76,3 +78,19 @@ class Served:
         self.serving.stop()
         self._thread.join(20)
         self.site.database.close()
+
+
+class Here:
+    """Does units in this process: another one takes seconds to start."""
+
+    doing, number = "", None
+
+    def __init__(self):
+        self._do = AtBench(30.0, 60.0).open()
+
+    def do(self, unit, meanwhile, limit_s=None):
+        meanwhile()
+        return attempt(self._do, unit)
+
+    def end(self):
+        pass

@@ -7,6 +7,7 @@ secret            signs cookies and forms; made at first start, readable by its 
 samples/          what participants fetch, by hash
 sent/             what they sent to be judged, by hash
 photographs/      what is annotated, by hash
+exports/          what people asked to take along, by hash; may be deleted
 runs/             a run folder for each run, as `segarena run` writes them: reports take them
 pictures/         what was drawn for pages, by hash; may be deleted
 """
@@ -46,6 +47,7 @@ class DataFolder:
         self.samples = Storage(self.path / "samples", remote)
         self.sent = Storage(self.path / "sent", remote)
         self.photographs = Storage(self.path / "photographs", remote)
+        self.exports = Storage(self.path / "exports", remote)
         self.remote = remote
         self.pictures = self.path / "pictures"
         self._secret = self.path / "secret"

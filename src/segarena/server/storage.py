@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 from segarena.errors import InvalidInput, StoreError
 from segarena.files.hashes import sha256, sha256_of_file
-from segarena.files.whole import write_whole
+from segarena.files.whole import whole_path, write_whole
 from segarena.server.remote import Remote
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -37,6 +38,19 @@ class Storage:
             if self._remote is not None:
                 self._remote.put(_key(name), content)
             write_whole(path, content)
+        return name
+
+    def take(self, file: Path) -> str:
+        """Keep a file that may be large, which is moved here, and return the hash of its content.
+
+        Raises:
+            StoreError: as `keep`.
+        """
+        name = sha256_of_file(file)
+        if self._remote is not None:
+            self._remote.put(_key(name), file)
+        with whole_path(self.path(name)) as part:
+            shutil.move(file, part)
         return name
 
     def path(self, name: str) -> Path:

@@ -6,6 +6,7 @@ from segarena.server.rooms import Room
 from segarena.studio.collecting import personal as leading
 from segarena.studio.collecting.jobs import CorrectStudy, MakeStudy
 from segarena.studio.drawing import example, personal
+from segarena.studio.drawing.jobs import ExportProject
 from segarena.studio.pages import (
     assisting,
     drafts,
@@ -44,7 +45,7 @@ ROOM = Room(
     needs="participant",
     routers=tuple(page.router for page in _PAGES),
     package="segarena.studio",
-    kinds=(MakeStudy(), CorrectStudy()),
+    kinds=(MakeStudy(), CorrectStudy(), ExportProject()),
     kept={"drawing": personal.KEPT, "studies": leading.KEPT, "seats": sitting.KEPT},
     show=example.show,
 )

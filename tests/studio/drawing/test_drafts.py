@@ -77,7 +77,7 @@ def test_what_is_sent_twice_counts_once(site, task):
     with site.database.reading() as session:
         row = session.get_one(Task, task)
         assert row.annotation_ms == 2000
-        spent = {region: (one.total_s, one.active_s) for region, one in spent_on(row).items()}
+        spent = {region: (one.total_s, one.active_s) for region, one in spent_on(row.spent).items()}
         assert spent == {"r1": (1.0, 0.5), "r2": (0.05, 0.0)}
         logged = session.scalars(select(Logged)).all()
         assert [len(json.loads(unpack(one.entries))) for one in logged if one.task_id == task] == [2]

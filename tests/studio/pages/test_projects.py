@@ -5,6 +5,7 @@ import re
 import zipfile
 
 import pytest
+from at_work import Here
 from drawn import box, compare_all, give_task, picture, project_of, save_of, scene, someone, tasks_of
 from PIL import Image
 from sqlalchemy import select
@@ -13,6 +14,9 @@ from typer.testing import CliRunner
 from segarena.cli.main import app
 from segarena.files.hashes import sha256
 from segarena.server.audit import latest
+from segarena.server.jobs.hands import JobHand
+from segarena.studio.drawing import jobs
+from segarena.studio.drawing.jobs import ExportProject
 from segarena.studio.tables import Picture, Project, Task
 
 ANNA = scene(box(10, 10, 60, 60), box(50, 20, 110, 80), box(0, 0, 120, 90), names=("dog", "cat", "grass"))
@@ -136,7 +140,7 @@ def test_what_is_finished_is_reviewed_corrected_compared_and_exported(served, pe
     assert re.search(r'data-label="Regions">3<', people_page)
     assert anna.get(f"projects/{project}/people").text.count('<tr><td><a href="/studio') == 1
     assert anna.get(f"projects/{project}/export").status_code == 404
-    exported = rex.get(f"projects/{project}/export.zip?photographs=yes")
+    exported = rex.post(f"projects/{project}/export", photographs="yes")
     with zipfile.ZipFile(io.BytesIO(exported.content)) as archive:
         archive.extractall(tmp_path)
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} >= {"scenes.json", "times.csv", "README.txt"}
@@ -194,7 +198,7 @@ def test_tasks_begin_with_what_was_drawn_before(served, people, project, tmp_pat
     lea, anna = people["Lea"], people["Anna"]
     task = anna.post(f"projects/{project}/next").headers["location"].rpartition("/")[2]
     anna.draw(task, ANNA)
-    exported = {kind: lea.get(f"projects/{project}/export.zip?to={kind}") for kind in ("coco-amodal", "rle", "coco")}
+    exported = {kind: lea.post(f"projects/{project}/export", to=kind) for kind in ("coco-amodal", "rle", "coco")}
     for kind, answer in exported.items():
         with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
             content = archive.read("scenes.json")
@@ -214,9 +218,9 @@ def test_tasks_begin_with_what_was_drawn_before(served, people, project, tmp_pat
 
 
 def test_an_empty_project_cannot_be_exported_and_says_so(people, project):
-    answer = people["Lea"].get(f"projects/{project}/export.zip")
+    answer = people["Lea"].post(f"projects/{project}/export")
     assert (answer.status_code, "found none" in answer.text) == (422, True)
-    assert people["Lea"].get(f"projects/{project}/export.zip?to=../x").status_code == 422
+    assert people["Lea"].post(f"projects/{project}/export", to="../x").status_code == 422
 
 
 def test_a_thumbnail_is_small(served, people):
@@ -286,3 +290,30 @@ def test_a_lead_frees_what_somebody_left_behind(served, people):
     assert lea.post(f"projects/{project}/members", do="free", person=str(anna.id)).status_code == 303
     assert tasks_of(served.site, project)[0].person_id is None
     assert "left <a href" not in lea.get(f"projects/{project}/settings").text
+
+
+def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people, monkeypatch):
+    monkeypatch.setattr(jobs, "_AT_ONCE", 0)
+    lea, rex, site = people["Lea"], people["Rex"], served.site
+    project = project_of(site, lea.id, {"Anna": "annotator", "Rex": "reviewer"}, pictures=2)
+    people["Anna"].draw(give_task(site, tasks_of(site, project)[0], people["Anna"].id), ANNA)
+    asked = lea.post(f"projects/{project}/export", photographs="yes")
+    assert asked.headers["location"] == f"/studio/projects/{project}/export"
+    waiting = lea.get(f"projects/{project}/export")
+    assert (waiting.headers["refresh"], "is being made" in waiting.text) == ("2", True)
+    assert lea.post(f"projects/{project}/export", to="rle").status_code == 409
+    assert lea.get(f"projects/{project}/export.zip").status_code == 404
+    kept = []
+    for _ in range(2):
+        assert JobHand(site, [ExportProject()], Here()).one()
+        page = lea.get(f"projects/{project}/export")
+        assert "What you asked for is ready" in page.text
+        assert "refresh" not in page.headers
+        with zipfile.ZipFile(io.BytesIO(lea.get(f"projects/{project}/export.zip").content)) as archive:
+            assert {"scenes.json", "times.csv", "README.txt", "images/street-0.png"} == set(archive.namelist())
+            assert archive.read("images/street-0.png") == picture(0)
+        kept.append(set(site.folder.exports.folder.rglob("*/*")))
+        lea.post(f"projects/{project}/export", photographs="yes", nameless="yes")
+    assert [len(files) for files in kept] == [1, 1]
+    assert kept[0] != kept[1], "the one before is gone"
+    assert rex.get(f"projects/{project}/export.zip").status_code == 404

@@ -8,6 +8,7 @@ from io import BytesIO
 import numpy as np
 import polars as pl
 import pytest
+from at_work import Here
 from collected import NO_TIME, Taker, answer, link_of, study_of
 from PIL import Image
 from sqlalchemy import delete, update
@@ -21,7 +22,6 @@ from segarena.people.checks import check_prompts
 from segarena.people.table import read_frame
 from segarena.registry import build
 from segarena.server import tables
-from segarena.server.jobs.bench import AtBench
 from segarena.server.jobs.hands import JobHand
 from segarena.server.tables import Job
 from segarena.server.visitors import cookie_name
@@ -30,7 +30,6 @@ from segarena.studio.collecting.hidden import Hidden, check_data
 from segarena.studio.collecting.jobs import CorrectStudy, MakeStudy
 from segarena.studio.collecting.making import check_new
 from segarena.systems.clicks.crowd.table import check_clicks, read_clicks
-from segarena.work.jobs import attempt
 
 SIZES = ((1400, "light"), (390, "dark"))
 FORM = {
@@ -47,22 +46,6 @@ def leader(served):
 
 def key_of(client):
     return re.search(r'name="key" value="([0-9a-f]{64})"', client.get("/team").text)[1]
-
-
-class Here:
-    """Does units in this process: another one takes seconds to start."""
-
-    doing, number = "", None
-
-    def __init__(self):
-        self._do = AtBench(30.0, 60.0).open()
-
-    def do(self, unit, meanwhile, limit_s=None):
-        meanwhile()
-        return attempt(self._do, unit)
-
-    def end(self):
-        pass
 
 
 def test_a_study_is_made_on_a_page_by_a_job(served, leader):

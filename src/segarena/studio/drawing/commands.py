@@ -38,8 +38,8 @@ def export(
     with one_line_errors():
         check_installed()
         from segarena.studio.alone import find_site
-        from segarena.studio.drawing.exporting import Wanted
         from segarena.studio.drawing.exporting import export as write
+        from segarena.studio.drawing.outgoing import Wanted
         from segarena.studio.drawing.projects import find_named
 
         wanted = Wanted(

@@ -67,7 +67,7 @@ def annotation_ms(moments: Iterable[float], before: float | None = None) -> tupl
     return total, before
 
 
-def spent_on(task: Task) -> dict[str, Spent]:
-    """Return the time with each region that was ever in a task."""
-    told: dict[str, list[float]] = json.loads(task.spent)
+def spent_on(spent: str) -> dict[str, Spent]:
+    """Return the time with each region that was ever in a task, from what the table has of it."""
+    told: dict[str, list[float]] = json.loads(spent)
     return {region: Spent(total_s=both[0] / 1000, active_s=both[1] / 1000) for region, both in told.items()}

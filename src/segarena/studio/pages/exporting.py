@@ -9,13 +9,16 @@ from tempfile import mkdtemp
 from fastapi import APIRouter, Request
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
 from segarena.server import refusals
-from segarena.server.bodies import read_uploads
+from segarena.server.bodies import Form, read_uploads
+from segarena.server.site import Site
 from segarena.server.visitors import needs, site_of, visitor_of
 from segarena.studio.drawing.access import find_project
-from segarena.studio.drawing.exporting import CHOICES, Wanted, archive_name, export_archive
+from segarena.studio.drawing.exporting import export_archive
+from segarena.studio.drawing.jobs import ask_for_export, export_of, is_quick
+from segarena.studio.drawing.outgoing import CHOICES, Outgoing, Wanted, archive_name, outgoing
 from segarena.studio.drawing.progress import work_in
 from segarena.studio.drawing.starting import read_start, start_from
 from segarena.studio.pages.projects import note_about, settings_page
@@ -31,48 +34,72 @@ _making = threading.Lock()
 @router.get("/studio/projects/{project_id:int}/export")
 @needs("participant")
 def show_export(request: Request, project_id: int) -> Response:
-    """Show what can be taken along."""
+    """Show what can be taken along, and how far the last large export is that one asked for."""
     site, visitor = site_of(request), visitor_of(request)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id, needed="reviewer")
         people = [work.name for work in work_in(session, project)]
-    return studio_page(
+        job, made = export_of(session, project_id, visitor.person_id or 0) or (None, None)
+    answer = studio_page(
         request, "project_export.html", title=f"Export of {project.name}", project=project, role=role,
-        formats=FORMATS, choices=CHOICES, people=people,
+        formats=FORMATS, choices=CHOICES, people=people, job=job, made=made,
     )  # fmt: skip
+    if job is not None and job.state in ("waiting", "leased"):
+        answer.headers["refresh"] = "2"
+    return answer
+
+
+@router.post("/studio/projects/{project_id:int}/export")
+@needs("participant")
+def make_export(request: Request, project_id: int, form: Form) -> Response:
+    """Give what was drawn as a zip; what takes long is made by a job."""
+    site, visitor = site_of(request), visitor_of(request)
+    wanted = Wanted(
+        file_format=form.get("to", "coco-amodal"),
+        which=form.get("which", "finished"),
+        annotator=form.get("annotator", ""),
+        is_nameless=form.get("nameless") == "yes",
+        with_photographs=form.get("photographs") == "yes",
+    )
+    with site.database.reading() as session:
+        project, _ = find_project(session, project_id, visitor.person_id, needed="reviewer")
+        told = outgoing(session, project, wanted, site.now())
+    if is_quick(told) and _making.acquire(blocking=False):  # who waited for others would keep a thread from all
+        try:
+            answer = _at_once(site, told)
+        finally:
+            _making.release()
+    else:
+        answer = RedirectResponse(f"/studio/projects/{project_id}/export", 303)
+    with site.database.writing() as session:
+        if isinstance(answer, RedirectResponse):
+            ask_for_export(session, site, project_id, visitor.person_id or 0, wanted)
+        note_about(session, request, "project exported", project, wanted.file_format)
+    site.hurry()
+    return answer
 
 
 @router.get("/studio/projects/{project_id:int}/export.zip")
 @needs("participant")
-def give_export(
-    request: Request,
-    project_id: int,
-    to: str = "coco-amodal",
-    which: str = "finished",
-    annotator: str = "",
-    nameless: str = "",
-    photographs: str = "",
-) -> Response:
-    """Give what was drawn as a zip."""
+def give_export(request: Request, project_id: int) -> Response:
+    """Give the last large export that one asked for."""
     site, visitor = site_of(request), visitor_of(request)
-    wanted = Wanted(
-        file_format=to, which=which, annotator=annotator, is_nameless=bool(nameless), with_photographs=bool(photographs)
-    )
-    wanted.check()
     with site.database.reading() as session:
-        project, _ = find_project(session, project_id, visitor.person_id, needed="reviewer")
-    if not _making.acquire(blocking=False):  # who waited here would keep a thread from all others
-        raise refusals.busy("another export is being made; try again in a minute", 60.0)
-    archive = Path(mkdtemp(prefix="segarena-")) / archive_name(project, wanted)
+        find_project(session, project_id, visitor.person_id, needed="reviewer")
+        _, made = export_of(session, project_id, visitor.person_id or 0) or (None, None)
+    if made is None:
+        raise refusals.unknown()
+    path = site.folder.exports.fetch(made.sha256)
+    return FileResponse(path, media_type="application/zip", filename=made.name)
+
+
+def _at_once(site: Site, told: Outgoing) -> FileResponse:
+    archive = Path(mkdtemp(prefix="segarena-")) / archive_name(told.title, told.wanted)
     try:
-        export_archive(site, project_id, archive, wanted)
-        with site.database.writing() as session:
-            note_about(session, request, "project exported", project, to)
+        export_archive(told, site.folder.photographs, archive)
     except BaseException:
         _drop(archive)
         raise
-    finally:
-        _making.release()
     done = BackgroundTask(_drop, archive)
     return FileResponse(archive, media_type="application/zip", filename=archive.name, background=done)
 

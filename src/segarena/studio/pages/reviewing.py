@@ -145,7 +145,7 @@ def _told(session: Session, found: Found) -> dict[str, Any]:
 
 
 def _regions(document: Document, found: Found) -> list[ShownRegion]:
-    picture, spent = found.picture, spent_on(found.task)
+    picture, spent = found.picture, spent_on(found.task.spent)
     shape = picture.height, picture.width
     rasters = _rasters(scene_of(document, name=picture.name, shape=shape))
     return [

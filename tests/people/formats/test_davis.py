@@ -17,15 +17,15 @@ def line(number, *path, start=0, end=0):
 
 
 LINES = (
-    line(1, (0.1, 0.2), (0.3, 0.2), start=1000, end=1400),
-    line(0, (0.9, 0.9), start=3000, end=3100),
     line(1, (0.2, 0.4), (0.2, 0.5), (0.2, 0.6), start=2000, end=2600),
+    line(0, (0.9, 0.9), start=3000, end=3100),
+    line(1, (0.1, 0.2), (0.3, 0.2), start=1000, end=1400),
 )
 
 
 def published(root, sets=("001",), frames=3, drawn=LINES):
     labels = np.zeros(SHAPE, np.uint8)
-    labels[2:14, 3:16], labels[15:20, 20:30] = 1, 2
+    labels[2:14, 3:16], labels[15:20, 20:30], labels[0] = 1, 2, 255
     folder = root / "DAVIS" / "Annotations" / "480p" / "dogs-jump"
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(frames):
@@ -50,7 +50,7 @@ def test_lines_of_an_object_are_one_prompt_in_its_frame(tmp_path):
     background, first = given.only(person="001")
     assert (first.row.sample, first.row.plane, first.row.object_id, first.group) == ("dogs-jump", 1, 1, "dogs-jump")
     assert np.array_equal(first.goal, labels == 1)
-    assert np.array_equal(background.goal, labels > 0)
+    assert np.array_equal(background.goal, (labels == 1) | (labels == 2))
     assert not background.prompt.is_positive
     points = [np.asarray(prompt.points) for prompt in first.prompts]
     # The wire's 1 is the last pixel, 20 rows and 40 columns on.

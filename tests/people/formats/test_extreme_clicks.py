@@ -15,9 +15,9 @@ from test_open_images import HEAD, masks
 
 BOXES = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside"
 CLICKED = (
+    "aaaa,xclick,/m/04yx4,1,0.3,0.6,0.2,0.8,0,0,0,0,0",
     "aaaa,xclick,/m/04yx4,1,0.112500,0.587500,0.210000,0.790000,0,0,0,0,0",
     "aaaa,activemil,/m/01g317,1,0.1,0.6,0.2,0.8,0,0,0,0,0",
-    "aaaa,xclick,/m/04yx4,1,0.3,0.6,0.2,0.8,0,0,0,0,0",
     "bbbb,xclick,/m/04yx4,1,nan,0.6,0.2,0.8,0,0,0,0,0",
 )
 MASKED = (

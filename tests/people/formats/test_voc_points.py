@@ -37,7 +37,7 @@ def test_points_on_classes_with_pixels_are_clicks_about_them(tmp_path):
     assert [one.prompt for one in given] == [Click((4, 6)), Click((9, 19))]
     assert [one.row.points[0].x for one in given] == [6.7, 30.0]
     assert all(np.array_equal(one.goal, classes == 4) for one in given)
-    assert [one.row.place for one in given] == [1, 2]
+    assert [(one.row.label, one.row.place) for one in given] == [("boat", 1), ("boat", 2)]
     assert given.people == ()
 
 

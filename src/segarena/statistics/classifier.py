@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput, MissingExtra
-from segarena.statistics.bootstrap import check_bootstrap
-from segarena.statistics.roc import area_under_roc, area_with_interval
+from segarena.statistics.bootstrap import check_bootstrap, percentile_interval
+from segarena.statistics.roc import area_over_groups, area_under_roc
 from segarena.statistics.two_samples import Floats, Ids, below_each_other, numbered
 
 FOLDS = 5
@@ -36,6 +36,8 @@ class ToldApart:
         low: lower end of the interval over groups. How the classifier would have come out on other values to learn from
             is not in it.
         high: upper end.
+        draws: the area in each draw of the groups, (repeats,). Tests of the same groups and seed have the same draws,
+            so that the difference of two has an interval too.
         n: values of each sample, as many of both.
         groups: how many groups they are of.
         rows: (first, second): which rows were drawn of each sample, (n,) each, in order.
@@ -47,6 +49,7 @@ class ToldApart:
     auc: float
     low: float
     high: float
+    draws: Floats
     n: int
     groups: int
     rows: tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -109,12 +112,13 @@ def c2st(
         raise InvalidInput(f"splits: expected one or more, got {times}")
     learnt = [list(_learnt(samples, seed + number, least_in_leaf)) for number in range(times)]
     said = np.stack([_said(folds, samples.values) for folds in learnt])
-    auc, low, high = area_with_interval(said[:, : samples.n], said[:, samples.n :], samples.groups, repeats, level, rng)
+    sides = said[:, : samples.n], said[:, samples.n :]
+    auc, draws = area_over_groups(*sides, samples.groups, repeats, np.random.default_rng(seed))
     mean = said.mean(axis=0)
     return ToldApart(
         auc,
-        low,
-        high,
+        *percentile_interval(draws, level),
+        draws=draws,
         n=samples.n,
         groups=len(np.unique(samples.groups)),
         rows=samples.rows,

@@ -1,4 +1,4 @@
-"""The area under the ROC curve: how often a score puts the right one of two above the other; with an interval."""
+"""The area under the ROC curve: how often a score puts the right one of two above the other; over groups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
-from segarena.statistics.bootstrap import percentile_interval, times_drawn
+from segarena.statistics.bootstrap import times_drawn
 from segarena.statistics.two_samples import Floats
 
 
@@ -25,32 +25,32 @@ def area_under_roc(first: ArrayLike, second: ArrayLike) -> float:
     return float(_below(np.sort(low), high).sum() / (low.size * high.size))
 
 
-def area_with_interval(
-    first: Floats, second: Floats, groups: NDArray[np.int64], repeats: int, level: float, rng: np.random.Generator
-) -> tuple[float, float, float]:
-    """Return the area, mean over several scores, and its ends when groups are drawn with replacement.
+def area_over_groups(
+    first: Floats, second: Floats, groups: NDArray[np.int64], repeats: int, rng: np.random.Generator
+) -> tuple[float, Floats]:
+    """Return the area, mean over several scores, and what it is when groups are drawn with replacement.
 
     >>> scores = np.array([[0.1, 0.4]]), np.array([[0.4, 0.8]])
-    >>> area_with_interval(*scores, np.array([0, 1, 0, 1]), 100, 0.95, np.random.default_rng(0))
-    (0.875, 0.875, 1.0)
+    >>> area, draws = area_over_groups(*scores, np.array([0, 1, 0, 1]), 3, np.random.default_rng(0))
+    >>> area, draws.tolist()
+    (0.875, [1.0, 0.875, 1.0])
 
     Args:
         first: (scores, n1).
         second: (scores, n2).
         groups: (n1 + n2,) numbers from 0 of what each value belongs to, those of the first before those of the second.
         repeats: draws.
-        level: share of them inside the interval.
-        rng: moved on by the draws.
+        rng: moved on by the draws, which depend on how many groups there are and on nothing else.
 
     Returns:
-        (area, low, high); draws without values of one of the two are left out.
+        the area, and (repeats,) that of each draw; NaN of draws without values of one of the two.
     """
     wins, sizes = _wins(first, second, groups)
     areas: list[Floats] = []
     for times in times_drawn(len(sizes), repeats, rng):
         with np.errstate(invalid="ignore"):  # 0 / 0 where a draw has no values of one of the two
             areas.append(((times @ wins) * times).sum(axis=1) / (times @ sizes).prod(axis=1))
-    return float(wins.sum() / sizes.sum(axis=0).prod()), *percentile_interval(np.concatenate(areas), level)
+    return float(wins.sum() / sizes.sum(axis=0).prod()), np.concatenate(areas)
 
 
 def _wins(first: Floats, second: Floats, groups: NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -5,7 +5,7 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.people.measures import ceiling
-from segarena.people.measures.ceiling import by_halves, by_person
+from segarena.people.measures.ceiling import beyond, by_halves, by_person
 from segarena.statistics import classifier
 
 
@@ -63,7 +63,7 @@ def test_halves_of_one_crowd_are_not_told_apart_though_its_people_are():
     found = by_halves(features, images, splits=4)
     assert 0.35 < found.auc < 0.65
     assert found.n == 90
-    assert len({test.auc for test in found.tests}) > 1
+    assert len({test.auc for test in found.tests}) > 1  # splits differ, not only folds
     low, high = found.interval
     assert low < found.auc < high
 
@@ -84,6 +84,39 @@ def test_halves_divide_each_group_evenly_and_at_random(monkeypatch):
     assert len({tuple(first[:, 0]) for (first, _, _), _ in seen}) == 4
     # Who gets the odd one, and on which side a single row lies, is chance.
     assert len({sum(name in in_first for name in alone.astype(str)) for (_, _, (in_first, _)), _ in seen}) > 1
+
+
+def against_each(features, persons, images, user):
+    """A user who was asked for the same images, against each person."""
+    own = [(features[persons == name], images[persons == name]) for name in np.unique(persons)]
+    return [classifier.c2st(values, user, (groups, groups)) for values, groups in own]
+
+
+def test_a_user_like_one_more_person_is_not_beyond_people_and_another_is():
+    features, persons, images = three_people(images=40, shift=(0, 1, 2))
+    people = by_person(features, persons, images)
+    rng = np.random.default_rng(7)
+    like, unlike = rng.normal(1, size=(40, 2)), rng.normal(8, size=(40, 2))
+    more, low, high = beyond(against_each(features, persons, images, like), people)
+    assert low < 0.05
+    assert low < more < high
+    more, low, high = beyond(against_each(features, persons, images, unlike), people)
+    assert more == pytest.approx(1 - people.auc)
+    assert 0 < low < more < high
+
+
+def test_the_same_tests_are_nothing_beyond_themselves():
+    people = by_person(*three_people())
+    assert beyond(people.tests, people) == (0, 0, 0)
+
+
+def test_nothing_is_beyond_without_tests_or_with_other_draws():
+    people = by_person(*three_people())
+    with pytest.raises(InvalidInput, match="tests"):
+        beyond([], people)
+    fewer = [classifier.c2st(np.zeros((9, 1)), np.ones((9, 1)), (range(9), range(9)), repeats=9)]
+    with pytest.raises(InvalidInput, match="draws"):
+        beyond(fewer, people)
 
 
 @pytest.mark.parametrize(

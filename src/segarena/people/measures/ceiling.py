@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
+from segarena.statistics.bootstrap import percentile_interval
 from segarena.statistics.classifier import FOLDS, ToldApart, c2st
 
 Rows = NDArray[np.int64]
@@ -113,8 +114,38 @@ def by_halves(
         raise InvalidInput(f"halves: expected {2 * FOLDS} rows and a split, or more, got {len(values)} and {splits}")
     count = len(values) // 2 if n is None else n
     halves = _halves(belongs, splits, np.random.default_rng(seed))
-    tests = [_told_apart(values, belongs, rows, count, seed + number) for number, rows in enumerate(halves)]
+    tests = [_told_apart(values, belongs, rows, count, seed) for rows in halves]
     return Ceiling(tuple(tests), (("", ""),) * splits)
+
+
+def beyond(user: Sequence[ToldApart], people: Ceiling, *, level: float = 0.95) -> tuple[float, float, float]:
+    """Return how much better a user is told from people than people from each other, and its interval over groups.
+
+    Medians over persons and over pairs. Where all tests are of the same groups and seed, groups that are easy to tell
+    are drawn as often for the user as for people.
+
+    >>> images = np.arange(8).tolist()
+    >>> people = by_person(np.zeros((16, 1)), ["a", "b"] * 8, np.repeat(images, 2).tolist())
+    >>> beyond([c2st(np.zeros((8, 1)), np.ones((8, 1)), (images, images))], people)
+    (0.5, 0.5, 0.5)
+
+    Args:
+        user: against each person.
+        people: against each other.
+        level: share of the draws inside.
+
+    Returns:
+        (difference, low, high).
+
+    Raises:
+        InvalidInput: no tests, or tests with other numbers of draws.
+    """
+    draws = [[test.draws for test in tests] for tests in (user, people.tests)]
+    if not all(draws) or len({len(each) for tests in draws for each in tests}) > 1:
+        raise InvalidInput("beyond: expected tests of the user and of people, all with the same number of draws")
+    one, other = (np.median(np.stack(tests), axis=0) for tests in draws)
+    low, high = percentile_interval(one - other, level)
+    return median(test.auc for test in user) - people.auc, low, high
 
 
 def _checked(features: ArrayLike, *ids: Sequence[Any]) -> tuple[NDArray[Any], ...]:

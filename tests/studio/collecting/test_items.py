@@ -5,7 +5,7 @@ from segarena.samples import ImageSample, Target, VideoSample, VolumeSample
 from segarena.studio.collecting.corrections import corrections
 from segarena.studio.collecting.easy import easy_items
 from segarena.studio.collecting.items import items_of
-from segarena.studio.collecting.showing import decoded, encoded, scaled_mask, smaller, squared, target_picture
+from segarena.studio.collecting.showing import decoded, encoded, shown_mask, smaller, squared, target_picture
 
 PICTURE = np.arange(20 * 30 * 3, dtype=np.uint8).reshape(20, 30, 3)
 
@@ -55,8 +55,10 @@ def test_slices_whose_pixels_are_no_squares_are_sent_as_large_as_they_are():
     (one,) = items_of(sample)
     sent = squared(one.picture, one.edges)
     assert (one.picture.shape, sent.shape) == ((20, 30, 3), (80, 30, 3))
-    rows, columns = scaled_mask(one.mask, sent.shape[:2]).nonzero()
-    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (20, 35, 10, 17)
+    for is_turned, ends in ((False, (20, 35, 10, 17)), (True, (44, 59, 12, 19))):  # 80 rows, 30 columns
+        rows, columns = shown_mask(one.mask, sent.shape[:2], is_turned=is_turned).nonzero()
+        assert (rows.min(), rows.max(), columns.min(), columns.max()) == ends
+    assert one.is_turned
     assert squared(PICTURE, (3.0, 3.0)) is PICTURE
 
 
@@ -97,9 +99,9 @@ def test_pictures_are_sent_no_larger_than_asked_and_masks_follow():
     assert smaller(large, 300).shape == (200, 300, 3)
     assert smaller(large, 600) is large
     mask = square((400, 600), slice(100, 200), slice(300, 500))
-    assert (scaled_mask(mask, (200, 300)) == square((200, 300), slice(50, 100), slice(150, 250))).all()
+    assert (shown_mask(mask, (200, 300)) == square((200, 300), slice(50, 100), slice(150, 250))).all()
     dot = square((400, 600), slice(7, 8), slice(9, 10))
-    assert scaled_mask(dot, (20, 30)).sum() == 1
+    assert shown_mask(dot, (20, 30)).sum() == 1
     smooth = np.repeat(np.linspace(0, 255, 64, dtype=np.uint8)[:, None, None], 64, axis=1).repeat(3, axis=2)
     assert np.abs(decoded(encoded(smooth)).astype(int) - smooth).max() < 8
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { endsOf, phaseAt, resized, taskOf, Trial } from "../../../src/segarena/studio/static/trial.js";
+import { endsOf, phaseAt, placed, taskOf, Trial } from "../../../src/segarena/studio/static/trial.js";
 
 const SECONDS = { free: 1.5, shown: 2, blocked: 1.5 };
 const sample = (x, y, time) => ({ x, y, time, pressure: 0.5, kind: "mouse" });
@@ -15,8 +15,9 @@ function trialOf(kind) {
 }
 
 test("a point is where it is in the dataset's picture, also where its pixels are not squares", () => {
-  assert.deepEqual(resized([150, 20], [300, 40], [100, 40]), [50, 20]); // thick rows were sent as many
-  assert.deepEqual(resized(resized([7, 3], [10, 20], [40, 20]), [40, 20], [10, 20]), [7, 3]);
+  assert.deepEqual(placed([150, 20], [300, 40], [100, 40], false), [50, 20]); // wide pixels were sent as several
+  assert.deepEqual(placed([30, 10], [300, 40], [100, 40], true), [90, 30]); // and from the other corner
+  assert.deepEqual(placed(placed([7, 3], [10, 20], [40, 20], true), [40, 20], [10, 20], true), [7, 3]);
 });
 
 test("phases follow the clock, whenever one comes back to it", () => {

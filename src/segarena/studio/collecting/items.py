@@ -28,6 +28,7 @@ class Item:
         is_easy: whether it is for training and attention.
         picture: uint8 (H, W, 3), RGB.
         edges: height and width of a pixel, which are not squares in every slice.
+        is_turned: whether people see it turned round: anterior is on top then, the patient's right on the left.
         mask: bool (H, W): what is to be pointed at.
         previous: the mask that is corrected; None where none is.
     """
@@ -44,6 +45,7 @@ class Item:
     is_easy: bool = False
     picture: NDArray[np.uint8]
     edges: tuple[float, float] = (1.0, 1.0)
+    is_turned: bool = False
     mask: Mask
     previous: Mask | None = None
 
@@ -63,7 +65,7 @@ def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
     for target, number, mask in objects:
         about: dict[str, Any] = {
             "sample": sample.id, "target": target.id, "object_id": number, "label": target.label,
-            "is_alone": len(objects) == 1,
+            "is_alone": len(objects) == 1, "edges": edges, "is_turned": isinstance(sample, VolumeSample),
         }  # fmt: skip
         if isinstance(sample, ImageSample):
             yield Item(image=sample.id, picture=sample.image, mask=mask, **about)
@@ -71,7 +73,7 @@ def items_of(sample: Sample, planes: int = 1) -> Iterator[Item]:
         for plane in _planes(mask, planes):
             image = f"{sample.id}:{plane}"
             picture = _plane(sample, plane, levels)
-            yield Item(image=image, plane=plane, picture=picture, edges=edges, mask=mask[plane], **about)
+            yield Item(image=image, plane=plane, picture=picture, mask=mask[plane], **about)
 
 
 def _masks(target: Target) -> Iterator[tuple[int, Mask]]:

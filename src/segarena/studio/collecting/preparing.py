@@ -18,7 +18,7 @@ from segarena.studio.collecting.description import Study
 from segarena.studio.collecting.easy import easy_items
 from segarena.studio.collecting.hidden import Hidden, check_data
 from segarena.studio.collecting.items import Item, items_of
-from segarena.studio.collecting.showing import encoded, smaller, squared
+from segarena.studio.collecting.showing import encoded, smaller, squared, turned
 
 TRAINING_TRIES = 3
 """So often as the training has tasks, somebody may try."""
@@ -97,13 +97,25 @@ class Keeper:
         kept: dict[str, str] = {}
         for item in items:
             if item.image not in kept:
-                picture = smaller(squared(item.picture, item.edges), self._longest_px)
+                picture = smaller(turned(squared(item.picture, item.edges), item.is_turned), self._longest_px)
                 kept[item.image] = self._storage.keep(encoded(picture))
             self.rows.append(self._row(item, kept[item.image]))
 
     def _row(self, item: Item, sha256: str) -> dict[str, Any]:
         height, width = item.mask.shape
-        names = "image", "sample", "target", "object_id", "plane", "label", "is_alone", "goal", "model", "is_easy"
+        names = (
+            "image",
+            "sample",
+            "target",
+            "object_id",
+            "plane",
+            "label",
+            "is_alone",
+            "goal",
+            "model",
+            "is_easy",
+            "is_turned",
+        )
         return {name: getattr(item, name) for name in names} | {
             "number": self._first + len(self.rows),
             "width": width,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -12,6 +13,8 @@ from segarena.arrays.boxes import bounding_window, window_shape, window_start
 from segarena.errors import StoreError
 from segarena.samples import Mask
 from segarena.studio.collecting.description import Mode
+
+Shown = TypeVar("Shown", np.uint8, np.bool_)
 
 _GREY = 128
 _GREEN = (20, 220, 60)
@@ -64,6 +67,11 @@ def squared(picture: NDArray[np.uint8], edges: tuple[float, float]) -> NDArray[n
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
 
 
+def turned(shown: NDArray[Shown], is_turned: bool) -> NDArray[Shown]:
+    """Return a picture, or a mask, turned round where it is to be."""
+    return np.ascontiguousarray(shown[::-1, ::-1]) if is_turned else shown
+
+
 def smaller(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
     """Return a picture whose longer side is at most so long."""
     height, width = picture.shape[:2]
@@ -90,8 +98,12 @@ def decoded(data: bytes) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.asarray(bgr, dtype=np.uint8)[:, :, ::-1])
 
 
-def scaled_mask(mask: Mask, shape: tuple[int, int]) -> Mask:
-    """Return a mask in the size of its picture as it is sent; of a small one at least some pixels stay."""
+def shown_mask(mask: Mask, shape: tuple[int, int], *, is_turned: bool = False) -> Mask:
+    """Return a mask as it lies on its picture as that is sent; of a small one at least some pixels stay."""
+    return turned(_scaled(mask, shape), is_turned)
+
+
+def _scaled(mask: Mask, shape: tuple[int, int]) -> Mask:
     if mask.shape == shape:
         return mask
     soft = cv2.resize(mask.astype(np.float32), (shape[1], shape[0]), interpolation=cv2.INTER_AREA)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Float, ForeignKey, ForeignKeyConstraint, Index, LargeBinary, String, Text
+from sqlalchemy import CheckConstraint, Float, ForeignKey, ForeignKeyConstraint, Index, LargeBinary, String, Text, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from segarena.server.tables import Table
@@ -43,6 +43,8 @@ class StudyItem(Table):
     """Whether its target is the only one of its sample."""
     goal: Mapped[str] = mapped_column(String(20), default="object")
     model: Mapped[str] = mapped_column(String(80), default="")
+    is_turned: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether it is shown turned round, as slices of volumes are."""
     is_easy: Mapped[bool] = mapped_column(default=False)
     """For training and attention; what is given for it is no data."""
     width: Mapped[int]

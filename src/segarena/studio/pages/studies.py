@@ -34,7 +34,7 @@ from segarena.studio.collecting.jobs import CorrectStudy, MakeStudy
 from segarena.studio.collecting.later_rounds import question
 from segarena.studio.collecting.making import check_new, delete_study, set_study_state
 from segarena.studio.collecting.progress import groups_of, items_of_study, marks_of, neighbours_of, overview_row
-from segarena.studio.collecting.showing import decoded, scaled_mask
+from segarena.studio.collecting.showing import decoded, shown_mask
 from segarena.studio.collecting.tables import StudyItem, StudyLink, StudyRow
 from segarena.studio.collecting.trials import mask_of
 from segarena.studio.collecting.visits import find_link, link_text, make_link
@@ -205,11 +205,11 @@ def show_item(request: Request, slug: str, number: int) -> Response:
     study = read_study_text(row.description)
     # All in pixels of the picture as it is sent, which are squares.
     height, width = decoded(site.folder.samples.read(item.sha256)).shape[:2]
-    across, down = width / item.width, height / item.height
-    whole = View((slice(0, height), slice(0, width)), 1.0)
+    whole, mask = View((slice(0, height), slice(0, width)), 1.0), mask_of(item)
+    border = outline(shown_mask(mask, (height, width), is_turned=item.is_turned), whole)
+    marks = [replace(mark, points=[_shown(point, item, width, height) for point in mark.points]) for mark in marks]
     told: dict[str, Any] = {"row": row, "study": study, "item": item, "most": _MARKS, "size": (width, height)}
-    told |= {"before": before, "after": after, "border": outline(scaled_mask(mask_of(item), (height, width)), whole)}
-    told["marks"] = [replace(mark, points=[(x * across, y * down) for x, y in mark.points]) for mark in marks]
+    told |= {"before": before, "after": after, "border": border, "marks": marks}
     return studio_page(request, "study_item.html", title=f"{item.sample}: {item.label or item.target}", **told)
 
 
@@ -286,6 +286,12 @@ def _fault_of_segmenter(request: Request, text: str) -> str:
     if site.only_person is not None:
         return ""
     return fault_of_name("segmenter", str(PluginSpec.parse_named(text)), site.settings.roots)
+
+
+def _shown(point: tuple[float, float], item: StudyItem, width: int, height: int) -> tuple[float, float]:
+    """Return where a point of the dataset's picture is on the one that is sent."""
+    x, y = point[0] * width / item.width, point[1] * height / item.height
+    return (width - x, height - y) if item.is_turned else (x, y)
 
 
 def _row(session: Session, slug: str) -> StudyRow:

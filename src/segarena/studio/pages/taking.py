@@ -22,7 +22,7 @@ from segarena.server.site import Site
 from segarena.server.visitors import ANYONE, cookie_name, needs, site_of
 from segarena.studio.collecting.answers import MOST_BYTES, Answer
 from segarena.studio.collecting.description import read_study_text
-from segarena.studio.collecting.showing import decoded, encoded, scaled_mask, target_picture
+from segarena.studio.collecting.showing import decoded, encoded, shown_mask, target_picture
 from segarena.studio.collecting.tables import StudyLink, StudyRow, StudyTrial
 from segarena.studio.collecting.trials import (
     OutOfTurn,
@@ -227,9 +227,9 @@ def give_target(request: Request, link: str, trial: str) -> Response:
         if not may_see_target(visit, found, site.now()):
             raise refusals.closed("the target was shown, and is not shown again")
         item = item_of(session, found)
-        mask, sha256 = mask_of(item), item.sha256
-    picture = decoded(site.folder.samples.read(sha256))
-    shown = target_picture(picture, scaled_mask(mask, (picture.shape[0], picture.shape[1])), visit.arm.mode)
+    picture = decoded(site.folder.samples.read(item.sha256))
+    mask = shown_mask(mask_of(item), (picture.shape[0], picture.shape[1]), is_turned=item.is_turned)
+    shown = target_picture(picture, mask, visit.arm.mode)
     if shown is None:
         raise refusals.unknown()
     return Response(encoded(shown), media_type="image/jpeg")
@@ -309,6 +309,7 @@ def _told(session: Session, site: Site, visit: Visit, address: str) -> dict[str,
         "goal": item.goal,
         "words": item.label if visit.arm.mode == "text" else "",
         "size": [item.width, item.height],
+        "is_turned": item.is_turned,
         "seconds": seconds._asdict(),
         **_addresses(address, visit, trial),
         "ahead": _addresses(address, visit, after) if after else None,

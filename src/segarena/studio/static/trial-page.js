@@ -5,7 +5,7 @@ import { listen } from "./pointer.js";
 import { Disturbances } from "./strokes.js";
 import { Talk } from "./talk.js";
 import { Cross } from "./trial-keys.js";
-import { endsOf, phaseAt, resized, taskOf, Trial } from "./trial.js";
+import { endsOf, phaseAt, placed, taskOf, Trial } from "./trial.js";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 const BREATH_MS = 350;
@@ -113,7 +113,7 @@ async function timed(told, picture, shown, target, began, disturbances) {
   const isDone = new Promise((resolve) => (done = () => resolve(undefined)));
   const trial = new Trial({
     kind: told.kind,
-    toImage: (point) => resized(picture.view.toImage(point), picture.size, told.size),
+    toImage: (point) => placed(picture.view.toImage(point), picture.size, told.size, told.is_turned),
     corner: () => {
       const { left, top } = stage.getBoundingClientRect();
       return [left, top];
@@ -123,7 +123,7 @@ async function timed(told, picture, shown, target, began, disturbances) {
   });
   const cross = new Cross(picture.overlay, trial, { isPoint: told.kind === "click", onMove: () => picture.redraw() });
   picture.overlay.tabIndex = 0;
-  picture.onDraw = (context, view) => paint(context, (point) => view.toScreen(resized(point, told.size, picture.size)), trial, cross);
+  picture.onDraw = (context, view) => paint(context, (point) => view.toScreen(placed(point, told.size, picture.size, told.is_turned)), trial, cross);
   const stopListening = listen(picture.overlay, {
     press: (sample, clicks) => (trial.press(sample, clicks), false),
     drag: (samples) => trial.drag(samples),

@@ -37,15 +37,17 @@ export function phaseAt(seconds, elapsed_ms) {
 }
 
 /**
- * Where a point of a picture is in another size of it: positions are those of the dataset's picture, whose pixels may not be squares,
- * however it is sent and shown.
+ * Where a point of a picture is in another size of it, which may be turned round: positions are those of the dataset's picture, whose
+ * pixels may not be squares, however it is sent and shown.
  * @param {[number, number]} point
  * @param {[number, number]} from  the size that the point is in
  * @param {[number, number]} to
+ * @param {boolean} isTurned  whether one of them is turned against the other
  * @returns {[number, number]}
  */
-export function resized([x, y], from, to) {
-  return [(x * to[0]) / from[0], (y * to[1]) / from[1]];
+export function placed([x, y], from, to, isTurned) {
+  const [right, down] = [(x * to[0]) / from[0], (y * to[1]) / from[1]];
+  return isTurned ? [to[0] - right, to[1] - down] : [right, down];
 }
 
 const TASKS = {

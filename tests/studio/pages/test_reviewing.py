@@ -76,8 +76,11 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     board = page.locator("[data-scene]")
     corner = board.bounding_box()
     scale = corner["width"] / 120
-    page.mouse.click(corner["x"] + 30 * scale, corner["y"] + 30 * scale)
-    page.locator("[data-comment] textarea").fill("It goes on <b>here</b>.")
+    page.mouse.click(corner["x"] + 31.2 * scale, corner["y"] + 20.4 * scale)
+    board.focus()
+    for key in ("ArrowLeft", "Shift+ArrowDown", "Enter"):  # a hundredth of the picture, and eight
+        page.keyboard.press(key)
+    page.keyboard.type("It goes on <b>here</b>.")
     page.get_by_role("button", name="Add").click()
     page.locator(".comment p", has_text="It goes on <b>here</b>.").wait_for()
     with served.site.database.reading() as session:

@@ -75,12 +75,12 @@ export const ACTIONS = [
     run: (editor) => adjusting(editor).second(editor.cursor), hint: (editor) => (isAdjusting(editor) && hasRegion(editor) ? "insert a vertex" : null) },
   { name: "delete", title: "Delete the vertex at the cursor, else the region", keys: ["Delete", "Backspace"], group: "Adjusting",
     when: (editor) => !isDrawing(editor), run: (editor) => adjusting(editor).delete(),
-    hint: (editor) => (!isDrawing(editor) && hasRegion(editor) ? (atVertex(editor) ? "delete the vertex" : "delete the region") : null) },
+    hint: hintOfDeleting },
   { name: "split", title: "Take a shared vertex apart", keys: ["J"], group: "Adjusting", when: (editor) => hasRegion(editor) && atVertex(editor), run: split,
     hint: (editor) => (isAdjusting(editor) && isAtShared(editor) ? "take apart" : null) },
   { name: "choose", title: "Choose the vertex at the cursor, or no longer", keys: ["Shift+Enter"], group: "Adjusting",
     when: (editor) => isAdjusting(editor) && atVertex(editor), run: (editor) => adjusting(editor).choose(editor.cursor),
-    hint: (editor) => (isAdjusting(editor) && editor.hasCursor && atVertex(editor) ? "choose it" : null) },
+    hint: hintOfChoosing },
   { name: "choose-next", title: "Choose on to the next vertex", keys: [">", "Alt+ArrowRight"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, 1) },
   { name: "choose-last", title: "Choose on to the vertex before", keys: ["<", "Alt+ArrowLeft"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, -1) },
   { name: "choose-all", title: "Choose all vertices of the region", keys: ["Ctrl+A"], group: "Adjusting", when: hasRegion, run: chooseAll },
@@ -234,6 +234,20 @@ function chooseOn(editor, by) {
 function chooseAll(editor) {
   editor.useTool("adjust");
   adjusting(editor).add(editor.region?.ring ?? []);
+}
+
+/** @param {Editor} editor */
+function hintOfChoosing(editor) {
+  const vertex = editor.hasCursor ? vertexAtCursor(editor) : null;
+  if (!isAdjusting(editor) || vertex === null) return null;
+  return editor.chosen.has(vertex) ? "choose it no longer" : "choose it";
+}
+
+/** @param {Editor} editor */
+function hintOfDeleting(editor) {
+  if (isDrawing(editor) || !hasRegion(editor)) return null;
+  if (editor.chosen.size) return editor.chosen.size === 1 ? "delete the chosen vertex" : `delete ${editor.chosen.size} vertices`;
+  return atVertex(editor) ? "delete the vertex" : "delete the region";
 }
 
 /** @param {Editor} editor */

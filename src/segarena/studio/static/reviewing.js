@@ -5,6 +5,10 @@ import { Talk } from "./talk.js";
 const board = /** @type {SVGSVGElement} */ (document.querySelector("[data-scene]"));
 const form = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-comment]"));
 const NAMESPACE = "http://www.w3.org/2000/svg";
+/** @type {Record<string, [number, number]>} */
+const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+/** How far a place moves by a key, as a share of the picture; and with Shift. */
+const [NEAR, FAR] = [0.01, 0.08];
 
 /**
  * Where the comment that is being written is to be, in pixels of the picture.
@@ -73,18 +77,46 @@ for (const item of document.querySelectorAll("aside [data-region], [data-scene] 
   item.addEventListener("pointerleave", () => point(""));
 }
 
-board.addEventListener("click", (event) => {
-  const matrix = board.getScreenCTM();
-  if (!form || !matrix) return;
-  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
-  const box = board.viewBox.baseVal;
-  if (at.x < 0 || at.y < 0 || at.x > box.width || at.y > box.height) return;
-  place = [Math.round(10 * at.x) / 10, Math.round(10 * at.y) / 10];
-  region = event.target instanceof Element ? event.target.getAttribute("data-region") ?? "" : "";
+/**
+ * Have the comment be about a place, and the region that is seen there.
+ * @param {number} x
+ * @param {number} y
+ * @param {DOMMatrix} matrix  from the picture to the screen
+ */
+function choose(x, y, matrix) {
+  const { width, height } = board.viewBox.baseVal;
+  if (!form || x < 0 || y < 0 || x > width || y > height) return;
+  place = [Math.round(10 * x) / 10, Math.round(10 * y) / 10];
+  const seen = new DOMPoint(x, y).matrixTransform(matrix);
+  const there = document.elementsFromPoint(seen.x, seen.y).find((one) => one.hasAttribute("data-region"));
+  region = there?.getAttribute("data-region") ?? "";
   mark(place[0], place[1]);
   const told = /** @type {HTMLElement} */ (form.querySelector("[data-at]"));
-  told.textContent = `At ${Math.round(place[0])}, ${Math.round(place[1])}.`;
-  /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("text")).focus();
+  told.textContent = `At ${Math.round(x)}, ${Math.round(y)}${region ? `: ${there?.textContent?.trim()}` : ""}.`;
+}
+
+function write() {
+  if (place) /** @type {HTMLTextAreaElement} */ (form?.elements.namedItem("text")).focus();
+}
+
+board.addEventListener("click", (event) => {
+  const matrix = board.getScreenCTM();
+  if (!matrix) return;
+  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+  choose(at.x, at.y, matrix);
+  write();
+});
+
+board.addEventListener("keydown", (event) => {
+  const matrix = board.getScreenCTM();
+  const way = WAYS[event.key];
+  if (event.key === "Enter") write();
+  if (!matrix || !way) return;
+  event.preventDefault();
+  const { width, height } = board.viewBox.baseVal;
+  const [x, y] = place ?? [width / 2, height / 2];
+  const step = (event.shiftKey ? FAR : NEAR) * Math.max(width, height);
+  choose(x + way[0] * step, y + way[1] * step, matrix);
 });
 
 form?.addEventListener("submit", (event) => {

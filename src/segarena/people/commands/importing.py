@@ -74,7 +74,7 @@ def import_(
     with one_line_errors("stopped; nothing was written"):
         found = find_format(form)
         beside = Beside(masks=masks, previous=previous, targets=None if dataset is None else TargetMasks(dataset))
-        with ProgressBar("import", Console(stderr=True), unit="units") as bar:
+        with ProgressBar("import", Console(stderr=True), unit="items") as bar:
             brought = import_prompts(found, source, out, beside=beside, most=most, on_progress=bar.update)
     typer.echo(f"{out}: {brought.prompts} prompts of {brought.people or 'unknown'} people")
     typer.echo(f"terms: {found.terms}")

@@ -125,3 +125,28 @@ def test_tables_call_a_user_as_short_as_they_can():
     assert named("a/b.py:Hand(ink=2)")[0] == "Hand(ink=2)"
     assert named("left=a/b.py:Hand")[0] == "left"
     assert named("centre")[0] == "centre"
+
+
+def test_a_person_is_no_simulated_user(tmp_path):
+    folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=12)
+    with pytest.raises(InvalidInput, match="human is a person; name simulated users"):
+        compare_users(["human"], folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("strokes.csv", "segarena people import csv .*strokes.csv -o strokes"),
+        ("study.zip", "segarena people import study .*study.zip -o study"),
+        ("drawn", "segarena people import rasters .*drawn --masks MASKS"),
+        ("empty", "what can be imported: segarena people formats"),
+        ("nowhere", "there is no such folder or table"),
+    ],
+)
+def test_what_is_no_collection_is_told_how_to_become_one(tmp_path, name, told):
+    for folder in ("drawn/anna", "empty"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file in ("strokes.csv", "study.zip", "drawn/anna/1.png"):
+        (tmp_path / file).write_bytes(b"")
+    with pytest.raises(InvalidInput, match=told):
+        compare_users(["centre"], tmp_path / name)

@@ -5,13 +5,46 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from segarena.people.collection import Collection, Given
+from segarena.errors import InvalidInput
+from segarena.people.collection import TABLE, Collection, Given
 from segarena.people.comparing.found import Scope
 from segarena.people.prompts import PersonPrompt
 
 KINDS = ("scribble", "box", "click")
 """Kinds of prompts that can be compared."""
+
+
+_FORMATS = {".csv": "csv", ".zip": "study"}
+"""What a file that is no collection is imported as, by its ending."""
+
+
+def open_people(path: str | Path, dataset: str | None = None) -> Collection:
+    """Return what people gave; of what is something else say how to make a collection of it.
+
+    Raises:
+        InvalidInput: there is nothing, or no table.
+    """
+    given = Path(path)
+    if not given.exists():
+        raise InvalidInput(f"--with {given}: there is no such folder or table")
+    name = _FORMATS.get(given.suffix.lower())
+    if given.is_file() and name:
+        raise InvalidInput(
+            f"--with {given}: expected a folder of what people gave; this makes one: segarena people import {name} {given} "
+            f"-o {given.stem} (segarena people formats says what it needs beside it)"
+        )
+    if given.is_dir() and not (given / TABLE).is_file():
+        pictures = any(given.rglob("*.png"))
+        hint = (
+            f"segarena people import rasters {given} --masks MASKS -o mine" if pictures else "segarena people formats"
+        )
+        raise InvalidInput(
+            f"--with {given}: expected {TABLE} in it, as segarena people import makes; "
+            f"{'strokes in pictures become one by' if pictures else 'what can be imported:'} {hint}"
+        )
+    return Collection.open(given, dataset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import prompt_kinds
+from segarena.abilities import is_person, prompt_kinds
 from segarena.errors import InvalidInput
 from segarena.files.hashes import fingerprint
 from segarena.people.collection import Collection, Given
-from segarena.people.comparing.answers import KINDS, answers_of, question_of, scopes_of
+from segarena.people.comparing.answers import KINDS, answers_of, open_people, question_of, scopes_of
 from segarena.people.comparing.asking import Asker
 from segarena.people.comparing.found import Scope, ScopeFound, Separation, UserFound
 from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS, Measured, Measuring, read_measured
@@ -101,7 +101,7 @@ def compare_users(
         MissingExtra: scikit-learn is not installed.
     """
     check_installed()
-    collection = Collection.open(people, dataset)
+    collection = open_people(people, dataset)
     found = answers_of(collection, kinds)
     scopes = scopes_of([given.row for given in found.all], fewest=FEWEST)
     if not scopes:
@@ -145,7 +145,10 @@ def _check_kinds(specs: Mapping[str, PluginSpec], given: Sequence[str]) -> None:
     """Refuse users who give nothing of what people gave, naming those who do."""
     there = Counter(given)
     for name, spec in specs.items():
-        said = prompt_kinds(build("user", spec))
+        user = build("user", spec)
+        if is_person(user):
+            raise InvalidInput(f"{name} is a person; name simulated users, see segarena list users")
+        said = prompt_kinds(user)
         if said is not None and not said & set(there):
             fitting = [one for one in names("user") if _gives(one) & set(there)]
             raise InvalidInput(

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from segarena.abilities import abilities_of_segmenter, ignores_image
 from segarena.errors import InvalidInput
-from segarena.people.collection import Collection, Given
-from segarena.people.comparing.answers import KINDS, answers_of
+from segarena.people.collection import Given
+from segarena.people.comparing.answers import KINDS, answers_of, open_people
 from segarena.people.comparing.comparison import named
 from segarena.people.comparing.playing import Playing, Rounds
 from segarena.people.comparing.ranking import Ranked, rank
@@ -66,7 +66,7 @@ def compare_segmenters(
         InvalidInput: a segmenter needs pictures and there are none, or takes no such prompts; no dialogue begins with
             a whole object.
     """
-    collection = Collection.open(people, dataset)
+    collection = open_people(people, dataset)
     place_of = {row.id: place for place, row in enumerate(collection.rows)}
     answers = answers_of(collection, kinds).all
     named_segmenters, named_users = dict(map(named, segmenters)), dict(map(named, users))

@@ -187,13 +187,13 @@ class ScopeFound:
 
     @property
     def ceiling(self) -> float:
-        """How well people are told from each other: the median over pairs, or over halves where there are none."""
-        return self._median([one.auc for one in self.pairs or self.halves])
+        """How well people are told from each other: the median over pairs; 0.5 where no two answered the same."""
+        return self._median([one.auc for one in self.pairs])
 
     @property
     def ceiling_coarse(self) -> float:
         """The same with the coarse features."""
-        return self._median([one.coarse for one in self.pairs or self.halves])
+        return self._median([one.coarse for one in self.pairs])
 
     @staticmethod
     def _median(each: Sequence[Measured | None]) -> float:

@@ -57,17 +57,11 @@ def _apart_rows(found: ScopeFound) -> list[tuple[Cell, ...]]:
     if found.pairs:
         n = min(one.n for one in found.pairs)
         values = [_range([one.auc for one in found.pairs]), _range([one.coarse for one in found.pairs])]
-        rows.append(
-            (
-                title,
-                f"people ({len(found.pairs)} pairs)" if len(found.pairs) > 1 else "two people",
-                *values,
-                NOTHING,
-                n,
-                0,
-                "",
-            )
-        )
+        who = f"people ({len(found.pairs)} pairs)" if len(found.pairs) > 1 else "two people"
+        rows.append((title, who, *values, NOTHING, n, 0, ""))
+    elif found.halves:
+        values = [_range([one.auc for one in found.halves]), _range([one.coarse for one in found.halves])]
+        rows.append((title, "half of the answers", *values, NOTHING, found.halves[0].n, 0, ""))
     for user in found.users:
         rows.append((title, user.user, *_apart_cells(found, user)))
     return rows

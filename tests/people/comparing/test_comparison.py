@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from segarena.errors import InvalidInput
 from segarena.people.collection import Collection
@@ -10,6 +11,7 @@ from segarena.people.comparing.asking import Asker
 from segarena.people.comparing.comparison import PEOPLE, compare_users, named
 from segarena.people.comparing.page import verdicts, write_comparison
 from segarena.people.comparing.sheets import apart_sheet
+from segarena.people.table import read_prompts, write_prompts
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -125,6 +127,21 @@ def test_tables_call_a_user_as_short_as_they_can():
     assert named("a/b.py:Hand(ink=2)")[0] == "Hand(ink=2)"
     assert named("left=a/b.py:Hand")[0] == "left"
     assert named("centre")[0] == "centre"
+
+
+def test_what_cannot_be_compared_is_counted_and_said(tmp_path):
+    folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=14)
+    table = folder / "prompts.parquet"
+    rows = read_prompts(table)
+    first, second, third = replace(rows[0], round=2), replace(rows[1], fate="far"), replace(rows[2], kind="lasso")
+    write_prompts([first, second, third, *rows[3:]], table)
+    found = compare_users([f"{MADE_UP}:Boxer"], folder)
+    assert found.scopes[0].answers == 11
+    assert found.notes == (
+        "1 answers of later rounds, of which the mask before is not known, were left out.",
+        "1 answers that do not count, as their study has it, were left out.",
+        "1 answers by lasso, which is not compared yet, were left out.",
+    )
 
 
 def test_a_person_is_no_simulated_user(tmp_path):

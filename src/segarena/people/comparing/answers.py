@@ -32,8 +32,8 @@ def open_people(path: str | Path, dataset: str | None = None) -> Collection:
     name = _FORMATS.get(given.suffix.lower())
     if given.is_file() and name:
         raise InvalidInput(
-            f"--with {given}: expected a folder of what people gave; this makes one: segarena people import {name} {given} "
-            f"-o {given.stem} (segarena people formats says what it needs beside it)"
+            f"--with {given}: expected a folder of what people gave; this makes one: segarena people import {name} "
+            f"{given} -o {given.stem} (segarena people formats says what it needs beside it)"
         )
     if given.is_dir() and not (given / TABLE).is_file():
         pictures = any(given.rglob("*.png"))
@@ -53,7 +53,7 @@ class Answers:
 
     Attributes:
         all: in the order of the table.
-        left_out: how many were left out, by the reason.
+        left_out: how many were left out, by what they are.
     """
 
     all: tuple[Given, ...]
@@ -75,15 +75,15 @@ def answers_of(collection: Collection, kinds: Iterable[str] = KINDS) -> Answers:
 
 
 def _reason(row: PersonPrompt, wanted: set[str]) -> str:
-    """Return why an answer is left out; "" when it is not."""
+    """Return what an answer is that is left out, after how many there are; "" when it is not."""
     if row.kind not in KINDS:
-        return f"{row.kind}s are not compared yet"
+        return f"answers by {row.kind}, which is not compared yet,"
     if row.kind not in wanted:
-        return f"{row.kind}s were not asked for"
+        return f"answers by {row.kind}, which was not asked for,"
     if row.purpose != "main" or row.fate:
-        return "do not count, as their study found"
+        return "answers that do not count, as their study has it,"
     if row.round > 1 and not row.previous_mask:
-        return "of later rounds whose mask before is not known"
+        return "answers of later rounds, of which the mask before is not known,"
     return ""
 
 

@@ -110,7 +110,9 @@ def compare_users(
     _check_kinds(specs, [given.row.kind for given in found.all])
     work = _Work(str(people), dataset, seed, workers, kept, on_progress, collection, found.all)
     measured = {PEOPLE: work.measure(PEOPLE, None), **{name: work.measure(name, spec) for name, spec in specs.items()}}
-    notes = [f"{count} answers {reason} and were left out." for reason, count in found.left_out.items()]
+    notes = [f"{count} {what} were left out." for what, count in found.left_out.items()]
+    small = sum(one.values is None for one in measured[PEOPLE])
+    notes += [f"{small} answers are about fewer pixels than can be measured, and were left out."] if small else []
     notes += [] if dataset is not None else _blind(specs, found.all[0], seed)
     return Comparison(
         name=collection.name,
@@ -137,7 +139,7 @@ def named(user: Plugin) -> tuple[str, PluginSpec]:
 
 
 def _too_few(answers: Sequence[Given], left_out: Mapping[str, int]) -> str:
-    why = "".join(f"; {count} {reason}" for reason, count in left_out.items())
+    why = "".join(f"; {count} {what} are left out" for what, count in left_out.items())
     return f"expected {FEWEST} answers of people of one kind or more, got {len(answers)}{why}"
 
 
@@ -205,7 +207,7 @@ class _Work:
                 unit = self._unit(scope, places, measured, user)
                 if unit is not None:
                     units[_unit_name(scope, user, unit)] = unit
-        done = self._through(Calling(tell_apart), units, {"tests": 1}, "tests")
+        done = self._through(Calling(tell_apart), units, {"tests": 2}, "tests")
         results = {name.split("\t")[0]: result for name, result in done.items()}
         return [self._found(scope, places, measured, users, results) for scope, places in scopes.items()]
 
@@ -265,6 +267,7 @@ class _Work:
         users: Sequence[str],
         results: Mapping[str, Any],
     ) -> ScopeFound:
+        places = [place for place in places if measured[PEOPLE][place].values is not None]
         own = [self.answers[place] for place in places]
         ceiling = msgspec.convert(results.get(_key(scope, None), {}), dict[str, tuple[Separation, ...]])
         return ScopeFound(

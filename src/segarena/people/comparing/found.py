@@ -119,6 +119,7 @@ class UserFound:
         refused: at how many the user raised an error; `why` is the first one.
         each: against each person, on the questions of that person.
         together: against all people at once.
+        beyond: how much better the user is told from people than two people are; None where no two answered the same.
         features: each feature, the most telling first.
         tests: further two-sample tests by name.
         shift: measures of user shift by name, user minus people.
@@ -132,6 +133,7 @@ class UserFound:
     why: str = ""
     each: tuple[Separation, ...] = ()
     together: Separation | None = None
+    beyond: Measured | None = None
     features: tuple[FeatureFound, ...] = ()
     tests: Mapping[str, Tested] = field(default_factory=dict[str, Tested])
     shift: Mapping[str, Measured] = field(default_factory=dict[str, Measured])
@@ -144,10 +146,12 @@ class UserFound:
         return None if self.together is None else self.together.auc.value
 
     @property
-    def apart_low(self) -> float:
-        """The lower end of the interval of `apart`; of several persons the median of theirs. NaN if untested."""
-        lows = [one.auc.low for one in self.each or (self.together,) if one is not None]
-        return statistics.median(lows) if lows else math.nan
+    def beyond_people(self) -> Measured | None:
+        """How far above the ceiling the user is: above two people, or above 0.5 where no two answered the same."""
+        if self.beyond is not None or self.together is None:
+            return self.beyond
+        auc = self.together.auc
+        return Measured(value=auc.value - 0.5, low=auc.low - 0.5, high=auc.high - 0.5)
 
     @property
     def apart_coarse(self) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from segarena.people.comparing.found import FeatureFound, Measured, ScopeFound, UserFound
 from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS
@@ -23,7 +24,7 @@ def apart_sheet(scopes: Sequence[ScopeFound]) -> Sheet:
         Column("Who", "text", key="who"),
         Column("AUC", "interval", definition=AUC_DEFINITION, higher_is_better=False),
         Column("Coarse", "interval", key="coarse", definition=COARSE_DEFINITION, higher_is_better=False),
-        Column("Beyond people", "number", key="beyond", definition=BEYOND_DEFINITION),
+        Column("Beyond people", "interval", key="beyond", definition=BEYOND_DEFINITION),
         Column("n", "number", definition="answers of each side"),
         Column("Silent", "number", key="silent", definition="questions to which the user gave nothing"),
         Column("Verdict", "text", key="verdict"),
@@ -63,15 +64,15 @@ def _apart_rows(found: ScopeFound) -> list[tuple[Cell, ...]]:
         values = [_range([one.auc for one in found.halves]), _range([one.coarse for one in found.halves])]
         rows.append((title, "half of the answers", *values, NOTHING, found.halves[0].n, 0, ""))
     for user in found.users:
-        rows.append((title, user.user, *_apart_cells(found, user)))
+        rows.append((title, user.user, *_apart_cells(user)))
     return rows
 
 
-def _apart_cells(found: ScopeFound, user: UserFound) -> tuple[Cell, ...]:
+def _apart_cells(user: UserFound) -> tuple[Cell, ...]:
     silent = user.silent + user.refused
     if user.apart is None:
         return (NOTHING, NOTHING, NOTHING, 0, silent, "no answers" if not user.answered else "too few answers")
-    word = judgement(found, user)
+    word = judgement(user)
     mark: Mark = "better" if word == "passes" else "worse" if word == "told apart" else "unclear"
     if user.each:
         values = [_range([one.auc for one in user.each], mark), _range([one.coarse for one in user.each])]
@@ -81,7 +82,8 @@ def _apart_cells(found: ScopeFound, user: UserFound) -> tuple[Cell, ...]:
             _value(together.auc if together else None, mark),
             _value(together.coarse if together else None),
         ]
-    beyond = Value(mean=user.apart - found.ceiling, decimals=2, is_signed=True)
+    above = user.beyond_people
+    beyond = NOTHING if above is None else replace(_value(above), is_signed=True)
     return (*values, beyond, user.n, silent, word)
 
 

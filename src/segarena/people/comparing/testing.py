@@ -6,6 +6,7 @@ A unit of long work is one user in one scope; its arrays travel, its result is p
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from itertools import combinations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import MissingExtra
 from segarena.people.comparing.found import EVERYBODY, FeatureFound, Measured, Separation, Tested
-from segarena.people.measures.ceiling import by_halves, by_person
+from segarena.people.measures.ceiling import beyond, by_halves, by_person
 from segarena.people.measures.shift import BEHAVIOUR, user_shift
 from segarena.statistics.classifier import FOLDS, ToldApart, c2st
 from segarena.statistics.curve_distance import frechet_matrix
@@ -106,18 +107,40 @@ def tell_apart(unit: Unit) -> dict[str, Any]:
     user, people = unit.user, unit.people
     if user is None:
         return {name: [asdict(one) for one in found] for name, found in _ceiling(unit).items()}
-    n = shared_n(people) or None
-    each = [_against(unit, person, people.of(own), user.of(own), n) for person, own in _persons(people)]
-    together = _told(unit, people, user, _column_sets(unit)[0], exchanges=_EXCHANGES)
-    coarse = _told(unit, people, user, list(unit.coarse)) if unit.coarse and not each else None
+    n, every = shared_n(people), _column_sets(unit)[0]
+    sides = [(person, people.of(own), user.of(own)) for person, own in _persons(people)] if n else []
+    told = [
+        (person, [_told(unit, one, other, columns, n=n) for columns in _column_sets(unit)])
+        for person, one, other in sides
+    ]
+    together = _told(unit, people, user, every, exchanges=_EXCHANGES)
+    coarse = _told(unit, people, user, list(unit.coarse)) if unit.coarse and not told else None
     everybody = None if together is None else _between((EVERYBODY, unit.user_name), together, coarse)
+    each = [_between((person, unit.user_name), one, *others) for person, (one, *others) in told if one is not None]
+    beyond_people = _beyond(unit, [one for _, (one, *_) in told if one is not None], n)
     return {
-        "each": [asdict(one) for one in each if one is not None],
+        "each": [asdict(one) for one in each],
         "together": None if everybody is None else asdict(everybody),
+        "beyond": None if beyond_people is None else asdict(beyond_people),
         "features": [asdict(one) for one in _features(unit, together)],
         "tests": {name: asdict(one) for name, one in _tests(unit).items()},
         "shift": {name: asdict(one) for name, one in _shift(people, user).items()},
     }
+
+
+def _beyond(unit: Unit, tests: Sequence[ToldApart], n: int) -> Measured | None:
+    """Return how much better a user is told from people than two people; None where no two answered the same."""
+    if not tests:
+        return None
+    own = unit.people.of(_compared(unit.people))
+    ceiling = by_person(own.values, own.persons.tolist(), own.groups.tolist(), n=n, seed=unit.seed)
+    value, low, high = beyond(tests, ceiling)
+    return Measured(value=float(value), low=float(low), high=float(high))
+
+
+def _compared(people: Side) -> NDArray[np.bool_]:
+    """Return which answers are of people who are compared one by one."""
+    return np.isin(people.persons, [name for name, _ in _persons(people)])
 
 
 def _persons(side: Side) -> list[tuple[str, NDArray[np.bool_]]]:
@@ -132,8 +155,7 @@ def _persons(side: Side) -> list[tuple[str, NDArray[np.bool_]]]:
 def _ceiling(unit: Unit) -> dict[str, list[Separation]]:
     """Return how two people are told apart; where no two answered the same, how two halves of all answers are."""
     people = unit.people
-    named = np.isin(people.persons, [name for name, _ in _persons(people)])
-    own, n = people.of(named), shared_n(people)
+    own, n = people.of(_compared(people)), shared_n(people)
     found: dict[str, list[Separation]] = {"pairs": [], "halves": []}
     if n:
         ceilings = [
@@ -174,12 +196,6 @@ def _between(names: tuple[str, str], every: ToldApart, coarse: ToldApart | None 
         auc=_measured(every),
         coarse=None if coarse is None else _measured(coarse),
     )
-
-
-def _against(unit: Unit, person: str, one: Side, other: Side, n: int | None = None) -> Separation | None:
-    """Return how well a user's answers are told from a person's; None where there are too few."""
-    told = [_told(unit, one, other, columns, n=n) for columns in _column_sets(unit)]
-    return None if told[0] is None else _between((person, unit.user_name), told[0], *told[1:])
 
 
 def _measured(told: ToldApart) -> Measured:

@@ -19,20 +19,21 @@ def verdict_of(found: ScopeFound, user: UserFound) -> str:
     if user.apart is None:
         return f"{user.user}: {_nothing(user, found)}."
     silence = _silence(user)
-    return f"{_told(found, user)} {_judged(found, user)}{f' {silence}' if silence else ''}"
+    return f"{_told(found, user)} {_judged(user)}{f' {silence}' if silence else ''}"
 
 
-def judgement(found: ScopeFound, user: UserFound) -> Judgement:
+def judgement(user: UserFound) -> Judgement:
     """Return how a user came out, in a word or two.
 
     Who is told from people at most 0.05 better than two people are passes, if there are answers enough to see more. Who
-    is told apart better does not, unless that may be chance: the interval over images reaches down to the ceiling.
+    is told apart better does not, unless that may be chance: the interval over images reaches down to 0.05.
     """
-    if user.apart is None:
+    found = user.beyond_people
+    if found is None:
         return "not compared"
-    if user.apart <= found.ceiling + NEAR:
+    if found.value <= NEAR:
         return "passes" if user.n >= FEW else "no difference seen"
-    return "unclear" if user.apart_low <= found.ceiling else "told apart"
+    return "unclear" if found.low <= NEAR else "told apart"
 
 
 def _told(found: ScopeFound, user: UserFound) -> str:
@@ -47,14 +48,14 @@ def _between(found: ScopeFound) -> str:
     return "50 is guessing. How well two people are told apart is not known: no two answered the same."
 
 
-def _judged(found: ScopeFound, user: UserFound) -> str:
-    match judgement(found, user):
+def _judged(user: UserFound) -> str:
+    match judgement(user):
         case "passes":
             return f"{user.user} passes: it is no easier to tell from a person than one more person would be."
         case "no difference seen":
             return f"No difference is seen, but {user.n} answers show only large ones; collect {FEW} or more."
         case "unclear":
-            return f"That may be chance: {user.n} answers are few."
+            return f"That may be chance: with {user.n} answers of each nobody can tell."
         case _:
             return f"{user.user} gives itself away{_why(user)}."
 

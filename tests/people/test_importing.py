@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from segarena.errors import InvalidInput, RunConflict
+from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena.people.collection import Collection, read_source
 from segarena.people.format import Beside, Format, Imported, find_format, formats, points_of
 from segarena.people.importing import file_name, import_prompts
@@ -49,6 +49,23 @@ def test_a_unit_that_fails_brings_nothing_and_the_others_do(tmp_path):
     assert read_source(tmp_path / "out").terms == 'a "file"\n'
 
 
+def test_a_file_that_may_not_be_read_costs_itself_and_a_place_that_may_not_be_written_all(tmp_path, monkeypatch):
+    def unreadable():
+        raise PermissionError(13, "Permission denied", "b.xml")
+
+    units = {"a": lambda: [Imported(row=ROW, goal=MASK)], "b.xml": unreadable}
+    told = import_prompts(made_format(units), tmp_path, tmp_path / "out")
+    assert told.left_out == ("[Errno 13] Permission denied: 'b.xml'",)
+
+    def no_room(path, data):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", no_room)
+    with pytest.raises(StoreError, match="the disk is full"):
+        import_prompts(made_format(units), tmp_path, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
 def test_only_the_first_units_are_read_when_that_is_asked(tmp_path):
     units = {"one": lambda: [Imported(row=ROW, goal=MASK)], "two": failing}
     assert import_prompts(made_format(units), tmp_path, tmp_path / "out", most=1).left_out == ()
@@ -87,9 +104,21 @@ def test_ids_that_occur_twice_are_told(tmp_path):
 
 
 def test_names_of_files_are_plain_and_differ():
-    names = ["../../etc/passwd", "con", "NUL.x", "a" * 300, "a" * 299 + "b", "x\\y", "é", "..", "", "plain_name-1"]
+    names = [
+        "../../etc/passwd",
+        "Plain_name-1",
+        "con",
+        "NUL.x",
+        "a" * 300,
+        "a" * 299 + "b",
+        "x\\y",
+        "é",
+        "..",
+        "",
+        "plain_name-1",
+    ]
     files = [file_name(name) for name in names]
-    assert len(set(files)) == len(names)
+    assert len({file.lower() for file in files}) == len(names)
     assert all(len(file) < 100 and file.count(".") == 1 and "/" not in file for file in files)
     assert files[-1] == "plain_name-1.png"
     assert file_name("con") != "con.png"

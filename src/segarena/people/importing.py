@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from segarena.errors import InvalidInput, RunConflict, SegarenaError, StoreError
 from segarena.files.hashes import fingerprint
-from segarena.files.whole import whole_path, write_whole
+from segarena.files.whole import cannot_write, whole_path, write_whole
 from segarena.people.checks import check_prompts
 from segarena.people.collection import SOURCE, TABLE, Source, source_text
 from segarena.people.format import Beside, Format, Imported
@@ -27,8 +27,8 @@ from segarena.samples import Mask
 from segarena.work.progress import OnProgress, Progress, say_nothing
 
 _AT_ONCE = 5000
-_PLAIN = re.compile(r"[A-Za-z0-9][\w-]{7,79}")
-"""Names of files that no system minds: those of devices are shorter."""
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{7,79}")
+"""Names of files that no system minds: those of devices are shorter, and capitals are told apart by some only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ class _Writer:
             rows = [self._written(one) for one in read()]
         except StoreError:
             raise
-        except SegarenaError as error:
+        except (SegarenaError, OSError) as error:
             return str(error) if unit in str(error) else f"{unit}: {error}"
         self._rows += rows
         self.prompts += len(rows)
@@ -153,9 +153,12 @@ class _Writer:
     def _save(self, folder: str, name: str, mask: Mask) -> str:
         file = file_name(name)
         path = self.folder / folder / file
-        if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(mask_png(mask))  # not flushed one by one: there may be many, and they can be made again
+        try:
+            if not path.is_file():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(mask_png(mask))  # not flushed one by one: there may be many, and they come again
+        except OSError as error:
+            raise cannot_write(path, error) from error
         return file
 
 
@@ -163,7 +166,7 @@ def file_name(name: str) -> str:
     """Return the name of a mask file: that of what it shows, made plain and told apart where it must be.
 
     >>> file_name("patient001_frame01"), file_name("a/b c")
-    ('patient001_frame01.png', 'a-b-c-ecb5b7d6.png')
+    ('patient001_frame01.png', 'a-b-c-0af99a60.png')
     """
     if _PLAIN.fullmatch(name):
         return f"{name}.png"

@@ -59,6 +59,14 @@ def test_strokes_of_a_class_are_one_prompt_about_its_pixels(tmp_path):
     assert not background.prompt.is_positive
 
 
+def test_an_image_that_comes_twice_is_told(tmp_path):
+    published(tmp_path, "2007_000033", *STROKES)
+    (tmp_path / "xml" / "again").mkdir()
+    (tmp_path / "xml" / "again" / "2007_000033.xml").write_text((tmp_path / "xml" / "2007_000033.xml").read_text())
+    told, _ = brought(tmp_path)
+    assert [finding.message for finding in told.findings] == ["3 rows with an id that an earlier one has"]
+
+
 def test_positions_are_scaled_to_the_mask(tmp_path):
     published(tmp_path, "2007_000033", polygon("dog", (7, 5)), size=(40, 24))
     _, (dog,) = brought(tmp_path)

@@ -47,10 +47,10 @@ def open_acdc(source: Path, _: Beside) -> Units:
         return _packed(source)
     slices = sorted(source.rglob("*_slice_*.h5"), key=_in_order)
     if slices:
-        return {path.stem: partial(_slice_of_file, path) for path in slices}
+        return {str(path.relative_to(source)): partial(_slice_of_file, path) for path in slices}
     volumes = sorted(source.rglob(f"*{_VOLUME}"))
     if volumes:
-        return {path.name: partial(_slices_of_volume, path) for path in volumes}
+        return {str(path.relative_to(source)): partial(_slices_of_volume, path) for path in volumes}
     raise DatasetMissing(f"{source}: expected files ..._slice_N.h5 or ..._scribble.nii.gz somewhere below, found none")
 
 

@@ -38,12 +38,12 @@ _BACKGROUND = "background"
     origin="Lin et al., ScribbleSup, CVPR 2016",
 )
 def open_scribblesup(source: Path, beside: Beside) -> Units:
-    """Return the images, by the names of their files."""
+    """Return the images, by their files."""
     files = sorted(source.rglob("*.xml"))
     if not files:
         raise DatasetMissing(f"{source}: expected XML files of strokes, found none")
     masks = beside.need_masks(MASKS)
-    return {path.stem: partial(_image, path, masks) for path in files}
+    return {str(path.relative_to(source)): partial(_image, path, masks) for path in files}
 
 
 def _image(path: Path, masks: Path) -> Iterator[Imported]:

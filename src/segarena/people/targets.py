@@ -43,6 +43,8 @@ class TargetMasks:
     def read(self, row: PersonPrompt) -> Mask:
         """Return the object that a prompt is about, in the plane or frame it was shown in, bool (H, W).
 
+        Of several that are judged together it is the one of its number; number 0, as for what belongs to none, is all.
+
         Raises:
             SampleInvalid: the sample has no such target.
             InvalidMask: it is of another size than people saw.
@@ -59,4 +61,6 @@ class TargetMasks:
                 f"{self.dataset.name}, sample {row.sample}: expected {row.width} x {row.height} px as people saw it, "
                 f"got shape {shown.shape}; is it the same dataset?"
             )
-        return shown.view(np.bool_) if shown.dtype == np.bool_ else shown == row.object_id
+        if shown.dtype == np.bool_:
+            return shown.view(np.bool_)
+        return shown == row.object_id if row.object_id else shown > 0

@@ -67,6 +67,10 @@ def test_clicks_come_back_with_what_they_correct(tmp_path):
     assert np.array_equal(given[3].goal, square(2, 6) & ~square(3, 8))
     assert np.array_equal(given[3].previous, square(2, 6))
     assert given.groups == ("GrabCut/one", "GrabCut/two")
+    assert [one.row.target for one in given] == ["a", "a", "b", "b"]
+    shown = Collection.open(tmp_path / "out", Pictures())
+    assert np.array_equal(shown[0].target, square(2, 2))
+    assert np.array_equal(shown[3].target, square(3, 8))
 
 
 def test_a_table_that_says_who_clicked_keeps_it(tmp_path):

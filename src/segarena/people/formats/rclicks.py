@@ -23,6 +23,7 @@ from segarena.systems.clicks.crowd.from_dataset import match_dataset, target_loa
 from segarena.systems.clicks.crowd.instances import LoadTarget, place_clicks, read_previous_mask
 from segarena.systems.clicks.crowd.table import read_clicks
 
+_PICTURES = "the pictures that were clicked on"
 _GOALS: dict[str, Goal] = {"first": "object", "fn": "missing", "fp": "surplus"}
 _DEVICES: dict[str, Device] = {"pc": "pc", "mobile": "mobile"}
 
@@ -37,7 +38,7 @@ _DEVICES: dict[str, Device] = {"pc": "pc", "mobile": "mobile"}
 )
 def open_rclicks(source: Path, beside: Beside) -> Units:
     """Return the instances of the table that lie on images of the dataset."""
-    dataset = beside.need_targets("the pictures that were clicked on").dataset
+    dataset = beside.need_targets(_PICTURES).dataset
     table = place_clicks(match_dataset(read_clicks(source), dataset).table)
     load = target_loader(dataset)
     return {
@@ -52,6 +53,8 @@ def _instance(rows: list[dict[str, Any]], load: LoadTarget, beside: Beside) -> I
     _, target = load(first["dataset"], first["image_stem"], first["object_stem"])
     if target.shape != size:
         raise SampleInvalid(f"{name}: its clicks are for a size of {size}, the mask has {target.shape}")
+    ids = [one.id for one in beside.need_targets(_PICTURES).load(first["image_stem"]).targets]
+    object_id = first["object_stem"] or (ids[0] if len(ids) == 1 else "all")
     previous, goal = None, target
     if first["click_type"] != "first":
         folder = beside.need_previous("FULL_STEM.png for rounds after the first")
@@ -60,7 +63,7 @@ def _instance(rows: list[dict[str, Any]], load: LoadTarget, beside: Beside) -> I
     for place, click in enumerate(rows, start=1):
         row = PersonPrompt(
             id=f"{name}-{place}", study="rclicks", dataset=click["dataset"], sample=click["image_stem"],
-            target=click["object_stem"] or click["image_stem"], height=size[0], width=size[1],
+            target=object_id, height=size[0], width=size[1],
             goal=_GOALS[click["click_type"]], model=click["model_type"], person=str(click.get("person", "")),
             round=1 if previous is None else 2, kind="click", is_positive=click["click_type"] != "fp",
             display_mode=str(click.get("display_mode", "")), device=_DEVICES[click["device"]],

@@ -25,7 +25,8 @@ MADE_UP = HERE / "made_up.py"
 def fewer_trees():
     """Let the classifier be quick: these tests are about who is held against whom."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("segarena.statistics.classifier._TREES", 15)
+        patch.setattr("segarena.statistics.classifier._TREES", 10)
+        patch.setattr("segarena.statistics.classifier._SPLITS", 1)
         yield
 
 

@@ -149,7 +149,11 @@ def rank_runs(folders: Sequence[str | Path]) -> list[Ranked]:
         InvalidInput: fewer than two runs, or no person in one of them.
         RunMissing, RunConflict: see `segarena.reports.reading.read_runs`.
     """
-    runs = read_runs(folders)
+    return rank_read(read_runs(folders))
+
+
+def rank_read(runs: Sequence[Run]) -> list[Ranked]:
+    """Return the same of runs that are read already."""
     asked = [asked_of(run) for run in runs]
     if len(runs) < 2 or any(one is None for one in asked):
         without = ", ".join(run.label for run, one in zip(runs, asked, strict=True) if one is None)

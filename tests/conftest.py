@@ -79,6 +79,16 @@ def commands_are_built_once():
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def certificates_are_read_once():
+    """Let HTTP clients share what they trust: reading it takes each of them longer than its requests to this machine."""
+    import httpcore2
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("httpcore2.default_ssl_context", cache(httpcore2.default_ssl_context))
+        yield
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Start Chromium once for the tests of a file; not for all, as an event loop runs in this thread meanwhile."""

@@ -27,6 +27,7 @@ class S3:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are sent apart, and would wait 40 ms for each other
 
     def log_message(self, *_):
         pass

@@ -22,6 +22,7 @@ class Handler(BaseHTTPRequestHandler):
     """Serves `files`, with ranges; what `trouble` has for a path comes first, one entry per request."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are sent apart, and would wait 40 ms for each other
 
     def log_message(self, *_):
         pass

@@ -81,7 +81,7 @@ def commands_are_built_once():
 
 @pytest.fixture(autouse=True, scope="session")
 def certificates_are_read_once():
-    """Let HTTP clients share what they trust: reading it takes each of them longer than its requests to this machine."""
+    """Let HTTP clients share what they trust: reading it takes longer than requests to this machine."""
     import httpcore2
 
     with pytest.MonkeyPatch.context() as patch:

@@ -9,11 +9,12 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
+from argon2 import PasswordHasher, extract_parameters
 from sqlalchemy import event
 
 from segarena.challenges.description import Challenge, Phase
 from segarena.challenges.wire.turns import Turn, pack_turn
-from segarena.server import exchanging, untold
+from segarena.server import exchanging, passwords, untold
 from segarena.server.challenges import described as described_in
 from segarena.server.checking import faults_of
 from segarena.server.news import News
@@ -203,3 +204,8 @@ def test_a_wrong_password_takes_as_much_work_whoever_it_is_for(phases, monkeypat
     monkeypatch.setattr("segarena.server.pages.accounts.is_password", lambda *told: worked.append(told))
     assert phases.client().post("/sign-in", data={"name": name, "password": "wrong"}).status_code == 403
     assert len(worked) == 1
+
+
+def test_what_is_verified_for_nobody_has_the_parameters_of_what_is_kept():
+    assert extract_parameters(passwords._OF_NOBODY) == extract_parameters(PasswordHasher().hash("a password"))
+    assert not passwords.is_password("wrong", None)

@@ -14,6 +14,7 @@ from segarena.studio.alone import open_alone
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 from at_work import Served
+from forked import workers_are_forked
 from tables_once import tables_made_once
 
 
@@ -22,6 +23,13 @@ def passwords_are_quick():
     """Let a password cost little: what argon2 takes is its own matter."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def processes_are_forked():
+    """Let worker processes have what others import."""
+    with workers_are_forked():
         yield
 
 

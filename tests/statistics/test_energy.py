@@ -103,6 +103,11 @@ def test_what_differs_is_found(test):
     assert test(first, spread).p_value < 0.01
 
 
+def test_the_samples_as_they_are_count_among_the_permutations():
+    far = np.arange(20.0)[:, None]
+    assert energy_test(far, far + 100, permutations=49).p_value == 1 / 50
+
+
 def test_pairs_find_what_differences_between_goals_hide():
     rng = RNG(3)
     level, ids = rng.normal(0, 5, (60, 1)), np.arange(60)

@@ -53,7 +53,7 @@ def between_sheet(runs: Sequence[Run]) -> Sheet:
         "Dataset",
         "Segmenter",
         Column("People", "number"),
-        *(Column(f"{one.name} between people", "interval") for one in summary),
+        *(Column(one.name, "interval", key=f"{one.name} between people") for one in summary),
     )
     return Sheet(name="between-people", caption="How much it matters who prompts.", head=head, rows=tuple(rows))
 

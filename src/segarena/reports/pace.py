@@ -153,14 +153,17 @@ def pace_sheet(runs: Sequence[Run], pace: Pace) -> Sheet:
         "Segmenter",
         Column("Seconds / round", "interval"),
         Column("Seconds / dialogue", "interval"),
-        *([] if statistic is None else [Column(f"Until {_goal(statistic)}", "interval"), Column("Reached", "number")]),
+        *_until(statistic),
     )
     caption = "Seconds that the prompts would take a person: the median, and where the middle 80 % lie."
     return Sheet(name="person-seconds", caption=caption, head=head, rows=tuple(rows))
 
 
-def _goal(statistic: Statistic) -> str:
-    return f"{metric_name(statistic.metric)} {statistic.threshold:g}"
+def _until(statistic: Statistic | None) -> list[Column]:
+    if statistic is None:
+        return []
+    goal = f"{metric_name(statistic.metric)} {statistic.threshold:g}"
+    return [Column(f"Until {goal}", "interval"), Column("Reached, %", "number", key="reached")]
 
 
 def _cells(found: Predicted, statistic: Statistic | None) -> list[Cell]:

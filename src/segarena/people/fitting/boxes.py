@@ -25,7 +25,9 @@ FEWEST = 10
 
 _CLASS_EDGES = 400
 """So many edges make a size class, up to `_MOST_CLASSES`."""
-_MOST_CLASSES = 8
+_MOST_CLASSES = 12
+_EDGE_ALONE = 150
+"""So many of one edge in a class give it quantiles of its own: things stand on the ground, and shadows lie below."""
 _TAILS = (2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 100.0)
 _SEED = 19
 
@@ -105,10 +107,14 @@ def _classes(sides: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
 
 
 def _size_class(offsets: NDArray[np.float64], sides: NDArray[np.float64], inside: NDArray[np.bool_]) -> SizeClass:
-    quantiles = np.quantile(offsets[inside], LEVELS)
-    side_px = math.exp(float(np.log(sides[inside]).mean()))
+    """Return the class with quantiles of each edge by itself; of all four together where there are few of one."""
+    each = [offsets[inside[:, edge], edge] for edge in range(len(EDGES))]
+    if min(map(len, each)) < _EDGE_ALONE:
+        each = [offsets[inside]]
     return SizeClass(
-        side_px=round(side_px, 2), edges=int(inside.sum()), quantiles=(tuple(quantiles.round(5).tolist()),)
+        side_px=round(math.exp(float(np.log(sides[inside]).mean())), 2),
+        edges=int(inside.sum()),
+        quantiles=tuple(tuple(np.quantile(one, LEVELS).round(5).tolist()) for one in each),
     )
 
 

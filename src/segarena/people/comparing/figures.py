@@ -36,26 +36,42 @@ _INNER = (0.005, 0.995)
 """Histograms reach over this part of all values, so that one that is far off does not flatten them."""
 
 
-def apart_figure(found: ScopeFound, definition: str) -> Figure | None:
-    """Return how well each user is told from people, over the range in which people are from each other."""
-    shown = [user for user in found.users if user.apart is not None]
+def apart_figure(every: Sequence[ScopeFound], definition: str) -> Figure | None:
+    """Return how well each user is told from people, over the range in which people are from each other.
+
+    Args:
+        every: scopes, a chart for each in which somebody was compared.
+        definition: what is drawn.
+    """
+    shown = [found for found in every if any(user.apart is not None for user in found.users)]
     if not shown:
         return None
+    has_pairs = any(found.pairs for found in shown)
     caption = (
-        f"{definition} Each small dot is one person, the large one their median. "
-        + ("The band is where two people are: from the pair least to the pair most alike." if found.pairs else "")
-        + " 0.5 is guessing, 1 is always right."
+        f"{definition} "
+        + ("Each small dot is one person, the large one their median. " if has_pairs else "Lines are 95 % intervals. ")
+        + ("The band is where two people are: from the pair least to the pair most alike. " if has_pairs else "")
+        + "0.5 is guessing, 1 is always right."
     )
-    return Figure(title="Told from people", caption=caption, charts=[("", _apart_chart(found, shown))], is_wide=True)
+    titles = [found.scope.title if len(shown) > 1 else "" for found in shown]
+    low = min(map(_lowest, shown))
+    charts = [(title, _apart_chart(found, low)) for title, found in zip(titles, shown, strict=True)]
+    return Figure(title="Told from people", caption=caption, charts=charts, is_wide=True)
 
 
-def _apart_chart(found: ScopeFound, users: Sequence[UserFound]) -> str:
+def _lowest(found: ScopeFound) -> float:
+    """Return where the axis begins: below everything that is drawn, and below guessing."""
+    values = [one.auc.value for user in found.users for one in user.each]
+    values += [end for user in found.users for end in _interval(user) or ()]
+    return min(0.45, *(math.floor(20 * value) / 20 for value in values)) if values else 0.45
+
+
+def _apart_chart(found: ScopeFound, low: float) -> str:
+    users = [user for user in found.users if user.apart is not None]
+    colours = [place for place, user in enumerate(found.users) if user.apart is not None]
     names = [user.user for user in users] + (["two people"] if found.pairs else [])
     room = min(190.0, max(len(name) for name in names) * CHARACTER_PX + 16)
     frame = Frame(540, 56 + _ROW_PX * len(names), f"Told from people: {found.scope.title}", left=room, right=46)
-    values = [one.auc.value for user in users for one in user.each]
-    values += [end for place in range(len(users)) for end in _interval(users, place) or ()]
-    low = min(0.45, *(math.floor(20 * value) / 20 for value in values)) if values else 0.45
     scale = frame.x_scale(low, 1.0)
     base = frame.height_px - frame.bottom
     if found.pairs:
@@ -70,9 +86,9 @@ def _apart_chart(found: ScopeFound, users: Sequence[UserFound]) -> str:
         rows.append(("two people", [one.auc.value for one in found.pairs], found.ceiling))
     for place, (name, each, middle) in enumerate(rows):
         y = frame.top + 14 + _ROW_PX * place
-        colour: int | str = "base" if name == "two people" else place
+        colour: int | str = colours[place] if place < len(colours) else "base"
         frame.text(room - 10, y + 4, _cut(name, room), css="name", anchor="end")
-        interval = _interval(users, place)
+        interval = _interval(users[place]) if place < len(users) else None
         if interval is not None:
             frame.line(scale(interval[0]), y, scale(interval[1]), y, f"whisker {_css(colour)}")
         for value in each:
@@ -82,13 +98,11 @@ def _apart_chart(found: ScopeFound, users: Sequence[UserFound]) -> str:
     return frame.svg()
 
 
-def _interval(users: Sequence[UserFound], place: int) -> tuple[float, float] | None:
+def _interval(user: UserFound) -> tuple[float, float] | None:
     """Return the interval over images where everybody is taken together."""
-    together = users[place].together if place < len(users) and not users[place].each else None
-    if together is None:
+    if user.each or user.together is None or math.isnan(user.together.auc.low):
         return None
-    auc = together.auc
-    return None if math.isnan(auc.low) else (max(auc.low, 0.0), auc.high)
+    return max(user.together.auc.low, 0.0), user.together.auc.high
 
 
 def _area(frame: Frame, x: float, width: float, top: float, base: float, css: str) -> None:

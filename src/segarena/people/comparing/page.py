@@ -36,7 +36,7 @@ from segarena.people.comparing.sheets import (
     tests_sheet,
 )
 from segarena.people.comparing.verdict import ranking_verdict, verdict_of
-from segarena.reports.parts import Fold, Html, Note, Part, Row, Section, Terms
+from segarena.reports.parts import Fold, Html, Note, Part, Section, Terms
 from segarena.reports.renderers import sheet_csv
 from segarena.reports.rendering import document, macros
 from segarena.reports.sectioned import section_values
@@ -45,6 +45,9 @@ from segarena.reports.wording import count_text
 from segarena.version import __version__
 
 _PACKAGE = "segarena.people.comparing"
+
+MOST_CHARTS = 8
+"""Of more scopes the table says more than charts."""
 
 MOST_TOLD = 4
 """Of more users and scopes the table says more than sentences."""
@@ -156,8 +159,8 @@ def sections_of(
 ) -> list[Section]:
     """Return what the page shows, from top to bottom."""
     whole = [found for found in comparison.scopes if not found.scope.label]
-    parts: list[Part] = [Row([one for found in whole if (one := apart_figure(found, f"{AUC_DEFINITION}."))])]
-    every = [Section("apart", "Told from people", [*parts, apart_sheet(comparison.scopes)])]
+    apart = apart_figure(comparison.scopes[:MOST_CHARTS], f"{AUC_DEFINITION}.")
+    every = [Section("apart", "Told from people", [apart, apart_sheet(comparison.scopes)])]
     if ranked:
         shown: list[Part] = [bias_figure(ranked), ranking_sheet(ranked), bias_sheet(ranked)]
         every.append(Section("segmenters", "What follows for segmenters", shown))

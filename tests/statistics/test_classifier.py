@@ -29,11 +29,11 @@ def test_samples_far_apart_are_always_told_apart():
 
 def test_samples_of_one_distribution_are_told_apart_by_chance_only():
     areas = []
-    for seed in range(12):
+    for seed in range(8):
         first, second = RNG(seed).normal(size=(2, 50, 3))
         areas.append(c2st(first, second, (np.arange(50), np.arange(50)), repeats=1, splits=1, seed=seed).auc)
-    # The standard deviation of one area is about .06, of the mean of twelve about .02.
-    assert np.mean(areas) == pytest.approx(0.5, abs=0.07)
+    # The standard deviation of one area is about .06, of the mean of eight about .02.
+    assert np.mean(areas) == pytest.approx(0.5, abs=0.08)
 
 
 def test_a_known_shift_is_told_apart_about_as_well_as_can_be():

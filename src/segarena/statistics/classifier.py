@@ -77,12 +77,10 @@ def c2st(
     Few values tell little: at fewer than fifty or so even samples that differ may give an area near 0.5.
 
     >>> rng = np.random.default_rng(0)
-    >>> same, far = rng.normal(size=(2, 100, 3)), rng.normal(9, size=(100, 3))
+    >>> near, far = rng.normal(size=(100, 3)), rng.normal(9, size=(100, 3))
     >>> images = np.arange(100)
-    >>> c2st(same[0], far, (images, images), splits=1).auc
+    >>> c2st(near, far, (images, images), splits=1).auc
     1.0
-    >>> 0.35 < c2st(*same, (images, images), splits=1).auc < 0.65
-    True
 
     Args:
         first: real (n1, features), finite.

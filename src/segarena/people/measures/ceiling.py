@@ -58,10 +58,6 @@ def by_person(
 ) -> Ceiling:
     """Return how well two people are told apart, for each pair, by what they gave for the same groups.
 
-    >>> found = by_person(np.zeros((60, 2)), ["a", "b"] * 30, np.repeat(np.arange(30), 2).tolist())
-    >>> found.names, found.n, found.auc
-    ((('a', 'b'),), 30, 0.5)
-
     Args:
         features: real (rows, k), finite.
         persons: whose each row is.
@@ -95,8 +91,8 @@ def by_halves(
     The rows of each group are divided between the halves as evenly as can be, as a simulated user and people are asked
     for the same things; a group of a single row is in one of them.
 
-    >>> by_halves(np.zeros((60, 2)), np.arange(60).tolist(), splits=1).n
-    30
+    >>> by_halves(np.zeros((600, 1)), np.arange(600).tolist(), splits=1).n
+    300
 
     Args:
         features: real (rows, k), finite.
@@ -123,11 +119,6 @@ def beyond(user: Sequence[ToldApart], people: Ceiling, *, level: float = 0.95) -
 
     Medians over persons and over pairs. Where all tests are of the same groups and seed, groups that are easy to tell
     are drawn as often for the user as for people.
-
-    >>> images = np.arange(8).tolist()
-    >>> people = by_person(np.zeros((16, 1)), ["a", "b"] * 8, np.repeat(images, 2).tolist())
-    >>> beyond([c2st(np.zeros((8, 1)), np.ones((8, 1)), (images, images))], people)
-    (0.5, 0.5, 0.5)
 
     Args:
         user: against each person.

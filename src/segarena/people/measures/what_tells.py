@@ -49,10 +49,10 @@ def what_tells(
     """Return how well a user is told from people, and what each feature has to do with it, the most telling first.
 
     >>> rng = np.random.default_rng(0)
-    >>> people, simulated = rng.normal(size=(2, 40, 2)) + np.array([[[0, 0]], [[0, 5]]])
-    >>> _, told = what_tells(people, simulated, (np.arange(40), np.arange(40)), ["length", "depth"], exchanges=1)
+    >>> people, simulated = rng.normal(size=(2, 300, 2)) + np.array([[[0, 0]], [[0, 9]]])
+    >>> _, told = what_tells(people, simulated, (np.arange(300), np.arange(300)), ["length", "depth"], exchanges=1)
     >>> told[0].feature, told[0].above, round(told[0].people), round(told[0].simulated)
-    ('depth', 1.0, 0, 5)
+    ('depth', 1.0, 0, 9)
 
     Args:
         people: real (n1, features), finite.

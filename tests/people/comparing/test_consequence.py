@@ -69,7 +69,7 @@ def test_an_order_that_turns_has_tau_minus_one_and_the_sentence_says_who_wins():
     assert found.tau.value == -1
     assert [round(one.value, 3) for one in found.bias] == [-0.3, 0.3]
     assert found.winners == ("a", "b")
-    assert "the order changes (τ -1.00): b is first, with people a" in ranking_verdict(found)
+    assert "the order changes (τ −1.00): b is first, with people a" in ranking_verdict(found)
 
 
 def test_dialogues_that_one_side_lacks_are_left_out():

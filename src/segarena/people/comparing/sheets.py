@@ -9,7 +9,7 @@ from dataclasses import replace
 from segarena.people.comparing.found import FeatureFound, Measured, ScopeFound, UserFound
 from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS
 from segarena.people.comparing.ranking import Ranked
-from segarena.people.comparing.verdict import judgement, name_of, short
+from segarena.people.comparing.verdict import judgement, medians_of, name_of, short
 from segarena.people.measures.shift import BEHAVIOUR
 from segarena.reports.sheets import Cell, Column, Mark, Sheet, Value, p_text
 
@@ -151,7 +151,8 @@ def why_sheet(scopes: Sequence[ScopeFound], most: int = 3) -> Sheet:
 
 
 def _why(one: FeatureFound) -> str:
-    return f"{name_of(one.name)} {short(one.people)} → {short(one.user)}"
+    people, user = medians_of(one)
+    return f"{name_of(one.name)} {short(people)} → {short(user)}"
 
 
 def tests_sheet(found: ScopeFound) -> Sheet:

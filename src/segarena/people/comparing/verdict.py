@@ -67,7 +67,14 @@ def _why(user: UserFound) -> str:
 
 def words_of(feature: FeatureFound) -> str:
     """Return a feature with the medians of both: "cover width (median 0.19, of people 0.62)"."""
-    return f"{name_of(feature.name)} (median {short(feature.user)}, of people {short(feature.people)})"
+    people, user = medians_of(feature)
+    return f"{name_of(feature.name)} (median {short(user)}, of people {short(people)})"
+
+
+def medians_of(feature: FeatureFound) -> tuple[float, float]:
+    """Return the medians of people and of the user, of lengths without the logarithm."""
+    own = feature.people, feature.user
+    return (math.exp(own[0]), math.exp(own[1])) if feature.name == "length" else own
 
 
 def name_of(feature: str) -> str:
@@ -77,7 +84,8 @@ def name_of(feature: str) -> str:
 
 def short(value: float) -> str:
     """Return a number with two or three digits."""
-    return "–" if math.isnan(value) else f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
+    text = "–" if math.isnan(value) else f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
+    return text.replace("-", "−")
 
 
 def hundred(share: float | None) -> str:

@@ -55,3 +55,9 @@ def test_points_on_classes_with_pixels_are_clicks_about_them(tmp_path):
 def test_what_is_not_such_a_file_is_refused(tmp_path, text):
     with pytest.raises(InvalidInput, match="expected images with points x, y, cls, rank"):
         brought(tmp_path, text)
+
+
+def test_names_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / "points.json").write_bytes(b'{"\xda": []}')
+    with pytest.raises(InvalidInput, match="expected images with points"):
+        find_format("voc-points").open(tmp_path / "points.json", Beside(masks=tmp_path))

@@ -44,7 +44,7 @@ def open_voc_points(source: Path, beside: Beside) -> Units:
     """Return the images of the file for which there is a mask."""
     try:
         images = msgspec.json.decode(source.read_bytes(), type=dict[str, list[_Click]])
-    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise InvalidInput(f"{source}: expected images with points x, y, cls, rank in JSON; {error}") from error
     masks = beside.need_masks(MASKS)
     there = {path.stem for path in masks.iterdir() if path.suffix in (".png", ".mat")}

@@ -65,7 +65,8 @@ function cardOf(row) {
   });
   frame.append(image);
   link.append(frame, Object.assign(document.createElement("span"), { className: "name", textContent: name }));
-  const values = telling().map((column) => `${column.title} ${text(row[column.name]) || "–"}`);
+  const who = row.user ? [row.repeat ? `${row.user} ${row.repeat + 1}` : row.user] : [];
+  const values = [...who, ...telling().map((column) => `${column.title} ${text(row[column.name]) || "–"}`)];
   const failed = columns.some((column) => column.name.split(".")[0] === "failure" && row[column.name]);
   if (failed) values.push("failed");
   if (values.length) link.append(Object.assign(document.createElement("span"), { className: "told", textContent: values.join(" · ") }));

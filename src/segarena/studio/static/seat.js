@@ -57,12 +57,24 @@ class Seat {
       if (answer.outcome === "done" && answer.body.seat) return this.sit(answer.body.seat);
       if (answer.outcome === "signed-out" || answer.outcome === "refused") return this.tell(this.why(answer));
       const done = answer.body.mine ? `You did ${answer.body.mine}. ` : "";
-      if (answer.outcome === "away" && this.seat) this.tell("The run is over, or its page is not reached; what you gave is kept.");
-      else if (answer.outcome !== "done") this.tell(this.why(answer));
-      else if (answer.body.is_answered) this.tell(`${done}Nothing is free for you just now; this page looks again.`);
-      else this.tell(`${done}The run stands still or is over; this page looks again.`);
+      if (answer.outcome === "away" && this.seat) this.waits("The run is over, or its page is not reached; what you gave is kept.");
+      else if (answer.outcome !== "done") this.waits(this.why(answer));
+      else if (answer.body.is_answered) this.waits(`${done}Nothing is free for you just now; this page looks again.`);
+      else this.waits(`${done}The run stands still or is over; this page looks again.`);
       await wait(WAIT_MS);
     }
+  }
+
+  /**
+   * There is nothing to do now: say why in the place of the picture.
+   * @param {string} told
+   */
+  waits(told) {
+    this.tell(told);
+    the("cover-told").textContent = told;
+    the("round").textContent = "";
+    the("controls").hidden = the("cover-act").hidden = true;
+    the("stage").hidden = the("cover").hidden = false;
   }
 
   /** @param {string} seat */
@@ -170,7 +182,7 @@ class Seat {
       the("cover").hidden = true;
       act();
     };
-    the("cover").hidden = false;
+    the("cover").hidden = button.hidden = false;
     button.focus();
   }
 

@@ -138,6 +138,8 @@ export class Tracing {
     const { start, end, editor } = this;
     const { isPointing, hasCursor, isHolding, scene } = editor;
     const here = isPointing || hasCursor || isHolding ? end : null;
+    const [next, open] = [start ?? here, scene.openPolygon()];
+    if (next && open.length) line(context, [open[open.length - 1], next.at].map((at) => view.toScreen(at)), "#fff", 1.75, [6, 4]);
     if (start && here) {
       const from = this.placeOn(here.region, start);
       const { shorter, longer } = linesBetween(scene, here.region, from, here);

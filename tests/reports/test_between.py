@@ -16,10 +16,10 @@ from segarena.statistics.between import between_units
 def folder(tmp_path_factory):
     return segarena.evaluate(
         "clicks",
-        segmenter="graph",
+        segmenter="image-blind",
         dataset="demo",
-        users=["crowd=box-drawer(people=4)", "centre"],
-        limit=4,
+        users=["crowd=clicker(people=3)", "centre"],
+        limit=2,
         rounds=2,
         out=tmp_path_factory.mktemp("between") / "run",
     )
@@ -27,15 +27,15 @@ def folder(tmp_path_factory):
 
 def test_users_whose_repeats_are_people_are_found(folder):
     (run,) = read_runs([folder.path])
-    assert people_of(run) == {"crowd": 4}
+    assert people_of(run) == {"crowd": 3}
 
 
 def test_between_people_is_that_of_the_means_of_each(folder):
     (run,) = read_runs([folder.path])
     (row,) = between_sheet([run]).rows
-    assert row[:4] == ("crowd", "demo", "graph", 4)
+    assert row[:4] == ("crowd", "demo", "image-blind", 3)
     rounds = [folder.records().filter(user="crowd", round=k).sort("sample", "target", "repeat")["iou"] for k in (1, 2)]
-    areas = sum(one.to_numpy().reshape(-1, 4) for one in rounds) / 2
+    areas = sum(one.to_numpy().reshape(-1, 3) for one in rounds) / 2
     place = [statistic.name for statistic in run.summary].index("AuC")
     assert row[4 + place].mean == pytest.approx(between_units(areas).deviation)
     assert np.ptp(areas.mean(axis=0)) > 0

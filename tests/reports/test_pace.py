@@ -15,17 +15,17 @@ from segarena.reports.reading import read_runs
 from segarena.reports.report import report_html
 from segarena.users.habits.pace import Pace
 
-ROUNDS = 3
+ROUNDS = 2
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = segarena.evaluate(
         "clicks",
-        segmenter="graph",
+        segmenter="image-blind",
         dataset="demo",
-        users=["centre", "boxes=box-drawer(people=3)"],
-        limit=3,
+        users=["centre", "boxes=box-drawer(people=2)"],
+        limit=2,
         rounds=ROUNDS,
         out=tmp_path_factory.mktemp("pace") / "run",
     )

@@ -59,7 +59,7 @@ def somebody(tmp_path):
     return make
 
 
-def distances(user, count=300, **how):
+def distances(user, count=150, **how):
     places = [ask(user, disc(), seed=seed, name=str(seed), **how)[0].position for seed in range(count)]
     return np.array([math.dist(place, (45, 60)) for place in places])
 
@@ -68,19 +68,19 @@ def distances(user, count=300, **how):
 def test_a_click_is_drawn_in_proportion_to_the_power_of_depth(somebody, power):
     """In a disc of radius R, with weights (R - r) to the p: the mean distance from its middle is 2 R / (p + 3)."""
     user = build("user", f"clicker(fitted={somebody(centredness=power)!r})")
-    assert distances(user).mean() == pytest.approx(30 * 2 / (power + 3), rel=0.1)
+    assert distances(user).mean() == pytest.approx(30 * 2 / (power + 3), rel=0.15)
 
 
 def test_now_and_then_a_click_is_anywhere(somebody):
     user = build("user", f"clicker(fitted={somebody(centredness=8.0, anywhere=1.0)!r})")
-    assert distances(user).mean() == pytest.approx(20.0, rel=0.1)
+    assert distances(user).mean() == pytest.approx(20.0, rel=0.15)
 
 
 def test_a_hand_slips_out_of_the_error_and_keeps_its_sign(somebody):
     user = build("user", f"clicker(pointer='touch', fitted={somebody(centredness=0.0)!r})")
-    clicks = [ask(user, disc(), seed=seed, name=str(seed))[0] for seed in range(200)]
+    clicks = [ask(user, disc(), seed=seed, name=str(seed))[0] for seed in range(80)]
     outside = [click for click in clicks if not disc()[click.position]]
-    assert 5 < len(outside) < 80
+    assert 2 < len(outside) < 40
     assert all(click.is_positive for click in clicks)
 
 
@@ -89,7 +89,7 @@ def test_places_beside_earlier_clicks_are_avoided(somebody):
 
     def near(avoid):
         user = build("user", f"clicker(fitted={somebody(avoid=avoid)!r})")
-        places = [ask(user, disc(), clicks=earlier, seed=s, name=str(s))[0].position for s in range(200)]
+        places = [ask(user, disc(), clicks=earlier, seed=s, name=str(s))[0].position for s in range(80)]
         return np.mean([math.dist(place, (45, 45)) < 10 for place in places])
 
     assert near(4.0) < near(0.0) < near(-2.0)

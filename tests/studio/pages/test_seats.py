@@ -13,6 +13,7 @@ from segarena.engine.seats import Answered, RunTold, Seats, SeatTold
 from segarena.engine.seen import write_seen
 from segarena.samples import ImageSample, VolumeSample
 from segarena.server.tables import Person
+from segarena.server.visitors import cookie_name
 from segarena.studio.pages import seats as pages
 from segarena.studio.seating import personal
 from segarena.studio.seating.asking import asking
@@ -176,6 +177,22 @@ def test_what_somebody_gave_is_in_their_copy_and_in_nobody_else_s(served, people
     told = json.loads(own.pop(f"{made.id}/{seat}.json"))
     assert (told["target"], [given["note"] for given in told["rounds"]]) == ("a", ["at last"])
     assert not any(made.id in name for name in (*own, *other))
+
+
+def test_pages_around_seats_are_whole(served, people, room, open_page, barriers):
+    for person, name in zip(people, ("a", "b"), strict=True):
+        assert room.ask(person, "POST", "take", {}).json()["seat"], name
+    leader, name = served.person("leader of a run", "organiser"), cookie_name(served.site)
+    page = open_page(served.address, width=390, scheme="dark")
+    page.context.add_cookies([{"name": name, "value": leader.cookies[name], "url": served.address}])
+    for place in ("", f"/{room.id}/dialogues", f"/{room.id}"):
+        page.goto(f"{served.address}/studio/seats{place}")
+        if place.endswith(room.id):
+            page.locator("#cover").get_by_text("The run stands still").or_(
+                page.get_by_text("Nothing is free")
+            ).first.wait_for()
+        assert barriers(page) == {}, place
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
 
 
 def test_a_volume_comes_in_sixteen_bits_with_its_planes_as_large_as_they_are(room, people):

@@ -230,22 +230,32 @@ def test_three_people_with_mouse_finger_and_keys(served, leader, collected, open
     assert CliRunner().invoke(app, told).exit_code == 0
 
 
-def test_boxes_and_lassos_are_drawn(served, leader, open_page):
+def test_boxes_and_lassos_are_drawn_and_withdrawn(served, leader, open_page, barriers):
     made = study_of(
         served.site, slug="around", kinds=("box", "lasso"), training=0, attention=0, batch=1, batches=1, **NO_TIME
     )
     link = f"{served.address}/studio/take/{link_of(made)}"
     hand = Hand(open_page(link), served.site)
-    for _ in range(2):  # people, of whom each gives another kind
+    for is_first in (True, False):  # people, of whom each gives another kind
         hand.agree("pc")
+        hand.page.locator("#go").wait_for()
+        assert is_first or barriers(hand.page) == {}
         hand.go_on()
         hand.give()
         hand.page.locator(".code").wait_for()
-        hand.page.context.clear_cookies()
-        hand.page.goto(link)
+        if is_first:
+            hand.page.context.clear_cookies()
+            hand.page.goto(link)
     with export_of(leader, made.slug) as archive:
         frame = pl.read_parquet(archive.read("prompts.parquet"))
     assert frame.select("kind", "fate").sort("kind").rows() == [("box", ""), ("lasso", "")]
+    hand.page.locator("summary").click()
+    hand.page.get_by_label("Delete all that I gave").check()
+    hand.page.get_by_role("button", name="Delete").click()
+    hand.page.get_by_role("heading", name="All of it is deleted").wait_for()
+    assert barriers(hand.page) == {}
+    with export_of(leader, made.slug) as archive:
+        assert pl.read_parquet(archive.read("prompts.parquet")).height == 1
 
 
 def test_the_leader_s_pages_are_whole(served, leader, collected, open_page, barriers):

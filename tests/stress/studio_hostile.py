@@ -61,7 +61,7 @@ NAMES = (
 PLACES = (
     "tasks/{name}", "tasks/{name}/draft", "tasks/{name}/picture", "tasks/{name}/look", "projects/{name}",
     "projects/{name}/export.zip", "projects/{project}?state={name}&person={name}&text={name}&page={name}",
-    "projects/{project}/export.zip?from={name}", "{name}", "seats/{name}", "studies/{name}",
+    "projects/{project}/people?since={name}", "{name}", "seats/{name}", "studies/{name}",
 )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ class Attacker:
         return self._lead.post(place, data={"key": self._lead.headers["x-form-key"]}, files=files)
 
     def _form(self) -> httpx2.Response:
-        place = self._rng.choice(("settings", "members", "deal", "folder", "state", "next"))
+        place = self._rng.choice(("settings", "members", "deal", "folder", "state", "next", "export"))
         names = (
             "name",
             "guide",
@@ -149,6 +149,9 @@ class Attacker:
             "folder",
             "state",
             "is_free",
+            "to",
+            "which",
+            "annotator",
         )
         texts = [value for value in VALUES if isinstance(value, str) and value.isprintable()]
         form = {name: self._rng.choice(texts) for name in names}

@@ -10,6 +10,7 @@ from PIL import Image
 
 import segarena as package
 from segarena.cli import demo
+from segarena.users.habits.fitted import SHIPPED
 
 
 def small_run(folder, segmenter="sample-disc"):
@@ -32,6 +33,23 @@ def test_two_runs_go_into_one_report_where_asked(segarena, tmp_path):
     answer = segarena("report", "a", "b", "--out", "both")
     assert answer.exit_code == 0, answer.output
     assert list((tmp_path / "both").glob("*.html"))
+
+
+def test_a_run_is_read_against_the_seconds_of_other_people(segarena, refused, tmp_path):
+    small_run(tmp_path / "r")
+    (tmp_path / "slow.toml").write_text(
+        (SHIPPED / "seconds.toml").read_text(encoding="utf-8").replace("median_s = 1.9", "median_s = 19.0"),
+        encoding="utf-8",
+    )
+    usual, slow = (
+        segarena("report", "r", "--out", name, *options)
+        for name, options in (("a", []), ("b", ["--seconds", "slow.toml"]))
+    )
+    assert usual.exit_code == slow.exit_code == 0, slow.output
+    rows = [(tmp_path / name / "person-seconds.csv").read_text(encoding="utf-8").splitlines()[1] for name in "ab"]
+    seconds = [float(row.split(",")[6]) for row in rows]
+    assert seconds[1] > seconds[0] + 10
+    assert "expected one of mouse, pen, touch; got 'nose'" in refused("report", "r", "--pointer", "nose")
 
 
 def test_a_report_of_nothing_is_refused(refused):

@@ -83,6 +83,17 @@ def test_what_is_missing_is_called_positive_and_what_is_surplus_negative():
     assert share_on(negative, surplus) > 0.9
 
 
+def test_the_background_is_drawn_on_where_that_is_asked_for():
+    target = disc((120, 160), 60, 90, 25)
+    user = build("user", "scribbler(person='acdc-expert', background=True)")
+    on_object, beside = ([each for each in ask(user, target) if each.is_positive == sign] for sign in (True, False))
+    assert share_on(on_object, target) > 0.9
+    assert share_on(beside, target) < 0.2
+    rounds = ((*on_object, *beside),)
+    assert all(stroke.is_positive for stroke in ask(user, target, np.zeros_like(target), rounds=rounds))
+    assert ask(user, np.ones((30, 30), np.bool_))  # there is no background
+
+
 def test_slivers_are_left_alone_while_there_is_a_blob():
     target = disc((120, 160), 60, 90, 40)
     blob = disc((120, 160), 60, 75, 15)
@@ -193,6 +204,7 @@ def test_a_volume_is_drawn_on_in_slices_and_a_reader_scrolls_on():
         ("person='acdc-expert', people=3", "person or people"),
         ("people=0", "people >= 1"),
         ("fitted='nowhere.npz'", "nowhere.npz: expected a file"),
+        ("background=True, fitted_background='nowhere.npz'", "nowhere.npz: expected a file"),
     ],
 )
 def test_options_that_cannot_be(options, message):

@@ -15,8 +15,8 @@ from segarena.roles import Turn
 from segarena.samples import VideoSample, VolumeSample
 from segarena.users.habits.crowd import Crowd
 from segarena.users.hand.drawing import draw
-from segarena.users.hand.fitted import SHIPPED, read_fitted
-from segarena.users.hand.goals import Goal, whole_objects, wrong_parts
+from segarena.users.hand.fitted import SHIPPED, SHIPPED_BACKGROUND, Fitted, read_fitted
+from segarena.users.hand.goals import Goal, background_of, whole_objects, wrong_parts
 from segarena.users.hand.pictures import Pictures
 from segarena.users.hand.surface import Floats
 
@@ -41,7 +41,9 @@ class Scribbler:
         people: how many people there are, each with a dialogue about every target; 1 is somebody else each time.
         crowd: the seed of the crowd.
         slices: of a volume, how many are drawn on in a round.
+        background: in the first round they draw on the background near the object too, to say what it is not.
         fitted: a file that `segarena people fit scribbler` wrote; None takes what comes with segarena.
+        fitted_background: the same with `--background`, of the same people.
 
     Raises:
         InvalidInput: a number out of range, nobody of that name, or `fitted` cannot be read.
@@ -58,13 +60,21 @@ class Scribbler:
         people: int = 1,
         crowd: int = 0,
         slices: int = 3,
+        background: bool = False,
         fitted: str | None = None,
+        fitted_background: str | None = None,
     ) -> None:
         if slices < 1:
             raise InvalidInput(f"slices: expected 1 or more, got {slices}")
         if person is not None and people != 1:
             raise InvalidInput(f"expected person or people, got person={person!r} and people={people}")
         self._fitted = read_fitted(fitted or SHIPPED)
+        self._beside = read_fitted(fitted_background or SHIPPED_BACKGROUND) if background else None
+        if self._beside is not None and self._beside.people != self._fitted.people:
+            raise InvalidInput(
+                f"fitted_background: expected a file of {', '.join(self._fitted.people)}, got one of "
+                f"{', '.join(self._beside.people)}"
+            )
         self._crowd = Crowd(people=people, seed=crowd)
         self._person = None if person is None else self._fitted.habits_of(person)
         self._slices = slices
@@ -81,8 +91,9 @@ class Scribbler:
         habits = self._habits(turn)
         strokes: list[Scribble] = []
         for picture in self._chosen(turn, pictures):
-            for goal in _goals(turn, pictures, picture):
-                lines = draw(goal.mask, habits, self._fitted, turn.rng)
+            for goal, hand in self._goals(turn, pictures, picture):
+                former, away = _former(turn, strokes, picture, goal)
+                lines = draw(goal.mask, habits, hand, turn.rng, former, away)
                 strokes += [_stroke(turn, picture, goal, line) for line in lines]
         return strokes or None
 
@@ -99,12 +110,29 @@ class Scribbler:
             return [pictures.fullest_frame() if turn.round == 1 else pictures.worst_frame()]
         return pictures.slices_to_begin(self._slices) if turn.round == 1 else pictures.slices_to_correct(self._slices)
 
+    def _goals(self, turn: Turn, pictures: Pictures, picture: int) -> list[tuple[Goal, Fitted]]:
+        """Return what is drawn on in a picture, and with which hand."""
+        target, ignore = pictures.target[picture], pictures.ignored(picture)
+        if turn.round > 1:
+            goals = wrong_parts(pictures.prediction[picture], target, ignore, pictures.objects)
+            return [(goal, self._fitted) for goal in goals]
+        objects = [goal for goal in whole_objects(target, ignore) if goal.label <= pictures.objects]
+        beside = [] if self._beside is None else [(goal, self._beside) for goal in background_of(objects)]
+        return [*((goal, self._fitted) for goal in objects), *beside]
 
-def _goals(turn: Turn, pictures: Pictures, picture: int) -> list[Goal]:
-    target, ignore = pictures.target[picture], pictures.ignored(picture)
-    if turn.round == 1:
-        return [goal for goal in whole_objects(target, ignore) if goal.label <= pictures.objects]
-    return wrong_parts(pictures.prediction[picture], target, ignore, pictures.objects)
+
+def _former(turn: Turn, strokes: Sequence[Scribble], picture: int, goal: Goal) -> tuple[list[Points], int]:
+    """Return the lines of the same sign on the nearest other slice of a volume, the latest of two, and how far off."""
+    if not isinstance(turn.sample, VolumeSample):
+        return [], 1
+    drawn = [each for each in (*turn.dialogue.prompts, *strokes) if isinstance(each, Scribble)]
+    planes = [int(each.points[0][0]) for each in drawn]
+    signed = [at for at, each in enumerate(drawn) if each.is_positive == (goal.label != 0) and planes[at] != picture]
+    if not signed:
+        return [], 1
+    nearest = planes[min(signed, key=lambda at: (abs(planes[at] - picture), -at))]
+    lines = [np.array(drawn[at].points)[:, 1:] for at in signed if planes[at] == nearest]
+    return lines, abs(nearest - picture)
 
 
 def _stroke(turn: Turn, picture: int, goal: Goal, line: Points) -> Scribble:

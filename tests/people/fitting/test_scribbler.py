@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -16,6 +17,7 @@ from segarena.people.collection import Collection
 from segarena.people.commands.app import app
 from segarena.people.fitting.drawings import drawings_of
 from segarena.people.fitting.scribbler import Drawing, fit_scribbler
+from segarena.people.table import read_prompts, write_prompts
 from segarena.users.hand.drawing import draw
 from segarena.users.hand.fitted import read_fitted
 
@@ -57,7 +59,29 @@ def test_nothing_can_be_learnt_from_a_single_stroke():
         fit_scribbler([Drawing("p1", goal, np.eye(20, dtype=np.bool_))])
 
 
-def test_strokes_beside_objects_are_left_out(tmp_path):
+def test_strokes_on_the_background_have_the_background_as_their_goal(tmp_path):
+    folder = collection(tmp_path / "given", objects=2, people=1)
+    rows = read_prompts(folder / "prompts.parquet")
+    write_prompts([replace(row, is_positive=False) for row in rows], folder / "prompts.parquet")
+    given = Collection.open(folder)
+    drawings = drawings_of(given, background=True)
+    assert len(drawings) == 2
+    assert not (drawings[0].goal & given[0].goal).any()
+    with pytest.raises(InvalidInput, match="expected strokes of people on goals, got scribble"):
+        drawings_of(given)
+
+
+def test_slices_of_a_volume_are_a_series_of_each_person(tmp_path):
+    folder = collection(tmp_path / "given", objects=3, people=2)
+    rows = read_prompts(folder / "prompts.parquet")
+    slices = [replace(row, sample="volume", plane=number // 2, group="g") for number, row in enumerate(rows)]
+    write_prompts(slices, folder / "prompts.parquet")
+    drawings = drawings_of(Collection.open(folder))
+    assert [drawing.plane for drawing in drawings] == [0, 0, 1, 1, 2, 2]
+    assert len({drawing.series for drawing in drawings}) == 2
+
+
+def test_boxes_are_no_strokes(tmp_path):
     given = Collection.open(collection(tmp_path / "given", objects=2, people=1, kind="box"))
     with pytest.raises(InvalidInput, match="expected strokes of people on goals, got box"):
         drawings_of(given)

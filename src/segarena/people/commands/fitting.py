@@ -54,6 +54,9 @@ def scribbler(
     ],
     out: Out,
     dataset: Data = None,
+    background: Annotated[
+        bool, typer.Option("--background", help="Fit strokes on the background, for the option `fitted_background`.")
+    ] = False,
 ) -> None:
     """Fit how people draw strokes, for the user `scribbler`; needs scikit-learn and some minutes for 1,000 strokes.
 
@@ -66,7 +69,7 @@ def scribbler(
     from segarena.people.fitting.scribbler import fit_scribbler
 
     with one_line_errors():
-        drawings = [each for path in given for each in drawings_of(_opened(path, dataset))]
+        drawings = [each for path in given for each in drawings_of(_opened(path, dataset), background=background)]
         fitted = fit_scribbler(drawings)
         write_whole(out, fitted.packed())
     typer.echo(f"{len(drawings)} drawings of {', '.join(fitted.people)}: {out}")

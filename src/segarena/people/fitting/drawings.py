@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from segarena.errors import InvalidInput
-from segarena.people.collection import Collection
+from segarena.people.collection import Collection, Given
 from segarena.people.fitting.scribbler import Drawing
+from segarena.samples import Mask
+from segarena.users.hand.goals import around
 
 
-def drawings_of(collection: Collection) -> list[Drawing]:
+def drawings_of(collection: Collection, *, background: bool = False) -> list[Drawing]:
     """Return what each person drew on each goal of a collection, of all that counts.
 
-    Strokes on an object, on what is missing of it, and on what is surplus are taken; those beside an object, which say
-    what it is not, have no goal that they lie on. People without a name are called like the collection.
+    Strokes on an object, on what is missing of it, and on what is surplus are taken; or else those that say what an
+    object is not: their goal is the background near it. People without a name are called like the collection.
+
+    Args:
+        collection: with scribbles.
+        background: takes those on the background instead.
 
     Raises:
         InvalidInput: there are none.
@@ -19,14 +25,23 @@ def drawings_of(collection: Collection) -> list[Drawing]:
     together: dict[tuple[object, ...], Drawing] = {}
     for given in collection.only(kind="scribble", counts=True):
         row = given.row
-        if row.is_positive == (row.goal == "surplus"):
+        on_background = row.goal == "object" and not row.is_positive
+        on_goal = row.is_positive != (row.goal == "surplus")
+        if not (on_background if background else on_goal):
             continue
         asked = (row.dataset, row.sample, row.target, row.object_id, row.plane, row.goal, row.goal_mask)
         key = (*asked, row.person, row.batch, row.place, row.round)
         before, ink = together.get(key), given.ink()
-        goal = given.goal if before is None else before.goal
-        together[key] = Drawing(row.person or collection.name, goal, ink if before is None else before.ink | ink)
+        goal = _goal(given, background=background) if before is None else before.goal
+        person, drawn = row.person or collection.name, ink if before is None else before.ink | ink
+        series = "" if row.plane is None else "/".join((*map(str, asked[:4]), person, str(row.round)))
+        together[key] = Drawing(person, goal, drawn, series, row.plane or 0)
     if not together:
         kinds = ", ".join(collection.kinds) or "nothing"
-        raise InvalidInput(f"{collection.name}: expected strokes of people on goals, got {kinds}")
+        where = "the background" if background else "goals"
+        raise InvalidInput(f"{collection.name}: expected strokes of people on {where}, got {kinds}")
     return list(together.values())
+
+
+def _goal(given: Given, *, background: bool) -> Mask:
+    return around(given.goal) if background and given.goal.any() else given.goal

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from segarena.arrays.lines import Points
-from segarena.people.fitting.tracing import at_steps
 from segarena.users.hand.drafts import TURN_EDGES, TURNS, places_to_begin
 from segarena.users.hand.hands import COURSES, Hands
-from segarena.users.hand.surface import Floats, Surface
+from segarena.users.hand.surface import Floats, Places, Surface
 
 _OTHERS = 24
 """Places at which a line might have begun but did not, for each that did."""
@@ -37,14 +35,14 @@ class Rows:
     chosen: list[int] = field(default_factory=list[int])
 
 
-def plan_of(lines: Sequence[Points], surface: Surface) -> Floats:
-    """Return what somebody must have planned who drew `lines`, see `segarena.users.hand.hands.PLAN`."""
-    steps = sum(len(at_steps(line, surface.stride)) - 1 for line in lines)
+def plan_of(lines: Sequence[Places], surface: Surface) -> Floats:
+    """Return what somebody must have planned who drew `lines`, steps apart; see `segarena.users.hand.hands.PLAN`."""
+    steps = sum(len(line) - 1 for line in lines)
     ink = max(steps, 0.5) * surface.stride / surface.size
     return np.array([math.log(ink), math.log(len(lines))], np.float32)
 
 
-def replay(surface: Surface, lines: Sequence[Points], habits: Floats, rows: Rows, rng: np.random.Generator) -> None:
+def replay(surface: Surface, lines: Sequence[Places], habits: Floats, rows: Rows, rng: np.random.Generator) -> None:
     """Draw what a person drew once more and note in `rows` what was known on the way.
 
     Neither the order of the lines nor their directions are known: they are drawn at random, as is where a closed line
@@ -52,12 +50,12 @@ def replay(surface: Surface, lines: Sequence[Points], habits: Floats, rows: Rows
 
     Args:
         surface: of the goal.
-        lines: places in the window of the surface.
+        lines: places on the surface, a stride apart.
         habits: of the person, (people,).
         rows: are added to.
         rng: draws order, directions, and the places where lines did not begin.
     """
-    ordered = [_as_drawn(at_steps(lines[at], surface.stride), surface, rng) for at in rng.permutation(len(lines))]
+    ordered = [_as_drawn(lines[at], surface, rng) for at in rng.permutation(len(lines))]
     plan = plan_of(lines, surface)
     hands = Hands(surface, habits[None], plan[None], sum(map(len, ordered)) + 1)
     for number, line in enumerate(ordered):
@@ -72,32 +70,27 @@ def replay(surface: Surface, lines: Sequence[Points], habits: Floats, rows: Rows
         hands.lift(_ME)
 
 
-def _as_drawn(line: Points, surface: Surface, rng: np.random.Generator) -> Floats:
-    is_closed = len(line) > _CLOSED and np.hypot(*(line[0] - line[-1])) < 1.5 * surface.stride
-    if is_closed:
+def _as_drawn(line: Places, surface: Surface, rng: np.random.Generator) -> Places:
+    if len(line) > _CLOSED and abs(line[0] - line[-1]) < 1.5 * surface.stride:
         start = int(rng.integers(len(line) - 1))
         line = np.concatenate([line[start:-1], line[: start + 1]])
-    if rng.random() < 0.5:
-        line = line[::-1]
-    return np.clip(line, 0, np.array(surface.sides) - 1).astype(np.float32)
+    return line[::-1] if rng.random() < 0.5 else line
 
 
-def _follow(hands: Hands, line: Floats, rows: Rows, rng: np.random.Generator) -> None:
+def _follow(hands: Hands, line: Places, rows: Rows, rng: np.random.Generator) -> None:
     """Move the hand along a line."""
-    ways = np.diff(line, axis=0)
-    angles = np.arctan2(ways[:, 0], ways[:, 1])
+    angles = np.angle(np.diff(line))
     part = 2 * math.pi / COURSES
+    # A hand that was put down faces any direction of the class, as it does when it draws by itself.
+    facing = float(rng.uniform(-0.5, 0.5)) * part
     if len(angles):
         rows.courses.append(hands.look_around(_ME)[0])
         rows.chosen.append(round(float(angles[0]) / part) % COURSES)
-    # A hand that was put down faces any direction of the class, as it does when it draws by itself.
-    facing = rows.chosen[-1] * part if len(angles) else 0.0
-    facing += float(rng.uniform(-0.5, 0.5)) * part
-    hands.face(_ME, np.array([facing], np.float32))
+        facing += rows.chosen[-1] * part
+    hands.face(_ME, np.array([facing]))
     for place, angle in zip(line[1:], angles.tolist(), strict=True):
         rows.steps.append(hands.look_ahead(_ME)[0])
         turn = math.remainder(angle - facing, 2 * math.pi)
         rows.turns.append(int(np.clip(np.searchsorted(TURN_EDGES, turn) - 1, 0, TURNS - 1)))
-        course = np.array([[math.sin(angle), math.cos(angle)]], np.float32)
-        hands.move(_ME, place[None], course, np.array([turn], np.float32))
+        hands.move(_ME, place[None], np.exp([1j * angle]), np.array([turn]))
         facing = angle

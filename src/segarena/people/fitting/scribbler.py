@@ -9,9 +9,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import window_start
-from segarena.arrays.lines import Points
 from segarena.errors import InvalidInput
+from segarena.people.fitting.cohesion import Neighbours, fit_cohesion
 from segarena.people.fitting.learning import Learning, learn
 from segarena.people.fitting.planning import fit_planning
 from segarena.people.fitting.replaying import Rows, plan_of, replay
@@ -22,7 +21,7 @@ from segarena.users.hand.fitted import Fitted
 from segarena.users.hand.hands import COURSES
 from segarena.users.hand.likeness import Board, context
 from segarena.users.hand.networks import Network
-from segarena.users.hand.surface import Floats, Surface, surface_of
+from segarena.users.hand.surface import Floats, Places, Surface, surface_of
 
 _REPLAYS = 2
 _DRAFTS = 24
@@ -36,18 +35,29 @@ LIKENESS = Learning(hidden=(32, 16), epochs=8, decay=1e-1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawing:
-    """All that one person drew on one goal, on one side: bool (H, W) each."""
+    """All that one person drew on one goal, on one side.
+
+    Attributes:
+        person: who.
+        goal: bool (H, W).
+        ink: the same.
+        series: what the slices of one volume have in common that one person drew on for one target; "" of an image.
+        plane: which of these slices it is.
+    """
 
     person: str
     goal: Mask
     ink: Mask
+    series: str = ""
+    plane: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
+    drawing: Drawing
     surface: Surface
     habits: Floats
-    lines: list[Points]
+    lines: list[Places]
     weight: int
 
 
@@ -83,7 +93,8 @@ def fit_scribbler(drawings: Iterable[Drawing], *, seed: int = 0) -> Fitted:
         course=learn(np.array(rows.courses), np.array(rows.chosen), COURSES, COURSE, seed),
         likeness=_NOTHING,
     )
-    return replace(hand, likeness=_likeness(seen, hand, rng, seed))
+    hand = replace(hand, likeness=_likeness(seen, hand, rng, seed))
+    return replace(hand, cohesion=fit_cohesion(_neighbours(seen), hand, rng))
 
 
 _NO_INPUT = np.zeros(1, np.float32)
@@ -99,8 +110,10 @@ def _seen(drawing: Drawing, people: Sequence[str], everything: Sequence[Drawing]
     found: list[_Seen] = []
     for variant in range(variants):
         surface = surface_of(_turned(drawing.goal, variant))
-        lines = [line - window_start(surface.window) for line in trace(_turned(drawing.ink, variant))]
-        found.append(_Seen(surface, habits, lines, variants))
+        traced = trace(_turned(drawing.ink, variant))
+        step_px = surface.stride * surface.coarseness
+        lines = [surface.from_frame(at_steps(line, step_px)) for line in traced]
+        found.append(_Seen(drawing, surface, habits, lines, variants))
     return found
 
 
@@ -118,15 +131,26 @@ def _start_rows(starts: Sequence[Floats]) -> tuple[Floats, NDArray[np.int64]]:
     return np.concatenate([others, begun]), np.repeat([0, 1], [len(others), len(begun)])
 
 
+def _neighbours(seen: Sequence[_Seen]) -> list[Neighbours]:
+    """Return what somebody drew on two slices that follow each other, of each such pair."""
+    by_place = {(each.drawing.series, each.drawing.plane): each for each in seen if each.drawing.series}
+    found: list[Neighbours] = []
+    for (series, plane), each in by_place.items():
+        before = by_place.get((series, plane - 1))
+        if before is not None:
+            points = before.surface.to_frame(np.concatenate(before.lines))
+            found.append(Neighbours(each.surface, each.habits, each.lines, each.surface.from_frame(points)))
+    return found
+
+
 def _likeness(seen: Sequence[_Seen], hand: Fitted, rng: np.random.Generator, seed: int) -> Network:
     """Return what tells people's drawings from drafts, given shape and person."""
     people: list[Floats] = []
     made: list[Floats] = []
     for each in seen:
         board, known = Board(each.surface), context(each.surface, each.habits)
-        own = [at_steps(line, each.surface.stride) for line in each.lines]
         count = max(1, _DRAFTS // each.weight)
-        people += [np.concatenate([board.marks(own), known], dtype=np.float32)] * count
+        people += [np.concatenate([board.marks(each.lines), known], dtype=np.float32)] * count
         habits = np.repeat(each.habits[None], count, axis=0)
         made += [
             np.concatenate([board.marks(lines), known], dtype=np.float32)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
+from collections.abc import Sequence
 
-from segarena.arrays.boxes import window_start
+import numpy as np
+
+from segarena.arrays.lines import Points
 from segarena.samples import Mask
 from segarena.users.hand.drafts import drafts
 from segarena.users.hand.fitted import Fitted
 from segarena.users.hand.likeness import Board, context
+from segarena.users.hand.neighbours import apart
 from segarena.users.hand.networks import drawn_by_weight
-from segarena.users.hand.surface import Floats, surface_of
+from segarena.users.hand.surface import Floats, Places, Surface, surface_of
 
-DRAFTS = 28
+DRAFTS = 24
+_STEP_PX = 4
 
 
-def draw(goal: Mask, habits: Floats, fitted: Fitted, rng: np.random.Generator) -> list[NDArray[np.float64]]:
+def draw(
+    goal: Mask,
+    habits: Floats,
+    fitted: Fitted,
+    rng: np.random.Generator,
+    former: Sequence[Points] = (),
+    slices_away: int = 1,
+) -> list[Points]:
     """Return the lines that somebody draws on `goal`: (n, 2) each, (row, column), all within the frame.
 
     Args:
@@ -24,13 +35,31 @@ def draw(goal: Mask, habits: Floats, fitted: Fitted, rng: np.random.Generator) -
         habits: theirs, (people,): how much they are like each of `fitted.people`.
         fitted: how people draw.
         rng: all that is random comes from it.
+        former: what they drew before on another slice, lines of positions as above.
+        slices_away: how many slices off that is; what is farther off is less of a model.
     """
     surface = surface_of(goal)
     made = drafts(surface, np.repeat(habits[None], DRAFTS, axis=0), fitted, rng)
     board = Board(surface)
     marks = np.array([board.marks(lines) for lines in made], np.float32)
     known = np.broadcast_to(context(surface, habits), (DRAFTS, len(surface.shape) + len(habits)))
-    logits = fitted.likeness(np.concatenate([marks, known], axis=1))
-    kept = int(drawn_by_weight(logits.reshape(1, -1), rng)[0])
-    start = window_start(surface.window)
-    return [line.astype(np.float64) + start for line in made[kept]]
+    logits = fitted.likeness(np.concatenate([marks, known], axis=1)).ravel()
+    if former:
+        before = surface.from_frame(np.concatenate(former))
+        logits = logits - fitted.cohesion / max(1, slices_away) * apart(made, before, surface)
+    kept = int(drawn_by_weight(logits[None], rng)[0])
+    return [surface.to_frame(surface.within(_rounded(line, surface))) for line in made[kept]]
+
+
+def _rounded(line: Places, surface: Surface) -> Places:
+    """Return a smooth curve through the points of a line (Catmull and Rom), in steps of some px of the frame."""
+    count = math.ceil(surface.stride * surface.coarseness / _STEP_PX)
+    if len(line) < 3 or count < 2:
+        return line
+    before, after = 2 * line[:1] - line[1:2], 2 * line[-1:] - line[-2:-1]
+    around = np.concatenate([before, line, after]).astype(np.complex128)
+    a, b, c, d = around[:-3, None], around[1:-2, None], around[2:-1, None], around[3:, None]
+    share = np.arange(count) / count
+    bend = (2 * a - 5 * b + 4 * c - d) * share**2 + (3 * b - a - 3 * c + d) * share**3
+    curve = b + (c - a) * share / 2 + bend / 2
+    return np.concatenate([curve.ravel(), around[-2:-1]])

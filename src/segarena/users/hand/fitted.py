@@ -17,6 +17,7 @@ from segarena.users.hand.networks import Network
 from segarena.users.hand.surface import Floats
 
 SHIPPED = Path(__file__).parent / "fitted.npz"
+SHIPPED_BACKGROUND = Path(__file__).parent / "background.npz"
 _NETWORKS = ("step", "start", "course", "likeness")
 
 
@@ -66,6 +67,8 @@ class Fitted:
         start: the logit that a line begins at a place rather than at any.
         course: in which direction it begins.
         likeness: the logit that a draft is people's.
+        cohesion: by how much that falls where a draft is farther from what was drawn on the next slice; see
+            `segarena.users.hand.neighbours`.
     """
 
     people: tuple[str, ...]
@@ -74,10 +77,7 @@ class Fitted:
     start: Network
     course: Network
     likeness: Network
-
-    def plans(self, shape: Floats, habits: Floats, rng: np.random.Generator) -> Floats:
-        """Return how much hands with `habits` (n, people) will draw, (n, 2)."""
-        return self.planning.draw(shape, habits, rng)
+    cohesion: float = 0.0
 
     def habits_of(self, person: str) -> Floats:
         """Return the habits of somebody, (people,).
@@ -95,7 +95,7 @@ class Fitted:
         held["planning"] = {field.name: getattr(self.planning, field.name) for field in fields(Planning)}
         arrays: dict[str, Any] = {f"{name}.{key}": array for name, own in held.items() for key, array in own.items()}
         file = io.BytesIO()
-        np.savez_compressed(file, people=np.array(self.people), **arrays)
+        np.savez_compressed(file, people=np.array(self.people), cohesion=np.float64(self.cohesion), **arrays)
         return file.getvalue()
 
 
@@ -112,9 +112,10 @@ def read_fitted(path: str | Path = SHIPPED) -> Fitted:
         networks = {name: Network.of(_held(arrays, name)) for name in _NETWORKS}
         planning = Planning(**_held(arrays, "planning"))
         people: Sequence[str] = arrays["people"].tolist()
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        cohesion = float(arrays["cohesion"])
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise InvalidInput(f"{path}: expected a file that `segarena people fit scribbler` wrote; {error}") from error
-    return Fitted(people=tuple(people), planning=planning, **networks)
+    return Fitted(people=tuple(people), planning=planning, cohesion=cohesion, **networks)
 
 
 def _held(arrays: dict[str, Any], name: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,22 @@ def whole_objects(target: Labels, ignore: Mask | None) -> list[Goal]:
     seen = target if ignore is None else np.where(ignore, np.uint8(0), target)
     labels = np.flatnonzero(np.bincount(seen.reshape(-1), minlength=1))
     return [Goal(seen == label, label) for label in labels.tolist() if label]
+
+
+def background_of(goals: Sequence[Goal]) -> list[Goal]:
+    """Return what is around and between objects as a goal of label 0, if there is any: see `around`."""
+    near = around(np.logical_or.reduce([goal.mask for goal in goals])) if goals else None
+    return [] if near is None or not near.any() else [Goal(near, 0)]
+
+
+def around(mask: Mask) -> Mask:
+    """Return the pixels off an object that are near it: not farther than the root of its area.
+
+    Args:
+        mask: bool (H, W), with at least one pixel.
+    """
+    away = cv2.distanceTransform((~mask).view(np.uint8), cv2.DIST_L2, 5)
+    return (away > 0) & (away <= math.sqrt(np.count_nonzero(mask)))
 
 
 def wrong_parts(prediction: Labels, target: Labels, ignore: Mask | None, objects: int) -> list[Goal]:

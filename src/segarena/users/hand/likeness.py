@@ -1,4 +1,4 @@
-"""How drafts look to somebody who knows what people draw: what is measured of them, and which one is kept."""
+"""How drafts look to somebody who knows what people draw: what is measured of them, and by what they are judged."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.users.hand.surface import Floats, Surface
+from segarena.users.hand.surface import Floats, Places, Surface
 
 _SIDE_PX = 40
 """Drafts on goals of more than so many pixels' size are looked at in a smaller picture."""
 _FINE = 4
 _LEAST = 1e-3
+_SHARP = math.radians(50)
 
 
 class Board:
@@ -27,52 +28,67 @@ class Board:
 
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
-        self._scale = min(1.0, _SIDE_PX / surface.size)
-        self._shape = tuple(int(side * self._scale) + 2 for side in surface.sides)
-        pixels = np.rint(surface.pixels * self._scale).astype(np.intp)
-        self._goal = np.unique(pixels[:, 0] * self._shape[1] + pixels[:, 1])
+        self._scale = scale = min(1.0, _SIDE_PX / surface.size)
+        height, width = surface.sides
+        rows, columns = ((np.arange(int(side * scale) + 2) / scale + 0.5).astype(np.intp) for side in (height, width))
+        shown = np.ix_(np.minimum(rows, height - 1), np.minimum(columns, width - 1))
+        self._depth = surface.inside[shown] / np.float32(surface.depth)
+        across, down = np.rint(surface.pixels.real * scale), np.rint(surface.pixels.imag * scale)
+        self._goal = np.unique((down * len(columns) + across).astype(np.intp))
 
-    def marks(self, lines: Sequence[Floats]) -> list[float]:
-        """Return what is seen of a draft: numbers about its lines, one pixel wide, on the board.
+    def marks(self, lines: Sequence[Places]) -> list[float]:
+        """Return what is seen of a draft: numbers about its lines, one pixel wide, on the board, and about its bends.
 
-        Of these the first fourteen are those that `people compare` looks at, but for thinning.
+        Most are what `segarena people compare` looks at, but for thinning.
         """
         surface, size = self._surface, self._surface.size * self._scale
         picture = self._picture(lines)
-        rows, columns = np.nonzero(picture)
-        depth = self._depth(rows, columns)
+        flat = np.flatnonzero(picture)
+        rows, columns = np.divmod(flat, picture.shape[1])
+        count = len(flat)
+        depth = self._depth.ravel()[flat]
         around: Any = cv2.boxFilter(picture, -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT)
-        neighbours = around[rows, columns] - 1
+        neighbours = np.bincount(around.ravel()[flat], minlength=10)[:10]
         pieces = cv2.connectedComponents(picture, connectivity=8)[0] - 1
-        height, width = int(np.ptp(rows)) + 1, int(np.ptp(columns)) + 1
-        away: Any = cv2.distanceTransform(1 - picture, cv2.DIST_L2, 5)
-        away = away.reshape(-1)[self._goal] / size
-        count, off = len(rows), float(np.count_nonzero(depth <= 0)) / len(rows)
-        row, column = surface.centre * self._scale
-        ends, branching = int(np.count_nonzero(neighbours == 1)), float(np.count_nonzero(neighbours > 2)) / count
-        reach_mean, reach_most = float(away.mean()), float(away.max())
+        height, width = int(rows[-1] - rows[0]) + 1, int(columns.max() - columns.min()) + 1
+        away: Any = cv2.distanceTransform(1 - picture, cv2.DIST_L2, 5).ravel()[self._goal]
+        middle = complex(columns.mean(), rows.mean()) - surface.centre * self._scale
+        # A pixel counts itself among those around it.
+        ends, branching = int(neighbours[2]), float(neighbours[4:].sum()) / count
+        mean, least = float(depth.mean()), float(depth.min())
+        off = float(np.count_nonzero(depth <= 0)) / count
+        reach_mean, reach_most = max(float(away.mean()) / size, _LEAST), max(float(away.max()) / size, _LEAST)
+        spread = math.sqrt(max(0.0, float(depth @ depth) / count - mean**2))
+        box = surface.extent * self._scale
+        tall, wide = height / float(box[1]), width / float(box[0])
+        broad = cv2.dilate(picture, np.ones((3, 3), np.uint8))
+        close = math.log(np.count_nonzero(broad) / count)
+        loose = min(ends, 20) - 2 * min(pieces, 10)
         return [
-            math.log(count / size), min(pieces, 8), float(depth.mean()), float(depth.min()), float(depth.std()),
-            math.hypot(rows.mean() - row, columns.mean() - column) / size,
-            height / (surface.extent[0] * self._scale), width / (surface.extent[1] * self._scale),
-            math.log(count / math.hypot(height, width)), min(ends, 12), branching, off, reach_mean, reach_most,
-            off > 0, math.sqrt(off), branching > 0, math.sqrt(branching), math.log(pieces),
-            min(ends, 20) - 2 * min(pieces, 10), math.log(max(reach_mean, _LEAST)),
-            math.log(max(reach_most, _LEAST)), bool(depth.min() <= 0),
+            math.log(count / size), min(pieces, 8), math.log(pieces),
+            mean, least, least <= 0, spread, abs(middle) / size,
+            tall, wide, math.log(count / math.hypot(height, width)), min(ends, 12), loose,
+            branching, math.sqrt(branching), branching > 0, off, math.sqrt(off), off > 0,
+            reach_mean, reach_most, math.log(reach_mean), math.log(reach_most), close, *_bends(lines),
         ]  # fmt: skip
 
-    def _picture(self, lines: Sequence[Floats]) -> NDArray[np.uint8]:
-        picture = np.zeros(self._shape, np.uint8)
-        scale = self._scale * (1 << _FINE)
-        courses = [np.rint(line[:, ::-1] * scale).astype(np.int32) for line in lines]
-        cv2.polylines(picture, courses, isClosed=False, color=1, shift=_FINE)
+    def _picture(self, lines: Sequence[Places]) -> NDArray[np.uint8]:
+        picture = np.zeros(self._depth.shape, np.uint8)
+        scale = np.float32(self._scale * (1 << _FINE))
+        for line in lines:
+            # OpenCV takes (x, y), with so many bits of each below the point; of a single one it draws nothing.
+            twice = np.concatenate([line, line[-1:]]).astype(np.complex64).view(np.float32)
+            corners = np.rint(twice * scale).astype(np.int32).reshape(-1, 1, 2)
+            cv2.polylines(picture, [corners], isClosed=False, color=1, shift=_FINE)
         return picture
 
-    def _depth(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
-        height, width = self._surface.sides
-        rows = np.minimum((rows / self._scale + 0.5).astype(np.intp), height - 1)
-        columns = np.minimum((columns / self._scale + 0.5).astype(np.intp), width - 1)
-        return self._surface.inside[rows, columns] / np.float32(self._surface.depth)
+
+def _bends(lines: Sequence[Places]) -> tuple[float, float]:
+    """Return by how much lines turn from step to step, mean in radians, and how often sharply."""
+    steps = [np.diff(line) for line in lines]
+    turns = np.abs(np.angle(np.concatenate([each[1:] * each[:-1].conj() for each in steps])))
+    count = max(1, len(turns))
+    return float(turns.sum()) / count, np.count_nonzero(turns > _SHARP) / count
 
 
 def context(surface: Surface, habits: Floats) -> Floats:

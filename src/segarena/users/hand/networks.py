@@ -29,8 +29,11 @@ class Network:
 
     def __call__(self, inputs: Floats) -> Floats:
         """Return the last layer's outputs, (n, outputs), of `inputs` (n, inputs)."""
-        values = (inputs - self.mean) * self.scale
-        np.clip(values, -_FARTHEST, _FARTHEST, out=values)
+        reach = _FARTHEST / self.scale
+        values = np.maximum(inputs, self.mean - reach)
+        np.minimum(values, self.mean + reach, out=values)
+        values -= self.mean
+        values *= self.scale
         for weights, added in self.layers[:-1]:
             values = values @ weights
             values += added

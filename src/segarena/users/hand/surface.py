@@ -1,4 +1,7 @@
-"""What a hand sees of the part it is to draw on: how far each place lies inside or outside, and what shape it has."""
+"""What a hand sees of the part it is to draw on: how far each place lies inside or outside, and what shape it has.
+
+Places are complex numbers, column + row j, so that a direction is a number of length 1 and a turn a product.
+"""
 
 from __future__ import annotations
 
@@ -14,57 +17,63 @@ from segarena.arrays.boxes import bounding_window, grow_window, window_shape, wi
 from segarena.samples import Mask
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
+Places: TypeAlias = NDArray[np.complexfloating[Any, Any]]
+"""Places or directions, (...), as column + row j."""
 
 SHAPE = ("thinness", "fullness", "solidity", "elongation", "parts", "holes")
 """What is told of a goal's shape: how its size compares with its depth, its mean depth with its greatest, its area with
 its hull's, its length with its breadth; of how many parts it seems, and what share of it filled would be holes."""
 
-STRIDE = 0.16
+STRIDE = 0.18
 """A hand's step, over the geometric mean of a goal's size and depth."""
 
+RIM = 14
+"""Cells around a goal's window: a hand in a corner looks no farther."""
 _LEAST_STRIDE_PX = 0.75
 _MARGIN = 0.75
 """So far around a goal a hand may go, over its size."""
 _CELLS = 144
 """The most cells along a side of what a hand looks at."""
-RIM = 14
-"""Cells around: a hand in a corner looks no farther."""
-_MOST_PIXELS = 1200
+_FINE_SIZE_PX, _FINE_DEPTH_PX = 100, 4
+"""Goals so large and so deep are looked at in pixels that are farther apart."""
+_MOST_PLACES = 1200
 _DEPTHS = (-1.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
-    """A goal as a hand sees it; lengths in px, places as (row, column) of the window.
+    """A goal as a hand sees it; lengths and places in px of the surface, from the window's first one on.
 
     Attributes:
-        window: around the goal, with a margin where the frame leaves one; hands stay in it.
+        window: around the goal in the frame, with a margin where the frame leaves one; hands stay in it.
+        coarseness: px of the frame to a px of the surface.
         size: root of the goal's area, the unit of how much is drawn.
         depth: how far its deepest pixel is from what is not the goal.
         stride: how far a hand moves in a step.
         cell: edge of the cells in which it looks and remembers.
         depths: of each cell, how deep it lies over `depth`, negative outside; with `RIM` cells around.
-        inside: of each pixel of the window how deep it lies, px, 0 outside.
-        near: pixels outside where people may begin, (n, 2).
-        pixels: pixels of the goal, (n, 2), some where there are many.
+        inside: of each pixel how deep it lies, px, 0 outside.
+        near: pixels outside where people may begin, (n,).
+        pixels: pixels of the goal, (n,), some where there are many.
         centre, axis: the mean of its pixels, and the direction in which it is longest.
-        corner, extent: of its smallest box.
+        corner, extent: of its smallest box, (column, row) and (width, height).
         shape: numbers for `SHAPE`.
-        part_of: of each pixel of the window, which part of the goal it is of, from 1; 0 outside.
+        part_of: of each pixel, which part of the goal it is of, from 1; 0 outside.
         shares: which share of the goal each part is, 0 first.
     """
 
     window: tuple[slice, ...]
+    coarseness: int
     size: float
     depth: float
     stride: float
     cell: float
     depths: Floats
     inside: Floats
-    near: Floats
-    pixels: Floats
-    centre: Floats
-    axis: Floats
+    near: Places
+    pixels: Places
+    centre: complex
+    axis: complex
     corner: Floats
     extent: Floats
     shape: Floats
@@ -73,25 +82,41 @@ class Surface:
 
     @property
     def sides(self) -> tuple[int, int]:
-        """Height and width of the window."""
+        """Height and width, px."""
         height, width = self.inside.shape
         return height, width
+
+    def within(self, places: Places) -> Places:
+        """Return places, those outside moved to the edge."""
+        height, width = self.sides
+        return np.clip(places.real, 0, width - 1) + 1j * np.clip(places.imag, 0, height - 1)
+
+    def to_frame(self, places: Places) -> NDArray[np.float64]:
+        """Return places as positions in the frame, (n, 2) as (row, column)."""
+        start = np.array(window_start(self.window), np.float64)
+        return start + self.coarseness * np.stack([places.imag, places.real], axis=1)
+
+    def from_frame(self, positions: NDArray[np.float64]) -> Places:
+        """Return positions in the frame, (n, 2) as (row, column), as places."""
+        rows, columns = ((positions - window_start(self.window)) / self.coarseness).T
+        return self.within(columns + 1j * rows)
 
 
 def surface_of(goal: Mask) -> Surface:
     """Return what a hand sees of `goal`, bool (H, W), which has at least one pixel."""
     tight = bounding_window(goal)
-    size = math.sqrt(np.count_nonzero(goal[tight]))
-    window = grow_window(tight, math.ceil(_MARGIN * size) + 2, goal.shape)
-    crop = np.ascontiguousarray(goal[window])
-    inside: Any = cv2.distanceTransform(np.pad(crop, 1).view(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1]
+    size_px = math.sqrt(np.count_nonzero(goal[tight]))
+    depth_px = float(_depths(goal[tight]).max())
+    coarseness = max(1, int(min(size_px / _FINE_SIZE_PX, depth_px / _FINE_DEPTH_PX)))
+    window = grow_window(tight, math.ceil(_MARGIN * size_px) + 2, goal.shape)
+    crop = np.ascontiguousarray(goal[window][::coarseness, ::coarseness])
+    inside = _depths(crop)
     outside: Any = cv2.distanceTransform((~crop).view(np.uint8), cv2.DIST_L2, 5)
-    depth = float(inside.max())
+    size, depth = math.sqrt(np.count_nonzero(crop)), float(inside.max())
     stride = max(_LEAST_STRIDE_PX, STRIDE * math.sqrt(size * depth))
     cell = max(1.0, stride / 2, max(crop.shape) / _CELLS)
-    corner = np.subtract(window_start(tight), window_start(window))
-    extent = window_shape(tight)
-    centre, axis, lengths = _moments(crop, corner, extent)
+    tight = bounding_window(crop)
+    centre, axis, lengths = _moments(crop)
     count, part_of, stats, _ = cv2.connectedComponentsWithStats(crop.view(np.uint8), connectivity=8)
     shares = stats[:count, cv2.CC_STAT_AREA].astype(np.float32) / np.float32(size**2)
     filled, hull = _outlines(crop)
@@ -103,31 +128,30 @@ def surface_of(goal: Mask) -> Surface:
         -math.log(float(np.square(shares[1:]).sum())),
         1 - size**2 / filled,
     )
-    flat = np.flatnonzero(crop)
-    flat = flat[:: max(1, len(flat) // _MOST_PIXELS)]
-    near = np.flatnonzero((outside > 0) & (outside < max(1.5, 0.5 * depth)))
-    near = near[:: max(1, len(near) // _MOST_PIXELS)]
     return Surface(
-        window=window, size=size, depth=depth, stride=stride, cell=cell,
+        window=window, coarseness=coarseness, size=size, depth=depth, stride=stride, cell=cell,
         depths=_cells((inside - outside) / depth, cell), inside=inside,
-        near=_places(near, crop.shape[1]), pixels=_places(flat, crop.shape[1]),
-        centre=centre, axis=axis, corner=corner.astype(np.float32), extent=np.array(extent, np.float32),
-        shape=np.array(shape, np.float32), part_of=part_of.astype(np.int32, copy=False), shares=shares,
+        near=_places((outside > 0) & (outside < max(1.5, 0.5 * depth))), pixels=_places(crop),
+        centre=centre, axis=axis, corner=np.array(window_start(tight)[::-1], np.float32),
+        extent=np.array(window_shape(tight)[::-1], np.float32), shape=np.array(shape, np.float32),
+        part_of=part_of.astype(np.int32, copy=False), shares=shares,
     )  # fmt: skip
 
 
-def _moments(
-    crop: Mask, corner: NDArray[np.int64], extent: tuple[int, ...]
-) -> tuple[Floats, Floats, tuple[float, float]]:
+def _depths(mask: Mask) -> Floats:
+    """Return how deep each pixel lies, the frame's border being an edge."""
+    padded = np.pad(mask, 1).view(np.uint8)
+    return np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5), np.float32)[1:-1, 1:-1]
+
+
+def _moments(crop: Mask) -> tuple[complex, complex, tuple[float, float]]:
     """Return the mean of the pixels, the direction in which they spread most, and how much they spread both ways."""
-    (top, left), (height, width) = corner.tolist(), extent
-    m = cv2.moments(crop[top : top + height, left : left + width].view(np.uint8), binaryImage=True)
-    row, column = m["m01"] / m["m00"], m["m10"] / m["m00"]
+    m = cv2.moments(crop.view(np.uint8), binaryImage=True)
     # A pixel is a square, whose own spread is a twelfth.
-    spread = np.array([[m["mu02"], m["mu11"]], [m["mu11"], m["mu20"]]]) / m["m00"] + np.eye(2) / 12
+    spread = np.array([[m["mu20"], m["mu11"]], [m["mu11"], m["mu02"]]]) / m["m00"] + np.eye(2) / 12
     lengths, axes = np.linalg.eigh(spread)
     long, short = math.sqrt(lengths[1]), math.sqrt(lengths[0])
-    return np.array([row + top, column + left], np.float32), axes[:, 1].astype(np.float32), (long, short)
+    return complex(m["m10"], m["m01"]) / m["m00"], complex(axes[0, 1], axes[1, 1]), (long, short)
 
 
 def _outlines(crop: Mask) -> tuple[float, float]:
@@ -147,5 +171,8 @@ def _cells(depths: Floats, cell: float) -> Floats:
     return np.pad(np.clip(depths[np.ix_(rows, columns)], *_DEPTHS), RIM, mode="edge").astype(np.float32)
 
 
-def _places(flat: NDArray[np.intp], width: int) -> Floats:
-    return np.stack(np.divmod(flat, width), axis=1).astype(np.float32)
+def _places(mask: Mask) -> Places:
+    """Return the pixels of a mask, every so many where there are too many."""
+    flat = np.flatnonzero(mask)
+    rows, columns = np.divmod(flat[:: max(1, len(flat) // _MOST_PLACES)], mask.shape[1])
+    return (columns + 1j * rows).astype(np.complex64)

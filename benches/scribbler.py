@@ -1,0 +1,77 @@
+"""Strokes of the scribbler in frames of 480 x 854.
+
+    python benches/scribbler.py [--repeats 5]
+
+Goals: discs of three sizes, an object that fills the frame, a ring, a crescent, a sliver of 5 px. A stroke is a line;
+the time of a drawing is shared by its lines. The least of the times that the thread had on a core counts, for each of
+as many seeds as repeats; of those the mean.
+
+Bar: 30 ms a stroke on every goal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import cv2
+import numpy as np
+
+from segarena.users.hand.drawing import draw
+from segarena.users.hand.fitted import read_fitted
+
+BAR_MS = 30
+ROWS, COLUMNS = np.mgrid[:480, :854]
+
+
+def disc(radius, column=427):
+    """Return a disc in the middle of the frame."""
+    return (ROWS - 240) ** 2 + (COLUMNS - column) ** 2 <= radius**2
+
+
+GOALS = {
+    "disc, radius 10": disc(10),
+    "disc, radius 50": disc(50),
+    "disc, radius 150": disc(150),
+    "most of the frame": ((ROWS - 240) / 220) ** 2 + ((COLUMNS - 427) / 400) ** 2 <= 1,
+    "ring": disc(150) & ~disc(120),
+    "crescent": disc(130) & ~disc(130, 487),
+    "sliver": (np.abs(ROWS - 240 - 40 * np.sin(COLUMNS / 60)) < 3) & (np.abs(COLUMNS - 427) < 200),
+}
+
+
+def per_stroke_ms(goal, person, repeats):
+    """Return the mean time of a drawing, and of one of its lines."""
+    hand = read_fitted()
+    habits = hand.habits_of(person)
+    drawings, strokes = [], 0
+    for seed in range(repeats):
+        times = []
+        for _ in range(2):
+            start = time.thread_time()
+            lines = draw(goal, habits, hand, np.random.default_rng(seed))
+            times.append(time.thread_time() - start)
+        drawings.append(1000 * min(times))
+        strokes += len(lines)
+    return sum(drawings) / repeats, sum(drawings) / strokes
+
+
+def main():
+    """Print a line for each goal; exit 1 when the bar is missed."""
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--repeats", type=int, default=5)
+    repeats = arguments.parse_args().repeats
+    cv2.setNumThreads(1)
+    draw(disc(20), read_fitted().habits_of("acdc-expert"), read_fitted(), np.random.default_rng(0))
+    worst = 0.0
+    for name, goal in GOALS.items():
+        found = {person: per_stroke_ms(goal, person, repeats) for person in read_fitted().people}
+        told = "  ".join(f"{drawing:5.1f} ({stroke:4.1f})" for drawing, stroke in found.values())
+        print(f"{name:18} ms a drawing (a stroke): {told}")
+        worst = max(worst, *(stroke for _, stroke in found.values()))
+    print(f"slowest {worst:.1f} ms a stroke, bar {BAR_MS} ms")
+    raise SystemExit(worst > BAR_MS)
+
+
+if __name__ == "__main__":
+    main()

@@ -38,8 +38,10 @@ def judgement(user: UserFound) -> Judgement:
 
 def _told(found: ScopeFound, user: UserFound) -> str:
     one = found.scope.one
-    shown = f"Shown a {one} of a person and one of {user.user}, a classifier finds the person’s in"
-    return f"{shown} {hundred(user.apart)} of 100 cases{_bounds(user)}; {_between(found)}"
+    shown = f"Shown a {one} of a person and one of {user.user}, a classifier finds the person’s"
+    share = f"{hundred(user.apart)} of 100 cases"
+    often = f"in {share}" if user.apart is None or user.apart > 0.5 else f"no more often than by guessing, in {share}"
+    return f"{shown} {often}{_bounds(user)}; {_between(found)}"
 
 
 def _between(found: ScopeFound) -> str:

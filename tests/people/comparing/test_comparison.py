@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from segarena.errors import InvalidInput
 from segarena.people.collection import Collection
 from segarena.people.comparing.asking import Asker
-from segarena.people.comparing.comparison import PEOPLE, compare_users, named
+from segarena.people.comparing.comparison import PEOPLE, compare_users
 from segarena.people.comparing.page import verdicts, write_comparison
 from segarena.people.comparing.sheets import apart_sheet
+from segarena.people.comparing.who import named
 from segarena.people.table import read_prompts, write_prompts
 
 HERE = Path(__file__).parent

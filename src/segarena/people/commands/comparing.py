@@ -59,11 +59,12 @@ def compare(
 
     from segarena.errors import InvalidInput
     from segarena.people.comparing.answers import KINDS
-    from segarena.people.comparing.comparison import compare_users, named
+    from segarena.people.comparing.comparison import compare_users
     from segarena.people.comparing.consequence import check_segmenters, compare_segmenters, rank_runs
     from segarena.people.comparing.measuring import pictures_of
     from segarena.people.comparing.page import comparison_json, write_comparison
     from segarena.people.comparing.showing import show_comparison
+    from segarena.people.comparing.who import named
     from segarena.registry import build
     from segarena.terminal.progress import ProgressBar
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,20 +11,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.abilities import is_person, prompt_kinds
 from segarena.errors import InvalidInput
 from segarena.files.hashes import fingerprint
 from segarena.people.collection import Collection, Given
 from segarena.people.comparing.answers import KINDS, answers_of, open_people, question_of, scopes_of
-from segarena.people.comparing.asking import Asker
 from segarena.people.comparing.found import Scope, ScopeFound, Separation, UserFound
 from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS, Measured, Measuring, read_measured
 from segarena.people.comparing.remembering import remember
 from segarena.people.comparing.testing import FEWEST, Side, Unit, check_installed, tell_apart
+from segarena.people.comparing.who import check_users, named, notes_on_pictures
 from segarena.people.measures.goal_shape import GoalShape
 from segarena.prompts import Scribble
-from segarena.registry import build, describe, names
-from segarena.reports.naming import short_name
+from segarena.registry import describe
 from segarena.specs import Plugin, PluginSpec
 from segarena.work.jobs import Calling, Job, Workers
 from segarena.work.progress import OnProgress, say_nothing
@@ -107,13 +103,13 @@ def compare_users(
     if not scopes:
         raise InvalidInput(_too_few(found.all, found.left_out))
     specs = dict(map(named, users))
-    _check_kinds(specs, [given.row.kind for given in found.all])
+    check_users(specs, [given.row.kind for given in found.all])
     work = _Work(str(people), dataset, seed, workers, kept, on_progress, collection, found.all)
     measured = {PEOPLE: work.measure(PEOPLE, None), **{name: work.measure(name, spec) for name, spec in specs.items()}}
     notes = [f"{count} {what} were left out." for what, count in found.left_out.items()]
     small = sum(one.values is None for one in measured[PEOPLE])
     notes += [f"{small} answers are about fewer pixels than can be measured, and were left out."] if small else []
-    notes += [] if dataset is not None else _blind(specs, found.all[0], seed)
+    notes += [] if dataset is not None else notes_on_pictures(specs, found.all[0], seed)
     return Comparison(
         name=collection.name,
         terms=collection.terms,
@@ -126,51 +122,9 @@ def compare_users(
     )
 
 
-def named(user: Plugin) -> tuple[str, PluginSpec]:
-    """Return what tables call a user, and the plug-in: the name given to it, or how it is written, without folders.
-
-    >>> named("mine/hands.py:Left(ink=2)")[0], named("left=mine/hands.py:Left")[0]
-    ('Left(ink=2)', 'left')
-    """
-    spec = PluginSpec.named(user)
-    if spec.own_name not in ("", user):
-        return spec.own_name, spec
-    return str(PluginSpec(short_name(spec.reference), spec.options)), spec
-
-
 def _too_few(answers: Sequence[Given], left_out: Mapping[str, int]) -> str:
     why = "".join(f"; {count} {what} are left out" for what, count in left_out.items())
     return f"expected {FEWEST} answers of people of one kind or more, got {len(answers)}{why}"
-
-
-def _check_kinds(specs: Mapping[str, PluginSpec], given: Sequence[str]) -> None:
-    """Refuse users who give nothing of what people gave, naming those who do."""
-    there = Counter(given)
-    for name, spec in specs.items():
-        user = build("user", spec)
-        if is_person(user):
-            raise InvalidInput(f"{name} is a person; name simulated users, see segarena list users")
-        said = prompt_kinds(user)
-        if said is not None and not said & set(there):
-            fitting = [one for one in names("user") if _gives(one) & set(there)]
-            raise InvalidInput(
-                f"{name} gives {' and '.join(sorted(said))}, people gave {' and '.join(there)}; "
-                f"users for that: {', '.join(fitting) or 'none'}"
-            )
-
-
-def _gives(user: str) -> frozenset[str]:
-    """Return what a user gives who can be built without options; nothing of others."""
-    with suppress(Exception):  # another package's fault is no matter of this comparison
-        return prompt_kinds(build("user", user)) or frozenset()
-    return frozenset()
-
-
-def _blind(specs: Mapping[str, PluginSpec], given: Given, seed: int) -> list[str]:
-    """Return a note for each user who looks at pictures, which nobody has."""
-    askers = {name: Asker(build("user", spec), name=name, seed=seed) for name, spec in specs.items()}
-    looking = [name for name, asker in askers.items() if asker.looks_at_pictures(given)]
-    return [f"{name} looks at pictures, and saw black ones; --dataset gives it the real ones." for name in looking]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

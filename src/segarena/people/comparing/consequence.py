@@ -17,10 +17,10 @@ from segarena.abilities import abilities_of_segmenter, ignores_image
 from segarena.errors import InvalidInput
 from segarena.people.collection import Given
 from segarena.people.comparing.answers import KINDS, answers_of, open_people
-from segarena.people.comparing.comparison import named
 from segarena.people.comparing.playing import Playing, Rounds
 from segarena.people.comparing.ranking import Ranked, rank
 from segarena.people.comparing.remembering import remember
+from segarena.people.comparing.who import named
 from segarena.registry import build, describe, find, names
 from segarena.reports.people import asked_of
 from segarena.reports.reading import Run, read_runs

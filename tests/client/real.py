@@ -1,7 +1,9 @@
 """A real server with challenges, in a thread of this process."""
 
+import sys
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 from segarena.challenges.description import Challenge, Phase
 from segarena.server.keys import make_key
@@ -9,6 +11,9 @@ from segarena.server.organising import make_challenge
 from segarena.server.serving import Serving, open_site
 from segarena.server.settings import Settings
 from segarena.server.tables import Person
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
+from forked import workers_are_forked
 
 SEED = 7
 
@@ -45,10 +50,11 @@ def at_work(site):
         started.set()
 
     thread = threading.Thread(target=serving.run, args=(note,), daemon=True)
-    thread.start()
-    assert started.wait(30)
-    try:
-        yield f"http://127.0.0.1:{ports[0]}"
-    finally:
-        serving.stop()
-        thread.join(30)
+    with workers_are_forked():
+        thread.start()
+        assert started.wait(30)
+        try:
+            yield f"http://127.0.0.1:{ports[0]}"
+        finally:
+            serving.stop()
+            thread.join(30)

@@ -21,6 +21,9 @@ def workers_are_forked():
     ours = sorted(name for name in plugins if name.startswith("segarena."))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*ours, "segarena.server.jobs.kinds", "segarena.challenges.evaluating"])
+    first = context.Process(target=int)  # no test waits for the imports
+    first.start()
+    first.join()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parent, "multiprocessing", _Forking(context))
         yield

@@ -78,7 +78,7 @@ def hold(api, run):
 
 
 def wait_until_over(api, run):
-    for _ in range(300):
+    for _ in range(1200):
         told = api.get(f"/runs/{run['id']}").json()
         if told["state"] == "over":
             return told

@@ -8,6 +8,8 @@ import pytest
 from collected import Taker, answer, link_of, study_of
 from sqlalchemy import func, select
 
+from segarena.studio.collecting import trials
+from segarena.studio.collecting.answers import judge
 from segarena.studio.collecting.exporting import study_named
 from segarena.studio.collecting.tables import StudyCode, StudyLink, StudyTrial, StudyVisitor
 from segarena.studio.collecting.trials import item_of, mask_of
@@ -141,6 +143,19 @@ def test_an_answer_counts_once(served, taker):
     with served.site.database.reading() as session:
         visitor = session.get(StudyVisitor, session.get(StudyTrial, step["trial"]).visitor_id)
         assert (visitor.tries, visitor.passed) == (1, 1)
+
+
+def test_answers_are_judged_while_nothing_is_locked(served, taker, monkeypatch):
+    """A second transaction that writes would wait in vain for a first one that judges."""
+
+    def judged(*given):
+        with served.site.database.writing() as session:
+            session.scalars(select(StudyVisitor).with_for_update()).all()
+        return judge(*given)
+
+    monkeypatch.setattr(trials, "judge", judged)
+    step = taker.next()
+    assert taker.give(step, right(served.site, step)).json() == {"feedback": "right"}
 
 
 def test_trials_of_others_are_nobody_s(served, link, taker):

@@ -13,7 +13,6 @@ from segarena.reports.sheets import Sheet
 from segarena.server.site import Site
 from segarena.studio.collecting.answers import Answer
 from segarena.studio.collecting.description import Study, read_study_text
-from segarena.studio.collecting.gathering import stem_of
 from segarena.studio.collecting.tables import StudyItem, StudyRow, StudyTrial, StudyVisitor
 
 COUNTS = and_(
@@ -59,12 +58,20 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemCount:
-    """An item with what was given on it: how many answers there are, and how many count."""
+    """An item with what was given on it: how many answers there are, and how many count.
+
+    Attributes:
+        number: of the item.
+        name: of its sample, slice or frame, and target.
+        label, goal, model: as of the item.
+        answers, counting: of people.
+    """
 
     number: int
-    stem: str
+    name: str
     label: str
     goal: str
+    model: str
     answers: int
     counting: int
 
@@ -163,12 +170,17 @@ def items_of_study(session: Session, row: StudyRow, first: int, most: int) -> tu
     given = {one[0]: (one[1], one[2]) for one in session.execute(counts)}
     listed = [
         ItemCount(
-            number=item.number, stem=stem_of(item), label=item.label, goal=item.goal,
+            number=item.number, name=_name_of(item), label=item.label, goal=item.goal, model=item.model,
             answers=given.get(item.number, (0, 0))[0], counting=given.get(item.number, (0, 0))[1],
         )
         for item in page
     ]  # fmt: skip
     return listed, total
+
+
+def _name_of(item: StudyItem) -> str:
+    place = item.sample if item.plane is None else f"{item.sample}, {item.plane}"
+    return f"{place} / {item.target}" if item.object_id == 1 else f"{place} / {item.target}, {item.object_id}"
 
 
 def neighbours_of(session: Session, row: StudyRow, number: int) -> tuple[int | None, int | None]:

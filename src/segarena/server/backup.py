@@ -48,7 +48,7 @@ def back_up(data: Path, to: Path, db: str = "") -> None:
             else:
                 _copy_database(folder.database, part / folder.database.name)
             for path in folder.path.iterdir():
-                if path == folder.pictures:  # they are drawn again
+                if path in (folder.pictures, folder.exports.folder):  # they are made again
                     continue
                 if path.is_dir():
                     shutil.copytree(path, part / path.name, ignore=_leftovers)

@@ -317,3 +317,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     assert [len(files) for files in kept] == [1, 1]
     assert kept[0] != kept[1], "the one before is gone"
     assert rex.get(f"projects/{project}/export.zip").status_code == 404
+    assert JobHand(site, [ExportProject()], Here()).one()
+    for file in site.folder.exports.folder.rglob("*/*"):
+        file.unlink()
+    assert "kept no more" in lea.get(f"projects/{project}/export.zip").text

@@ -11,6 +11,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, RedirectResponse, Response
 
+from segarena.errors import StoreAway, StoreError
 from segarena.server import refusals
 from segarena.server.bodies import Form, read_uploads
 from segarena.server.site import Site
@@ -89,7 +90,12 @@ def give_export(request: Request, project_id: int) -> Response:
         _, made = export_of(session, project_id, visitor.person_id or 0) or (None, None)
     if made is None:
         raise refusals.unknown()
-    path = site.folder.exports.fetch(made.sha256)
+    try:
+        path = site.folder.exports.fetch(made.sha256)
+    except StoreAway:
+        raise
+    except StoreError as error:  # backups leave them out
+        raise refusals.closed("this export is kept no more; ask for it again") from error
     return FileResponse(path, media_type="application/zip", filename=made.name)
 
 

@@ -25,6 +25,16 @@ def test_the_printed_link_opens_it_for_its_person(alone):
     assert "Sign out" not in page.text
 
 
+def test_two_of_one_browser_side_by_side_log_nobody_out(alone, served):
+    """A browser keeps cookies by the machine, not by the port."""
+    browser = alone.served.client(follow_redirects=True)
+    assert browser.get(alone.link).url.path == "/studio"
+    other = served.person("Neighbour")
+    browser.cookies.update(other.cookies)
+    assert browser.get(f"{served.address}/studio").url.path == "/studio"
+    assert browser.get("/studio").url.path == "/studio"
+
+
 def test_no_other_key_opens_it(alone):
     for wrong in ("", "sas_", alone.key[:-1], key_of_another(alone.served.site)):
         assert alone.served.client().get("/studio/open", params={"key": wrong}).status_code == 404

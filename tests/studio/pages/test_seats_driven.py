@@ -120,9 +120,10 @@ def test_five_targets_by_clicks_beside_a_simulated_user(run_asks, sit, barriers,
     assert (run.config.verified.asked, run.config.verified.differed) == (10, 0)
 
 
-def test_two_rounds_of_scribbles_on_a_video_by_mouse_and_touch(run_asks, sit):
+def test_two_rounds_of_scribbles_on_a_video_by_mouse_and_touch(run_asks, sit, barriers):
     asked = run_asks("davis", segmenter="colour-flow", users=["human"], limit=1, rounds=2)
     page = sit(asked, has_touch=True)
+    assert barriers(page) == {}
     box = page.locator("#picture canvas").last.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     round_is(page, 1)

@@ -113,6 +113,7 @@ def test_a_copy_taken_while_it_is_written_to_has_all_that_was_there_before(serve
             written.append(1)
 
     served.site.folder.samples.keep(b"a sample")
+    served.site.folder.exports.keep(b"an export")
     thread = threading.Thread(target=write)
     thread.start()
     while len(written) < 20:
@@ -122,6 +123,7 @@ def test_a_copy_taken_while_it_is_written_to_has_all_that_was_there_before(serve
     is_over.set()
     thread.join()
     assert faults_of(tmp_path / "copy", Settings()) == []
+    assert not (tmp_path / "copy" / "exports").exists()
     copy = open_site(tmp_path / "copy", Settings())
     with copy.database.reading() as session:
         lines = {event.action for event in session.query(Event)}

@@ -25,6 +25,14 @@ def test_the_same_content_is_one_file(storage):
     assert len([path for path in storage.folder.rglob("*") if path.is_file()]) == 1
 
 
+def test_a_file_is_moved_in_without_being_read_whole(storage, tmp_path):
+    (tmp_path / "large").write_bytes(b"large")
+    name = storage.take(tmp_path / "large")
+    assert name == storage.keep(b"large")
+    assert storage.read(name) == b"large"
+    assert not (tmp_path / "large").exists()
+
+
 def test_a_file_that_changed_is_told(storage):
     name = storage.keep(b"as it was")
     storage.path(name).write_bytes(b"as it is")

@@ -27,8 +27,8 @@ _REPLAYS = 2
 _DRAFTS = 24
 _LEAST_GOAL_PX = 4
 
-STEP = Learning(hidden=(64, 32), epochs=14)
-START = Learning(hidden=(24,), epochs=8)
+STEP = Learning(hidden=(80, 40), epochs=14)
+START = Learning(hidden=(32,), epochs=10)
 COURSE = Learning(hidden=(32,), epochs=30, decay=1e-2)
 LIKENESS = Learning(hidden=(32, 16), epochs=8, decay=1e-1)
 
@@ -98,7 +98,7 @@ def fit_scribbler(drawings: Iterable[Drawing], *, seed: int = 0) -> Fitted:
 
 
 _NO_INPUT = np.zeros(1, np.float32)
-_NOTHING = Network(_NO_INPUT, _NO_INPUT, [(_NO_INPUT[None], _NO_INPUT)])
+_NOTHING = Network(_NO_INPUT, _NO_INPUT + 1, [(_NO_INPUT[None], _NO_INPUT)])
 """In place of what is learnt last: drafts are made without it."""
 
 

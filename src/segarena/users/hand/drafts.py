@@ -49,7 +49,7 @@ def drafts(surface: Surface, habits: Floats, fitted: Fitted, rng: np.random.Gene
     count = len(habits)
     waiting, drawing = np.arange(count), np.zeros(0, np.intp)
     while len(waiting) or len(drawing):
-        if len(waiting) > count // 4 or not len(drawing):
+        if len(waiting) > count // 6 or not len(drawing):
             _begin(hands, waiting, fitted, rng)
             drawing, waiting = np.concatenate([drawing, waiting]), waiting[:0]
         drawing = drawing[~hands.is_used_up(drawing)]

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.users.hand.surface import RIM, SHAPE, Floats, Places, Surface
+from segarena.users.hand.surface import RIM, SHAPE, Floats, Places, Surface, parts
 
 Indices: TypeAlias = NDArray[np.intp]
 
@@ -35,6 +35,8 @@ _SPREAD = np.arange(-2, 3)
 _PEN = np.exp(-0.5 * (np.square(_SPREAD)[:, None] + np.square(_SPREAD)) / 1.3**2).astype(np.float32).ravel()
 _MANY = 6
 _MOST_IN_PART = 3
+_MOST_POINTS = 40
+"""Of what a hand has drawn, where it looks for a place away from it."""
 
 
 class Hands:
@@ -66,7 +68,6 @@ class Hands:
         self._turns = np.zeros((count, len(_FADES)), np.float32)
         self._sum: Places = np.zeros(count, np.complex64)
         self._box = np.repeat(np.array([[np.inf, np.inf, -np.inf, -np.inf]], np.float32), count, axis=0)
-        self._in_part = np.zeros((count, len(surface.shares)), np.float32)
         self._depths = surface.depths.ravel()
         self._width = surface.depths.shape[1]
         self._drawn = np.zeros(count * surface.depths.size, np.float32)
@@ -90,13 +91,16 @@ class Hands:
         seen = self._cells(self._in_cells(at)[:, None] + course[:, None] * reach)
         length = self.length[who]
         drawn = (length - self._first[who]).astype(np.float32)
-        back = course.conj()
-        axis = (np.complex64(surface.axis) * back) ** 2 * np.float32(surface.shape[3])
-        around = [
-            (np.complex64(surface.centre) - at) * back,
-            (self._begun[who] - at) * back,
-            (self._sum[who] / np.maximum(length, 1).astype(np.float32) - np.complex64(surface.centre)) * back,
-        ]
+        back, centre = course.conj(), np.complex64(surface.centre)
+        seen_from = np.empty((len(who), 6), np.complex64)
+        seen_from[:, 0] = course
+        seen_from[:, 1] = course * course
+        axis = np.complex64(surface.axis) * back
+        seen_from[:, 2] = axis * axis * np.float32(surface.shape[3])
+        seen_from[:, 3] = centre - at
+        seen_from[:, 4] = self._begun[who] - at
+        seen_from[:, 5] = self._sum[who] / np.maximum(length, 1).astype(np.float32) - centre
+        seen_from[:, 3:] *= (back * np.float32(1 / surface.size))[:, None]
         found = np.empty((len(who), _AHEAD_INPUTS + self._known.shape[1]), np.float32)
         looks = len(_AHEAD)
         found[:, :looks] = self._depths[seen]
@@ -106,12 +110,8 @@ class Hands:
         rest[:, 4:8] = self._progress(who)
         rest[:, 8] = np.log1p(drawn)
         rest[:, 9] = drawn * np.float32(surface.stride / surface.size)
-        for column, vector in enumerate((course, course**2, axis)):
-            rest[:, 10 + 2 * column], rest[:, 11 + 2 * column] = vector.real, vector.imag
-        for column, vector in enumerate(around):
-            vector *= np.float32(1 / surface.size)
-            rest[:, 16 + 2 * column], rest[:, 17 + 2 * column] = vector.real, vector.imag
-        rest[:, 22], rest[:, 23] = at.real, at.imag
+        rest[:, 10:22] = seen_from.view(np.float32)
+        rest[:, 22:24] = parts(at)
         rest[:, 24:28] = self._box[who]
         boxes = rest[:, 22:28].reshape(-1, 3, 2)
         boxes -= surface.corner
@@ -123,8 +123,9 @@ class Hands:
         """Return what hands know that were put down, before they choose a course, (n, inputs)."""
         surface, at = self.surface, self._at[who]
         seen = self._cells(self._in_cells(at)[:, None] + _AROUND * np.complex64(surface.stride / surface.cell))
-        axis = np.full(len(who), surface.axis**2 * float(surface.shape[3]))
-        places = [_parts((at - surface.centre) / surface.size), _parts(axis), self._in_box(at)]
+        axis = np.full(len(who), surface.axis**2 * float(surface.shape[3]), np.complex64)
+        offset = (at - np.complex64(surface.centre)) / np.float32(surface.size)
+        places = [parts(offset), parts(axis), self._in_box(at)]
         return np.concatenate(
             [self._depths[seen], self._ink(who, seen), self._progress(who), *places, self._known[who]],
             axis=1, dtype=np.float32,
@@ -143,13 +144,14 @@ class Hands:
         from_end = (places - self._at[who][:, None]) / size * is_later
         bias = self._sum[who] / np.maximum(self.length[who], 1) - surface.centre
         balance = (from_centre * np.conj(bias / size)[:, None]).real * is_later
-        part = surface.part_of[places.imag.astype(np.intp), places.real.astype(np.intp)]
-        in_part = np.minimum(np.take_along_axis(self._in_part[who], part, axis=1), _MOST_IN_PART)
+        part = self._parts_at(places)
+        in_part, nearest = self._drawn_near(who, places, part)
         own = np.stack(
             [
                 self._depths[seen], *np.moveaxis(box, -1, 0), *np.moveaxis(np.abs(box), -1, 0), np.abs(from_centre),
                 np.abs(along.real), np.abs(along.imag), self._ink(who, seen), wide, np.abs(from_end), from_end.real,
                 from_end.imag, balance, surface.shares[part] * (part > 0), in_part, (part > 0) * is_later,
+                nearest,
             ], axis=-1,
         )  # fmt: skip
         common = np.concatenate([self._progress(who), self.lines[who][:, None], self._known[who]], axis=1)
@@ -191,6 +193,23 @@ class Hands:
             self._ink_in(who[mine], self.trail[who[mine], at[mine]])
         self.lines[who] += 1
 
+    def _drawn_near(self, who: Indices, places: Places, part: NDArray[np.int32]) -> tuple[Floats, Floats]:
+        """Return how much hands have drawn in the parts of the goal that places (n, m) are in, and how near to them."""
+        surface = self.surface
+        in_part, nearest = np.zeros(places.shape, np.float32), np.zeros(places.shape, np.float32)
+        for at, hand in enumerate(who.tolist()):
+            trail = self.trail[hand, : self.length[hand]]
+            if not len(trail):
+                continue
+            steps = np.bincount(self._parts_at(trail), minlength=len(surface.shares))
+            in_part[at] = np.minimum(steps[part[at]] * (surface.stride / surface.size), _MOST_IN_PART)
+            seen = trail[:: 1 + len(trail) // _MOST_POINTS]
+            nearest[at] = np.abs(places[at][:, None] - seen).min(axis=1) / surface.size
+        return in_part, nearest
+
+    def _parts_at(self, places: Places) -> NDArray[np.int32]:
+        return self.surface.part_of[(places.imag + 0.5).astype(np.intp), (places.real + 0.5).astype(np.intp)]
+
     def _progress(self, who: Indices) -> Floats:
         """Return how much is left of the plan: as a share and in steps, and of the lines."""
         left, lines, pieces = self._left[who], self.lines[who], self._pieces[who]
@@ -206,12 +225,10 @@ class Hands:
         self.trail[who, length] = at
         self.length[who] = length + 1
         self._sum[who] += at
-        box, both = self._box[who], _parts(at)
+        box, both = self._box[who], parts(at)
         np.minimum(box[:, :2], both, out=box[:, :2])
         np.maximum(box[:, 2:], both, out=box[:, 2:])
         self._box[who] = box
-        part = self.surface.part_of[(at.imag + 0.5).astype(np.intp), (at.real + 0.5).astype(np.intp)]
-        self._in_part[who, part] += np.float32(self.surface.stride / self.surface.size)
         old = length - _TRAIL >= self._first[who]
         if old.any():
             self._ink_in(who[old], self.trail[who[old], length[old] - _TRAIL])
@@ -221,7 +238,7 @@ class Hands:
 
     def _in_box(self, places: Places) -> Floats:
         """Return where places lie in the goal's box, (..., 2) as shares of width and height."""
-        return (_parts(places) - self.surface.corner) / self.surface.extent
+        return (parts(places) - self.surface.corner) / self.surface.extent
 
     def _cells(self, places: Places) -> Indices:
         """Return the flat cells at places in units of cells."""
@@ -237,8 +254,3 @@ class Hands:
 
 
 _AHEAD_INPUTS = 2 * len(_AHEAD) + 28
-
-
-def _parts(places: Places) -> Floats:
-    """Return places as (..., 2): column and row."""
-    return np.stack([places.real, places.imag], axis=-1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,17 +21,25 @@ class Network:
     Attributes:
         mean, scale: inputs have `mean` subtracted and are multiplied by `scale`, (inputs,).
         layers: weights (inputs, outputs) and what is added, (outputs,).
+        low, high: inputs count as no less and no more.
     """
 
     mean: Floats
     scale: Floats
     layers: Sequence[tuple[Floats, Floats]]
+    low: Floats = field(init=False)
+    high: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the least and the most of each input."""
+        reach = _FARTHEST / self.scale
+        object.__setattr__(self, "low", self.mean - reach)
+        object.__setattr__(self, "high", self.mean + reach)
 
     def __call__(self, inputs: Floats) -> Floats:
         """Return the last layer's outputs, (n, outputs), of `inputs` (n, inputs)."""
-        reach = _FARTHEST / self.scale
-        values = np.maximum(inputs, self.mean - reach)
-        np.minimum(values, self.mean + reach, out=values)
+        values = np.maximum(inputs, self.low)
+        np.minimum(values, self.high, out=values)
         values -= self.mean
         values *= self.scale
         for weights, added in self.layers[:-1]:

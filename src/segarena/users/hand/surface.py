@@ -24,8 +24,8 @@ SHAPE = ("thinness", "fullness", "solidity", "elongation", "parts", "holes")
 """What is told of a goal's shape: how its size compares with its depth, its mean depth with its greatest, its area with
 its hull's, its length with its breadth; of how many parts it seems, and what share of it filled would be holes."""
 
-STRIDE = 0.18
-"""A hand's step, over the geometric mean of a goal's size and depth."""
+STRIDE, LEAST_STRIDE = 0.16, 0.065
+"""A hand's step, over the geometric mean of a goal's size and depth; the least one, over its size."""
 
 RIM = 14
 """Cells around a goal's window: a hand in a corner looks no farther."""
@@ -89,7 +89,11 @@ class Surface:
     def within(self, places: Places) -> Places:
         """Return places, those outside moved to the edge."""
         height, width = self.sides
-        return np.clip(places.real, 0, width - 1) + 1j * np.clip(places.imag, 0, height - 1)
+        moved = np.array(places, np.complex64, ndmin=1)
+        both = parts(moved)
+        np.maximum(both, 0, out=both)
+        np.minimum(both, (width - 1, height - 1), out=both)
+        return moved
 
     def to_frame(self, places: Places) -> NDArray[np.float64]:
         """Return places as positions in the frame, (n, 2) as (row, column)."""
@@ -100,6 +104,11 @@ class Surface:
         """Return positions in the frame, (n, 2) as (row, column), as places."""
         rows, columns = ((positions - window_start(self.window)) / self.coarseness).T
         return self.within(columns + 1j * rows)
+
+
+def parts(places: Places) -> Floats:
+    """Return a view of complex64 places (...) as numbers (..., 2), column and row."""
+    return places.view(np.float32).reshape(*places.shape, 2)
 
 
 def surface_of(goal: Mask) -> Surface:
@@ -113,7 +122,7 @@ def surface_of(goal: Mask) -> Surface:
     inside = _depths(crop)
     outside: Any = cv2.distanceTransform((~crop).view(np.uint8), cv2.DIST_L2, 5)
     size, depth = math.sqrt(np.count_nonzero(crop)), float(inside.max())
-    stride = max(_LEAST_STRIDE_PX, STRIDE * math.sqrt(size * depth))
+    stride = max(_LEAST_STRIDE_PX, STRIDE * math.sqrt(size * depth), LEAST_STRIDE * size)
     cell = max(1.0, stride / 2, max(crop.shape) / _CELLS)
     tight = bounding_window(crop)
     centre, axis, lengths = _moments(crop)

@@ -85,8 +85,9 @@ def name_of(feature: str) -> str:
 
 
 def short(value: float) -> str:
-    """Return a number with two or three digits."""
-    text = "–" if math.isnan(value) else f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
+    """Return a number with about two digits that say something."""
+    decimals = 0 if abs(value) >= 10 else 2 if abs(value) >= 0.1 or value == 0 else 3
+    text = "–" if math.isnan(value) else f"{value:.{decimals}f}"
     return text.replace("-", "−")
 
 

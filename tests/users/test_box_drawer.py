@@ -167,3 +167,13 @@ def test_corrections_of_a_volume_are_clicks_by_default():
 def test_numbers_out_of_range_are_refused(options):
     with pytest.raises((InvalidInput, PluginInvalid)):
         build("user", f"box-drawer({options})")
+
+
+@pytest.mark.parametrize("user", ["box-drawer", "box-drawer(slices=1)", "box-drawer(people=3, slices=50, then='box')"])
+def test_masks_of_any_kind_get_boxes_within_the_frame(user):
+    drawer, rng = build("user", user), np.random.default_rng(0)
+    for number in range(30):
+        shape = tuple(rng.integers(1, 12, 2 + number % 2).tolist())
+        mask = rng.random(shape) < (0.02, 0.5, 1.0)[number % 3]
+        given = ask(drawer, mask, repeat=number % 3, seed=number)  # which checks what was given
+        assert bool(given) == bool(mask.any())

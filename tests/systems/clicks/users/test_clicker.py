@@ -133,3 +133,12 @@ def test_habits_of_something_else_are_refused(tmp_path):
     path.write_text("source = 'x'")
     with pytest.raises(InvalidInput, match="people fit"):
         build("user", f"clicker(fitted={str(path)!r})")
+
+
+def test_masks_of_any_kind_get_a_click_within_the_frame():
+    user, rng = build("user", "clicker(pointer='touch', people=3)"), np.random.default_rng(0)
+    for number in range(30):
+        shape = tuple(rng.integers(1, 12, 2 + number % 2).tolist())
+        mask = rng.random(shape) < (0.02, 0.5, 1.0)[number % 3]
+        given = ask(user, mask, repeat=number % 3, seed=number)  # which checks what was given
+        assert bool(given) == bool(mask.any())

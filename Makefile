@@ -26,16 +26,18 @@ types: $(VENV)/.developed      ## strict types, of Python and of the studio's mo
 contract: $(VENV)/.developed      ## lower folders never import higher ones
 	$(BIN)/lint-imports
 
-# Each process begins with half of the tests, in order, so that what the tests of a file share is made once; who is done
-# first takes over from the other. Bytecode is kept, or every process that a test starts would compile the package anew.
+# Each process begins with its part of the tests, in order, so that what the tests of a file share is made once; who is
+# done first takes over from the others. There are three on two cores, because tests of servers and browsers wait for a
+# third of their time. Bytecode is kept, or every process that a test starts would compile the package anew.
 # Coverage is of lines, by instructions that are taken out again once they have run: tracing doubles the time of the suite.
-# Each has one thread: those of two processes on two cores would wait for each other.
+# Each has one thread: those of several processes on two cores would wait for each other.
+PROCESSES ?= 3
 tests: export PYTHONDONTWRITEBYTECODE =
 tests: export OMP_NUM_THREADS = 1
 tests: export OPENBLAS_NUM_THREADS = 1
 tests: export POLARS_MAX_THREADS = 1
 tests: $(VENV)/.developed browser      ## the test suite, with coverage
-	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m slipcover -m pytest -n $(PROCESSES) --dist worksteal
 
 # Pages are tested in a real browser. Where none can be had, these tests are skipped, and say so.
 browser:      ## install Debian's Chromium for the tests of pages, where there is no such browser

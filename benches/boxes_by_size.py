@@ -39,7 +39,7 @@ def main() -> None:
 
 def people_of(folder: str) -> tuple[NDArray[np.float64], list[str]]:
     """Return the features of people's boxes, and the size classes of what they were drawn around."""
-    given = [(one.prompt, one.goal) for one in Collection.open(folder).only(kind="box")]
+    given = [(box, one.goal) for one in Collection.open(folder).only(kind="box") if isinstance(box := one.prompt, Box)]
     return np.array([box_features(box, goal) for box, goal in given]), [size_class(goal) for _, goal in given]
 
 

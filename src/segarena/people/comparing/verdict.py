@@ -57,7 +57,7 @@ def _judged(user: UserFound) -> str:
         case "no difference seen":
             return f"No difference is seen, but {user.n} answers show only large ones; collect {FEW} or more."
         case "unclear":
-            return f"That may be chance: with {user.n} answers of each nobody can tell."
+            return f"Whether that is more than 5 of 100 above people, {user.n} answers of each cannot tell."
         case _:
             return f"{user.user} gives itself away{_why(user)}."
 

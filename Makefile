@@ -70,7 +70,7 @@ $(STAMP): pyproject.toml
 # those of strangers' programs are skipped. Node and tsc test the studio's modules and check their types; no user needs them.
 $(VENV)/.developed: $(STAMP)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet -e '.[dev,models,oidc,ray,radiology,s3,server]' tests/plugin_package
+	$(BIN)/python -m pip install --quiet -e '.[dev,models,oidc,people,ray,radiology,s3,server]' tests/plugin_package
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt-get install --quiet --yes postgresql || true
 	command -v bwrap >/dev/null || apt-get install --quiet --yes bubblewrap || true
 	command -v node >/dev/null || apt-get install --quiet --yes --no-install-recommends nodejs || true

@@ -210,3 +210,16 @@ def test_a_volume_is_drawn_on_in_slices_and_a_reader_scrolls_on():
 def test_options_that_cannot_be(options, message):
     with pytest.raises(InvalidInput, match=message):
         build("user", f"scribbler({options})")
+
+
+@pytest.mark.parametrize("kind", ["volume", "video"])
+def test_slices_and_frames_whose_objects_are_ignored_are_not_drawn_on(kind):
+    target = np.zeros((5, 40, 40), np.bool_)
+    target[:4] = disc((40, 40), 20, 20, 15)
+    target[4] = disc((40, 40), 20, 20, 6)
+    ignore = np.zeros_like(target)
+    ignore[:4] = True
+    strokes = ask(build("user", "scribbler(slices=2)"), target.astype(np.uint8), kind=kind, ignore=ignore)
+    assert {int(stroke.points[0][0]) for stroke in strokes} == {4}
+    ignore[4] = True
+    assert ask(build("user", "scribbler(slices=2)"), target.astype(np.uint8), kind=kind, ignore=ignore) is None

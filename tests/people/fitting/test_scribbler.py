@@ -85,3 +85,11 @@ def test_boxes_are_no_strokes(tmp_path):
     given = Collection.open(collection(tmp_path / "given", objects=2, people=1, kind="box"))
     with pytest.raises(InvalidInput, match="expected strokes of people on goals, got box"):
         drawings_of(given)
+
+
+def test_dots_alone_say_nothing_of_courses():
+    ink = np.zeros((40, 40), np.bool_)
+    ink[20, 20] = True
+    goal = np.ones((40, 40), np.bool_)
+    with pytest.raises(InvalidInput, match="only dots"):
+        fit_scribbler([Drawing("p1", goal, ink), Drawing("p2", goal, ink)])

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +18,15 @@ def test_the_shipped_hand_comes_back_from_its_own_bytes(tmp_path):
     again = read_fitted(file)
     assert again.people == hand.people
     assert again.packed() == hand.packed()
+
+
+def test_a_file_that_was_fitted_anew_is_read_again(tmp_path):
+    file = tmp_path / "hand.npz"
+    file.write_bytes(read_fitted().packed())
+    assert read_fitted(file) is read_fitted(file)
+    file.write_bytes(replace(read_fitted(), cohesion=3.0).packed())
+    os.utime(file, ns=(1, 1))  # a clock may be too coarse to see that it was written twice
+    assert read_fitted(file).cohesion == 3.0
 
 
 def test_the_shipped_file_is_small_and_says_what_everybody_in_it_is_from():

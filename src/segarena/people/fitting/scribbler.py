@@ -80,6 +80,8 @@ def fit_scribbler(drawings: Iterable[Drawing], *, seed: int = 0) -> Fitted:
     for each in seen:
         for _ in range(_REPLAYS if each.weight == 1 else 1):
             replay(each.surface, each.lines, each.habits, rows, rng)
+    if not rows.courses:
+        raise InvalidInput("expected strokes with a course to learn from, got only dots; collect lines")
     start, begun = _start_rows(rows.starts)
     hand = Fitted(
         people=people,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from segarena.errors import InvalidInput
+from segarena.files.arrays import read_arrays
 from segarena.users.hand.networks import Network
 from segarena.users.hand.surface import Floats
 
@@ -99,21 +99,26 @@ class Fitted:
         return file.getvalue()
 
 
-@cache
 def read_fitted(path: str | Path = SHIPPED) -> Fitted:
     """Return the hand in a file.
 
     Raises:
-        InvalidInput: it cannot be read, or is no such file.
+        InvalidInput: it cannot be read, is no such file, or is larger than `files.limits` allows.
     """
+    file = Path(path)
+    return _read(file, file.stat().st_mtime_ns if file.is_file() else 0)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _written_at: int) -> Fitted:
+    """Return the hand in a file; one that was fitted anew is read again."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays: dict[str, Any] = {name: file[name] for name in file.files}
+        arrays: dict[str, Any] = read_arrays(path, has_text=True)
         networks = {name: Network.of(_held(arrays, name)) for name in _NETWORKS}
         planning = Planning(**_held(arrays, "planning"))
         people: Sequence[str] = arrays["people"].tolist()
         cohesion = float(arrays["cohesion"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"{path}: expected a file that `segarena people fit scribbler` wrote; {error}") from error
     return Fitted(people=tuple(people), planning=planning, cohesion=cohesion, **networks)
 

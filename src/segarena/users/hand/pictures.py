@@ -42,7 +42,7 @@ class Pictures:
 
     def fullest_frame(self) -> int:
         """Return the frame with the most objects, of those with the most object pixels, of those the first."""
-        counts = [np.bincount(frame.reshape(-1), minlength=2)[1:] for frame in self.target]
+        counts = [np.bincount(self._there(at).reshape(-1), minlength=2)[1:] for at in range(len(self.target))]
         return max(range(len(counts)), key=lambda at: (np.count_nonzero(counts[at]), counts[at].sum(), -at))
 
     def worst_frame(self) -> int:
@@ -66,7 +66,7 @@ class Pictures:
 
     def slices_to_begin(self, count: int) -> list[int]:
         """Return up to `count` slices spread evenly over those of the target, never its tips."""
-        there = [plane for plane, labels in enumerate(self.target) if labels.any()]
+        there = [plane for plane in range(len(self.target)) if self._there(plane).any()]
         count = min(count, len(there))
         return [there[(2 * number + 1) * len(there) // (2 * count)] for number in range(count)]
 
@@ -79,6 +79,11 @@ class Pictures:
         bad = np.flatnonzero(errors >= max(1.0, _NEAR_WORST * errors.max(initial=0)))
         last = self.drawn_in[-1] if self.drawn_in else int(errors.argmax())
         return sorted(bad.tolist(), key=lambda plane: (abs(plane - last), -errors[plane], plane))[:count]
+
+    def _there(self, picture: int) -> Labels:
+        """Return the labels of a picture as far as they count: nothing is to be drawn on what is ignored."""
+        ignore = self.ignored(picture)
+        return self.target[picture] if ignore is None else np.where(ignore, np.uint8(0), self.target[picture])
 
     def errors(self) -> NDArray[np.int64]:
         """Return how many pixels of each picture are wrong."""

@@ -13,7 +13,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import bounding_window, grow_window, window_shape, window_start
+from segarena.arrays.boxes import bounding_window, grow_window, is_empty, window_shape, window_start
+from segarena.errors import InvalidMask
 from segarena.samples import Mask
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -112,10 +113,17 @@ def parts(places: Places) -> Floats:
 
 
 def surface_of(goal: Mask) -> Surface:
-    """Return what a hand sees of `goal`, bool (H, W), which has at least one pixel."""
+    """Return what a hand sees of `goal`, bool (H, W).
+
+    Raises:
+        InvalidMask: it has no pixel.
+    """
     tight = bounding_window(goal)
+    if is_empty(tight):
+        raise InvalidMask("goal: expected at least one pixel to draw on, got none; ask about what there is")
     size_px = math.sqrt(np.count_nonzero(goal[tight]))
     depth_px = float(_depths(goal[tight]).max())
+    # Where pixels are taken `coarseness` apart the deepest place still holds a disc of some: a goal never loses all.
     coarseness = max(1, int(min(size_px / _FINE_SIZE_PX, depth_px / _FINE_DEPTH_PX)))
     window = grow_window(tight, math.ceil(_MARGIN * size_px) + 2, goal.shape)
     crop = np.ascontiguousarray(goal[window][::coarseness, ::coarseness])

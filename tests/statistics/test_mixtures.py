@@ -26,6 +26,8 @@ def test_what_takes_no_time_is_over_at_once_and_what_never_comes_is_never():
     assert mixture_shares([-math.inf, math.inf], [1.0, 1.0], 0.0).tolist() == [1.0, 0.0]
     assert mixture_shares([-math.inf, math.inf], [1.0, 1.0], 1e9).tolist() == [1.0, 0.0]
     assert mixture_quantile([-math.inf, -math.inf, 1.0], [1.0, 1.0, 1.0], 0.5) == 0.0
+    assert mixture_quantile([0.0, math.inf, math.inf], [1.0, 1.0, 1.0], 0.5) == math.inf
+    assert mixture_quantile([math.inf], [1.0], 0.5) == math.inf
 
 
 def test_nothing_has_no_quantile():

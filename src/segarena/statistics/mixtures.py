@@ -31,7 +31,9 @@ def mixture_shares(centres: ArrayLike, spreads: ArrayLike, value: float) -> NDAr
 
 
 def mixture_quantile(centres: ArrayLike, spreads: ArrayLike, share: float) -> float:
-    """Return the value that a share of the mixture is at most; NaN of nothing. Found by halving, to nine digits.
+    """Return the value that a share of the mixture is at most; NaN of nothing, inf where so many never come.
+
+    Found by halving, to nine digits.
 
     >>> round(mixture_quantile([0.0, 0.0], [1.0, 2.0], 0.5), 6)
     1.0
@@ -42,6 +44,8 @@ def mixture_quantile(centres: ArrayLike, spreads: ArrayLike, share: float) -> fl
         return math.nan
     if np.mean(np.isneginf(where)) >= share:
         return 0.0
+    if np.mean(np.isposinf(where)) > 1 - share:
+        return math.inf
     low, high = float((where - 9 * wide)[is_some].min()), float((where + 9 * wide)[is_some].max())
     while high - low > 1e-9:
         middle = (low + high) / 2

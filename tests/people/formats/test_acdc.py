@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, InvalidMask
 from segarena.people.collection import Collection
-from segarena.people.format import find_format
+from segarena.people.format import Beside, find_format
 from segarena.people.importing import import_prompts
 
 SHAPE = (24, 20)
@@ -139,3 +139,12 @@ def test_a_pack_that_promises_too_much_is_not_unpacked(tmp_path, rng, monkeypatc
     monkeypatch.setenv("SEGARENA_MAX_PIXELS", "10")
     with pytest.raises(InvalidInput, match="expected at most"):
         brought(path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("shapes", [np.zeros((0, 2), np.int64), np.array([[1 << 32, 1 << 32]]), np.array([[2.0, 2.0]])])
+def test_shapes_that_no_slice_has_are_refused(tmp_path, shapes):
+    names = np.array(["patient001_frame01_slice_0"])[: len(shapes)]
+    blank = np.zeros(4 if shapes.dtype.kind == "f" else 0, np.uint8)
+    np.savez(tmp_path / "slices.npz", name=names, shape=shapes, label=blank, scribble=blank)
+    with pytest.raises(InvalidMask, match="as the shapes of the slices say"):
+        find_format("acdc-scribbles").open(tmp_path / "slices.npz", Beside())

@@ -95,3 +95,11 @@ def test_a_dialogue_that_cannot_be_used_costs_only_itself(tmp_path, damage, told
 def test_what_holds_no_dialogues_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="expected folders SET/PERSON/points"):
         find_format("pointprompt").open(tmp_path, Beside(masks=tmp_path))
+
+
+def test_a_step_without_a_try_costs_its_picture_only(tmp_path):
+    root = published(tmp_path, pictures=2)
+    ragged(root / "Prompting Results" / "Bus" / "st1" / "eachround" / "0_.npy", [[0], [], [0], [1]])
+    told, given = brought(root)
+    assert {one.row.sample for one in given} == {"Bus/1"}
+    assert "a number for each of 4 steps" in told.left_out[0]

@@ -30,6 +30,8 @@ from segarena.samples import Mask
 
 STRUCTURES = {1: "right ventricle", 2: "myocardium", 3: "left ventricle"}
 _BACKGROUND, _NOTHING = 0, 4
+_LONGEST = 1 << 20
+"""Sides of a slice, px: products of longer ones might not fit."""
 _SLICE = re.compile(r"(?P<case>(?P<patient>patient\d+)_frame\d+)_slice_(?P<plane>\d+)")
 _VOLUME = "_scribble.nii.gz"
 
@@ -86,7 +88,8 @@ def _packed(path: Path) -> Units:
     if missing:
         raise InvalidMask(f"{path}: expected arrays name, shape, label and scribble, {', '.join(missing)} is missing")
     names, shapes, labels, scribbles = (arrays[name] for name in ("name", "shape", "label", "scribble"))
-    is_right = shapes.ndim == 2 and shapes.shape == (len(names), 2) and names.dtype.kind == "U" and shapes.min() > 0
+    is_right = names.ndim == 1 and names.dtype.kind == "U" and shapes.shape == (len(names), 2)
+    is_right &= shapes.dtype.kind in "iu" and 0 < shapes.min(initial=1) <= shapes.max(initial=0) <= _LONGEST
     sizes = shapes.prod(axis=1, dtype=np.int64) if is_right else np.zeros(0, np.int64)
     if not is_right or not labels.shape == scribbles.shape == (sizes.sum(),):
         raise InvalidMask(f"{path}: expected as many labels and scribbles as the shapes of the slices say, got others")

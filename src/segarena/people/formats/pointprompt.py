@@ -111,10 +111,10 @@ def _dialogue(folder: Path, number: int, labels: Callable[[str], list[NDArray[An
 def _tries(path: Path, steps: int) -> list[int]:
     if not path.is_file():
         return [0] * steps
-    tries = [int(np.ravel(one)[0]) for one in read_object_array(path)]
-    if len(tries) != steps:
-        raise InvalidMask(f"{path}: expected a number for each of {steps} steps, got {len(tries)}")
-    return tries
+    tries = [np.ravel(one) for one in read_object_array(path)]
+    if len(tries) != steps or not all(len(one) for one in tries):
+        raise InvalidMask(f"{path}: expected a number for each of {steps} steps, got {len(tries)}, or empty ones")
+    return [int(one[0]) for one in tries]
 
 
 def _places(points: NDArray[Any], picture: _Picture) -> list[tuple[float, float]]:

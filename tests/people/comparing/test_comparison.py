@@ -13,6 +13,7 @@ from segarena.people.comparing.page import verdicts, write_comparison
 from segarena.people.comparing.sheets import apart_sheet
 from segarena.people.comparing.who import named
 from segarena.people.table import read_prompts, write_prompts
+from segarena.users.habits.fitted import SHIPPED
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -169,3 +170,32 @@ def test_what_is_no_collection_is_told_how_to_become_one(tmp_path, name, told):
         (tmp_path / file).write_bytes(b"")
     with pytest.raises(InvalidInput, match=told):
         compare_users(["centre"], tmp_path / name)
+
+
+def test_answers_with_one_id_are_refused(tmp_path):
+    folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=12)
+    rows = read_prompts(folder / "prompts.parquet")
+    write_prompts([*rows[:-1], replace(rows[-1], id=rows[0].id)], folder / "prompts.parquet")
+    with pytest.raises(InvalidInput, match="'anna-0' 2 times"):
+        compare_users([f"{MADE_UP}:Aimer"], folder)
+
+
+def test_other_groups_are_tested_anew(tmp_path):
+    folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=20)
+    first = compare_users([f"{MADE_UP}:Aimer"], folder, kept=tmp_path / "done")
+    rows = [replace(row, group=str(number // 4)) for number, row in enumerate(read_prompts(folder / "prompts.parquet"))]
+    write_prompts(rows, folder / "prompts.parquet")
+    again = compare_users([f"{MADE_UP}:Aimer"], folder, kept=tmp_path / "done")
+    assert again.scopes == compare_users([f"{MADE_UP}:Aimer"], folder).scopes != first.scopes
+
+
+def test_a_user_whose_file_was_fitted_anew_is_asked_again(tmp_path):
+    folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=12)
+    file, user = tmp_path / "boxes.toml", f"box-drawer(fitted={str(tmp_path / 'boxes.toml')!r})"
+    shipped = (SHIPPED / "boxes-drag.toml").read_text(encoding="utf-8")
+    file.write_text(shipped, encoding="utf-8")
+    first = compare_users([user], folder, kept=tmp_path / "done")
+    file.write_text(shipped.replace("between_people = 0.3", "between_people = 3.0"), encoding="utf-8")
+    again = compare_users([user], folder, kept=tmp_path / "done")
+    name = again.users[0]
+    assert [one.prompts for one in first.measured[name]] != [one.prompts for one in again.measured[name]]

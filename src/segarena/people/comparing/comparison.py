@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.files.hashes import fingerprint
+from segarena.files.hashes import fingerprint, sha256_of_file
 from segarena.people.collection import Collection, Given
 from segarena.people.comparing.answers import KINDS, answers_of, open_people, question_of, scopes_of
 from segarena.people.comparing.found import Scope, ScopeFound, Separation, UserFound
@@ -99,6 +100,7 @@ def compare_users(
     check_installed()
     collection = open_people(people, dataset)
     found = answers_of(collection, kinds)
+    _check_ids(found.all)
     scopes = scopes_of([given.row for given in found.all], fewest=FEWEST)
     if not scopes:
         raise InvalidInput(_too_few(found.all, found.left_out))
@@ -120,6 +122,13 @@ def compare_users(
         answers=found.all,
         measured=measured,
     )
+
+
+def _check_ids(answers: Sequence[Given]) -> None:
+    """Refuse answers that cannot be told apart, of which only the last one would be measured."""
+    name, times = Counter(given.row.id for given in answers).most_common(1)[0] if answers else ("", 0)
+    if times > 1:
+        raise InvalidInput(f"expected an id of its own for each answer, got {name!r} {times} times; rename them")
 
 
 def _too_few(answers: Sequence[Given], left_out: Mapping[str, int]) -> str:
@@ -148,6 +157,7 @@ class _Work:
         job = Measuring(people=self.people, dataset=self.dataset, user=user, name=name, seed=self.seed)
         who = None if user is None else describe("user", user)
         identity = {"table": _contents(self.collection), "dataset": self.dataset, "name": name, "who": who}
+        identity["files"] = {} if user is None else _files_named(user)
         done = self._through(job, units, identity, name)
         return [read_measured(done[given.row.id]) for given in self.answers]
 
@@ -162,7 +172,7 @@ class _Work:
                 if unit is not None:
                     units[_unit_name(scope, user, unit)] = unit
         done = self._through(Calling(tell_apart), units, {"tests": 2}, "tests")
-        results = {name.split("\t")[0]: result for name, result in done.items()}
+        results = {name.rpartition("\t")[0]: result for name, result in done.items()}
         return [self._found(scope, places, measured, users, results) for scope, places in scopes.items()]
 
     def _through(
@@ -259,8 +269,20 @@ def _key(scope: Scope, user: str | None) -> str:
 def _unit_name(scope: Scope, user: str | None, unit: Unit) -> str:
     """Return what a test is remembered by: what it is of, and a hash of what goes into it."""
     sides = [side for side in (unit.people, unit.user) if side is not None]
-    held = b"".join(side.values.tobytes() + "".join(side.persons).encode() for side in sides)
+    held = b"".join(part for side in sides for part in _parts(side))
     return f"{_key(scope, user)}\t{fingerprint(held)}"
+
+
+def _parts(side: Side) -> Iterator[bytes]:
+    """Yield everything that a test makes of a side."""
+    yield from (side.values.tobytes(), side.behaviour.tobytes(), *(curve.tobytes() for curve in side.curves))
+    yield from ("\n".join(ids).encode() for ids in (side.persons, side.questions, side.groups))
+
+
+def _files_named(user: PluginSpec) -> dict[str, str]:
+    """Return the hashes of files that options name: what was fitted anew is somebody else."""
+    named = {name: Path(value) for name, value in user.options.items() if isinstance(value, str)}
+    return {name: sha256_of_file(path) for name, path in named.items() if path.is_file()}
 
 
 def _contents(collection: Collection) -> str:

@@ -24,6 +24,7 @@ from segarena.people.comparing.found import ScopeFound
 from segarena.people.comparing.gallery import PictureOf, cards_of, riddles_of
 from segarena.people.comparing.measuring import DEFINITIONS
 from segarena.people.comparing.ranking import Ranked
+from segarena.people.comparing.seconds import seconds_sheet
 from segarena.people.comparing.sheets import (
     AUC_DEFINITION,
     apart_sheet,
@@ -36,6 +37,7 @@ from segarena.people.comparing.sheets import (
     tests_sheet,
 )
 from segarena.people.comparing.verdict import ranking_verdict, verdict_of
+from segarena.people.prompts import PersonPrompt
 from segarena.reports.parts import Fold, Html, Note, Part, Section, Terms
 from segarena.reports.renderers import sheet_csv
 from segarena.reports.rendering import document, macros
@@ -167,6 +169,8 @@ def sections_of(
     answered = [found for found in whole if any(user.answered for user in found.users)]
     every += [_gallery(comparison, found, picture_of, is_only=len(whole) == 1) for found in answered]
     every += [section for found in whole for section in _closer(comparison, found, is_only=len(whole) == 1)]
+    seconds = seconds_sheet([(found.scope, _rows(comparison, found)) for found in whole])
+    every += [Section("seconds", "Seconds", [seconds])] if seconds.rows else []
     features = {name: text for found in whole for name, text in DEFINITIONS[found.scope.kind].items()}
     return [*every, Section("notes", "What the numbers are", [Terms(_terms(features))])]
 
@@ -201,10 +205,13 @@ def _closer(comparison: Comparison, found: ScopeFound, *, is_only: bool) -> list
     return [Section(f"why-{slug(found.scope.title)}", title, parts)]
 
 
+def _rows(comparison: Comparison, found: ScopeFound) -> list[PersonPrompt]:
+    return [comparison.answers[place].row for place in comparison.places(found.scope)]
+
+
 def _drawn(comparison: Comparison, found: ScopeFound) -> Drawn:
     """Return the features of everyone who answered in a scope."""
-    places = comparison.places(found.scope)
-    rows = [comparison.answers[place].row for place in places]
+    places, rows = comparison.places(found.scope), _rows(comparison, found)
     people: dict[str, list[Any]] = {}
     for row, place in zip(rows, places, strict=True):
         values = comparison.measured[PEOPLE][place].values

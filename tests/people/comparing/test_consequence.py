@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from segarena.errors import InvalidInput
 from segarena.people.collection import Collection
@@ -10,6 +11,8 @@ from segarena.people.comparing.consequence import compare_segmenters, dialogues_
 from segarena.people.comparing.playing import drawn_prompts
 from segarena.people.comparing.ranking import rank
 from segarena.people.comparing.verdict import ranking_verdict
+from segarena.people.prompts import Point
+from segarena.people.table import read_prompts, write_prompts
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -61,6 +64,23 @@ def test_rounds_of_one_person_about_one_object_are_one_dialogue(tmp_path):
     pictures = dialogues_of(list(enumerate(given)))
     assert [len(dialogues) for dialogues in pictures.values()] == [2, 2]
     assert pictures["made up\ts0\tNone"][0] == (((0,),), "p1", "g0")
+
+
+def test_answers_of_nobody_known_are_not_taken_for_one_persons(tmp_path):
+    folder = collection(tmp_path, objects=1, people=3)
+    rows = [replace(row, person="") for row in read_prompts(folder / "prompts.parquet")]
+    write_prompts(rows, folder / "prompts.parquet")
+    (dialogues,) = dialogues_of(list(enumerate(Collection.open(folder)))).values()
+    assert [rounds for rounds, _, _ in dialogues] == [((0,),), ((1,),), ((2,),)]
+
+
+def test_prompts_that_changed_are_played_again(tmp_path):
+    folder = write_people(tmp_path / "p", {"anna": Aimer()}, images=6)
+    first = compare_segmenters(["image-blind"], ["centre"], folder, kept=tmp_path / "done")
+    rows = [replace(row, points=(Point(stroke=0, x=1.0, y=1.0),)) for row in read_prompts(folder / "prompts.parquet")]
+    write_prompts(rows, folder / "prompts.parquet")
+    again = compare_segmenters(["image-blind"], ["centre"], folder, kept=tmp_path / "done")
+    assert again[0].people != first[0].people
 
 
 def test_an_order_that_turns_has_tau_minus_one_and_the_sentence_says_who_wins():

@@ -13,17 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidInput
-from segarena.files.hashes import fingerprint, sha256_of_file
+from segarena.files.hashes import fingerprint
 from segarena.people.collection import Collection, Given
 from segarena.people.comparing.answers import KINDS, answers_of, open_people, question_of, scopes_of
 from segarena.people.comparing.found import Scope, ScopeFound, Separation, UserFound
 from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS, Measured, Measuring, read_measured
-from segarena.people.comparing.remembering import remember
+from segarena.people.comparing.remembering import contents_of, remember, who_is
 from segarena.people.comparing.testing import FEWEST, Side, Unit, check_installed, tell_apart
 from segarena.people.comparing.who import check_users, named, notes_on_pictures
 from segarena.people.measures.goal_shape import GoalShape
 from segarena.prompts import Scribble
-from segarena.registry import describe
 from segarena.specs import Plugin, PluginSpec
 from segarena.work.jobs import Calling, Job, Workers
 from segarena.work.progress import OnProgress, say_nothing
@@ -155,9 +154,8 @@ class _Work:
         persons = {name: number for number, name in enumerate(self.collection.people)}
         units = {given.row.id: (place_of[given.row.id], persons.get(given.row.person, 0)) for given in self.answers}
         job = Measuring(people=self.people, dataset=self.dataset, user=user, name=name, seed=self.seed)
-        who = None if user is None else describe("user", user)
-        identity = {"table": _contents(self.collection), "dataset": self.dataset, "name": name, "who": who}
-        identity["files"] = {} if user is None else _files_named(user)
+        who = None if user is None else who_is("user", user)
+        identity = {"table": contents_of(self.collection), "dataset": self.dataset, "name": name, "who": who}
         done = self._through(job, units, identity, name)
         return [read_measured(done[given.row.id]) for given in self.answers]
 
@@ -277,16 +275,6 @@ def _parts(side: Side) -> Iterator[bytes]:
     """Yield everything that a test makes of a side."""
     yield from (side.values.tobytes(), side.behaviour.tobytes(), *(curve.tobytes() for curve in side.curves))
     yield from ("\n".join(ids).encode() for ids in (side.persons, side.questions, side.groups))
-
-
-def _files_named(user: PluginSpec) -> dict[str, str]:
-    """Return the hashes of files that options name: what was fitted anew is somebody else."""
-    named = {name: Path(value) for name, value in user.options.items() if isinstance(value, str)}
-    return {name: sha256_of_file(path) for name, path in named.items() if path.is_file()}
-
-
-def _contents(collection: Collection) -> str:
-    return fingerprint(msgspec.json.encode(collection.rows))
 
 
 def _curve(given: Given, measured: Measured) -> Values | None:

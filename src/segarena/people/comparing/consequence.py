@@ -19,9 +19,9 @@ from segarena.people.collection import Given
 from segarena.people.comparing.answers import KINDS, answers_of, open_people
 from segarena.people.comparing.playing import Playing, Rounds
 from segarena.people.comparing.ranking import Ranked, rank
-from segarena.people.comparing.remembering import remember
+from segarena.people.comparing.remembering import contents_of, remember, who_is
 from segarena.people.comparing.who import named
-from segarena.registry import build, describe, find, names
+from segarena.registry import build, find, names
 from segarena.reports.people import asked_of
 from segarena.reports.reading import Run, read_runs
 from segarena.reports.tables import image_clusters, target_values
@@ -84,8 +84,9 @@ def compare_segmenters(
     for name, spec in named_segmenters.items():
         job = Playing(people=str(people), dataset=dataset, segmenter=spec, users=tuple(named_users.items()), seed=seed)
         identity = {
-            "played": [name, describe("segmenter", spec)],
-            "users": {user: describe("user", one) for user, one in named_users.items()},
+            "table": contents_of(collection),
+            "played": [name, who_is("segmenter", spec)],
+            "users": {user: who_is("user", one) for user, one in named_users.items()},
             "dataset": dataset,
             "units": units,
         }
@@ -201,13 +202,13 @@ def dialogues_of(rows: Sequence[tuple[int, Given]]) -> dict[str, list[tuple[Roun
 
     Args:
         rows: place in the collection and answer. A dialogue begins with answers about a whole object; whoever only
-            corrected has none.
+            corrected has none. Answers of nobody known may be of several people: each is a dialogue by itself.
     """
     chains: dict[tuple[Any, ...], dict[int, list[int]]] = {}
     about: dict[tuple[Any, ...], tuple[str, str, str]] = {}
     for place, given in rows:
         row = given.row
-        key = (row.dataset, row.sample, row.target, row.object_id, row.plane, row.kind, row.person)
+        key = (row.dataset, row.sample, row.target, row.object_id, row.plane, row.kind, row.person or f"\t{row.id}")
         chains.setdefault(key, {}).setdefault(row.round, []).append(place)
         about.setdefault(key, (f"{row.dataset}\t{row.sample}\t{row.plane}", row.person, given.group))
     found: dict[str, list[tuple[Rounds, str, str]]] = {}

@@ -9,13 +9,28 @@ from typing import Any
 import msgspec
 
 from segarena.errors import UnitFailed
-from segarena.files.hashes import fingerprint
+from segarena.files.hashes import fingerprint, sha256_of_file
+from segarena.people.collection import Collection
+from segarena.registry import describe
+from segarena.specs import PluginSpec
 from segarena.version import __version__
 from segarena.work.executors import executor_of
 from segarena.work.jobs import Job, Workers
 from segarena.work.ledger import Ledger
 from segarena.work.progress import OnProgress
 from segarena.work.resuming import work_through
+
+
+def contents_of(collection: Collection) -> str:
+    """Return a hash of the table of a collection; masks that change below the same names are not noticed."""
+    return fingerprint(msgspec.json.encode(collection.rows))
+
+
+def who_is(kind: str, plugin: PluginSpec) -> dict[str, Any]:
+    """Return what a plug-in is remembered by; one that reads a file of other contents is another one."""
+    named = {name: Path(value) for name, value in plugin.options.items() if isinstance(value, str)}
+    files = {name: sha256_of_file(path) for name, path in named.items() if path.is_file()}
+    return {**describe(kind, plugin), "files": files}
 
 
 def remember(

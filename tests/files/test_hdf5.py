@@ -47,3 +47,16 @@ def test_what_must_be_installed_is_told(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
     with pytest.raises(MissingExtra, match=r"segarena\[people\]"):
         read_hdf5(tmp_path / "a.h5", ["label"])
+
+
+def test_what_is_kept_in_other_files_is_not_read(path, tmp_path):
+    (tmp_path / "raw").write_bytes(bytes(16))
+    with h5py.File(tmp_path / "b.h5", "w") as file:
+        file["linked"] = h5py.ExternalLink(str(path), "/label")
+        file.create_dataset("raw", shape=(16,), dtype="u1", external=[(str(tmp_path / "raw"), 0, 16)])
+        layout = h5py.VirtualLayout(shape=(3, 4), dtype="i8")
+        layout[:] = h5py.VirtualSource(str(path), "label", shape=(3, 4))
+        file.create_virtual_dataset("virtual", layout)
+    for name in ("linked", "raw", "virtual"):
+        with pytest.raises(InvalidMask, match=f"expected '{name}' in this file"):
+            read_hdf5(tmp_path / "b.h5", (one for one in [name]))

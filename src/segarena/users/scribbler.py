@@ -117,7 +117,7 @@ class Scribbler:
             goals = wrong_parts(pictures.prediction[picture], target, ignore, pictures.objects)
             return [(goal, self._fitted) for goal in goals]
         objects = [goal for goal in whole_objects(target, ignore) if goal.label <= pictures.objects]
-        beside = [] if self._beside is None else [(goal, self._beside) for goal in background_of(objects)]
+        beside = [] if self._beside is None else [(goal, self._beside) for goal in background_of(objects, ignore)]
         return [*((goal, self._fitted) for goal in objects), *beside]
 
 

@@ -56,5 +56,16 @@ def test_the_background_near_an_object_reaches_as_far_as_the_object_is_large():
 
 def test_a_full_frame_has_no_background_and_nothing_has_none():
     full = whole_objects(np.ones((5, 5), np.uint8), None)
-    assert background_of(full) == []
-    assert background_of([]) == []
+    assert background_of(full, None) == []
+    assert background_of([], None) == []
+
+
+def test_the_background_that_is_ignored_is_no_goal():
+    target = labels((1, slice(20, 30), slice(20, 30)))
+    ignore = np.zeros(target.shape, np.bool_)
+    ignore[:, :25] = True
+    objects = whole_objects(target, None)
+    (goal,) = background_of(objects, ignore)
+    assert goal.mask.any()
+    assert not (goal.mask & ignore).any()
+    assert background_of(objects, ~ignore | ignore) == []

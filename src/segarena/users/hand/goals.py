@@ -36,10 +36,14 @@ def whole_objects(target: Labels, ignore: Mask | None) -> list[Goal]:
     return [Goal(seen == label, label) for label in labels.tolist() if label]
 
 
-def background_of(goals: Sequence[Goal]) -> list[Goal]:
-    """Return what is around and between objects as a goal of label 0, if there is any: see `around`."""
-    near = around(np.logical_or.reduce([goal.mask for goal in goals])) if goals else None
-    return [] if near is None or not near.any() else [Goal(near, 0)]
+def background_of(goals: Sequence[Goal], ignore: Mask | None) -> list[Goal]:
+    """Return what is around and between objects, and not ignored, as a goal of label 0 if any is; see `around`."""
+    if not goals:
+        return []
+    near = around(np.logical_or.reduce([goal.mask for goal in goals]))
+    if ignore is not None:
+        near &= ~ignore
+    return [Goal(near, 0)] if near.any() else []
 
 
 def around(mask: Mask) -> Mask:

@@ -142,3 +142,8 @@ def test_masks_of_any_kind_get_a_click_within_the_frame():
         mask = rng.random(shape) < (0.02, 0.5, 1.0)[number % 3]
         given = ask(user, mask, repeat=number % 3, seed=number)  # which checks what was given
         assert bool(given) == bool(mask.any())
+
+
+def test_habits_that_say_nothing_of_a_pointer_are_refused_at_once(somebody):
+    with pytest.raises(InvalidInput, match="mouse, touch; got 'pen'"):
+        build("user", f"clicker(fitted={somebody()!r}, pointer='pen')")

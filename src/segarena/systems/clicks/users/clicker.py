@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from segarena.arrays.boxes import window_shape, window_start
+from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena.registry import user
 from segarena.roles import Turn
@@ -38,7 +39,7 @@ class Clicker:
         crowd: the seed of the crowd.
 
     Raises:
-        InvalidInput: a number out of range, or `fitted` cannot be read.
+        InvalidInput: a number out of range, or `fitted` cannot be read or says nothing of the pointer.
     """
 
     prompt_kinds = frozenset({"click"})
@@ -53,6 +54,9 @@ class Clicker:
         crowd: int = 0,
     ) -> None:
         self._habits = read_habits(fitted or SHIPPED / "clicks.toml", ClickHabits)
+        if pointer not in self._habits.hands:
+            known = ", ".join(self._habits.hands)
+            raise InvalidInput(f"pointer: expected one that the habits know, {known}; got {pointer!r}")
         self._pointer = pointer
         self._crowd = Crowd(people=people, seed=crowd)
         self._centre = CentreClicker()

@@ -181,9 +181,9 @@ def test_answers_with_one_id_are_refused(tmp_path):
 
 
 def test_other_groups_are_tested_anew(tmp_path):
-    folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=20)
+    folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=12)
     first = compare_users([f"{MADE_UP}:Aimer"], folder, kept=tmp_path / "done")
-    rows = [replace(row, group=str(number // 4)) for number, row in enumerate(read_prompts(folder / "prompts.parquet"))]
+    rows = [replace(row, group=str(number // 2)) for number, row in enumerate(read_prompts(folder / "prompts.parquet"))]
     write_prompts(rows, folder / "prompts.parquet")
     again = compare_users([f"{MADE_UP}:Aimer"], folder, kept=tmp_path / "done")
     assert again.scopes == compare_users([f"{MADE_UP}:Aimer"], folder).scopes != first.scopes
@@ -199,3 +199,17 @@ def test_a_user_whose_file_was_fitted_anew_is_asked_again(tmp_path):
     again = compare_users([user], folder, kept=tmp_path / "done")
     name = again.users[0]
     assert [one.prompts for one in first.measured[name]] != [one.prompts for one in again.measured[name]]
+
+
+def test_the_page_shows_seconds_where_they_are_known(tmp_path):
+    folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=12)
+    untimed = write_comparison(compare_users(["centre"], folder), tmp_path / "untimed")
+    assert not (tmp_path / "untimed" / "seconds.csv").exists()
+    assert 'id="seconds"' not in untimed.html.read_text(encoding="utf-8")
+    rows = read_prompts(folder / "prompts.parquet")
+    timed = [replace(row, points=tuple(replace(point, time_ms=1500.0) for point in row.points)) for row in rows]
+    write_prompts(timed, folder / "prompts.parquet")
+    written = write_comparison(compare_users(["centre"], folder), tmp_path / "timed")
+    lines = (tmp_path / "timed" / "seconds.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[1].startswith("first clicks,1.5,")
+    assert 'id="seconds"' in written.html.read_text(encoding="utf-8")

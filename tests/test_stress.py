@@ -63,7 +63,7 @@ def test_hostile_requests_are_refused_and_leave_nothing():
 
 def test_saves_of_browsers_survive_kills_of_the_server_and_of_tabs():
     script = Path(__file__).parent / "stress" / "studio_saves.py"
-    few = {"saves": 10, "kills": 1, "fills": 0, "sign-outs": 1, "tab-kills": 1, "browsers": 2, "seed": 5}
+    few = {"saves": 24, "kills": 1, "fills": 0, "sign-outs": 1, "tab-kills": 1, "browsers": 2, "seed": 5}
     words = [sys.executable, script, *(f"--{name}={number}" for name, number in few.items())]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     if "nothing was tried" in done.stdout:

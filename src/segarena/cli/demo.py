@@ -20,7 +20,10 @@ def demo(
     rounds: Annotated[int, typer.Option(help="Clicks per target.")] = 20,
     workers: Workers = 2,
 ) -> None:
-    """Evaluate two segmenters by clicks on ten photographs, beside one that sees no image; write a report."""
+    """Evaluate two segmenters by clicks on ten photographs, beside one that sees no image; write a report.
+
+    Needs no download.
+    """
     from segarena.reports import write_report
     from segarena.terminal.running import run_and_show
 

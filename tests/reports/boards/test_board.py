@@ -205,6 +205,30 @@ def test_a_run_without_a_place_stands_for_its_participant_only_where_there_is_no
     assert [board.names[row.entry] for row in board.rows(MAIN, choice)] == ["whole", "alone"]
 
 
+def test_a_control_that_looks_at_no_image_is_a_line_to_beat_and_takes_no_place(make_entry, rng):
+    base = rng.integers(3, 9, 24).astype(float)
+    models = [make_entry(base + lift, segmenter=name) for name, lift in (("a", 0.0), ("b", 1.0))]
+    board, alone = board_of([make_entry(base - 2, segmenter="blind", ignores_image=True), *models]), board_of(models)
+    rows = board.rows(MAIN)
+    assert [(board.names[row.entry], row.place, row.last) for row in rows] == [
+        ("a", 1, 1),
+        ("b", 2, 2),
+        ("blind", 0, 0),
+    ]
+    assert not board.panels[MAIN].ahead[0].any()
+    assert board.panels[MAIN].ahead[1:, 1:].tolist() == alone.panels[MAIN].ahead.tolist()
+    assert leader_text(board, MAIN, rows) == leader_text(alone, MAIN, alone.rows(MAIN))
+    assert [entry["floor"] for entry in told(board)["entries"]] == [True, False, False]
+    assert "looks at no image, no place: a control" in board_html(board)
+
+
+def test_controls_among_themselves_are_ranked(make_entry):
+    entries = [make_entry([v] * 12, segmenter=name, ignores_image=True) for name, v in (("blind", 3.0), ("all", 5.0))]
+    board = board_of(entries)
+    assert [row.place for row in board.rows(MAIN)] == [1, 2]
+    assert not board.floors
+
+
 def test_nobody_is_first_who_is_alone(make_entry):
     board = board_of([make_entry([4.0] * 12, segmenter="a")])
     assert leader_text(board, MAIN, board.rows(MAIN)) == "a: NoC@90 4.00 [4.00, 4.00]."

@@ -12,7 +12,7 @@ import pytest
 from segarena.reports.boards.board import CHOICES, board_of
 from segarena.reports.boards.pages import POLICY
 from segarena.reports.boards.site import write_site
-from segarena.reports.boards.wording import shared_text
+from segarena.reports.boards.wording import range_text, shared_text
 
 HOSTILE = (
     "<script>document.title='taken'</script>",
@@ -116,11 +116,7 @@ def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(open_page, ad
     )
     for (key, choice), rows in zip(every, shown, strict=True):
         assert rows == [
-            [
-                board.names[row.entry],
-                f"{row.place}",
-                f"{row.first}" if row.first == row.last else f"{row.first} to {row.last}",
-            ]
+            [board.names[row.entry], *([f"{row.place}", range_text(row)] if row.place else ["–"])]
             for row in board.rows(key, choice)
         ], (key, choice)
 
@@ -169,6 +165,20 @@ def test_the_line_of_who_looks_at_no_image_is_always_there(open_page, address):
     page.select_option("[name=user]", "edge<b>")
     page.get_by_role("button", name="none").click()
     assert page.locator("[data-chart=curves]").text_content() == "Nothing is ticked."
+
+
+def test_ticked_or_not_the_line_of_who_looks_at_no_image_is_thin_and_has_no_place(open_page, address):
+    page = open_page(address)
+    row = page.locator(".ranks tr.control")
+    assert row.locator(".rank").text_content() == "–"
+    for place in ("charts", "ticks"):
+        if place == "ticks":
+            row.locator("input").check()
+            assert row.locator(".swatch .floor").count() == 2
+        page.wait_for_function("document.querySelectorAll('[data-chart=curves] .curve.floor').length === 1")
+        assert page.locator("[data-chart=curves] .end.floor").all_text_contents() == ["image-blind: nothing"]
+        assert page.locator("[data-chart=curves] .band").count() == 5
+        assert page.locator("[data-chart=curves] .curve").count() == 6
 
 
 def test_the_address_keeps_what_was_chosen(open_page, address):
@@ -255,7 +265,7 @@ def test_a_run_has_a_page_that_is_reached_by_keyboard(open_page, barriers, addre
     page.wait_for_url("**/runs/0007.html")
     assert page.locator("h1").text_content() == "run 6"
     place = next(row.place for row in board.rows(board.first_key) if board.names[row.entry] == "run 6")
-    assert f"{place} of 8" in page.locator("#values").text_content()
+    assert f"{place} of 7" in page.locator("#values").text_content()
     assert page.locator("#targets tbody tr").count() == 30
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert barriers(page) == {}

@@ -7,7 +7,7 @@ import typer
 from segarena.people.commands import comparing, fitting, importing, tables
 
 app = typer.Typer(
-    help="What people gave: their prompts as tables, and the studies that they are collected by.",
+    help="What people gave: prompts with masks, from elsewhere or by studies; how near simulated users come to it.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )

@@ -16,6 +16,9 @@
   let by = null;
   let waiting = 0;
 
+  const isFloor = (entry) => told.entries[entry].floor;
+  // How an entry that is ticked is drawn: in a colour of its own, a floor in grey with a dash of its own.
+  const lookOf = (entry) => (isFloor(entry) ? `floor d${ticked.get(entry) % 4}` : colourOf(ticked.get(entry)));
   const statistic = (name) => told.statistics.find((one) => one.name === name);
   const panelOf = (name, of = group.value) => panels.get(JSON.stringify([data.value, user.value, of, name]));
   const made = (name, attributes = {}, ...inside) => {
@@ -111,7 +114,7 @@
     const told_ = notes(row.entry);
     const box = made("input", { type: "checkbox", checked: ticked.has(row.entry), ariaLabel: `draw ${name}` });
     box.dataset.entry = row.entry;
-    const sign = ticked.has(row.entry) ? swatch(ticked.get(row.entry)) : made("i", { className: "swatch" });
+    const sign = ticked.has(row.entry) ? swatch(lookOf(row.entry), ticked.get(row.entry)) : made("i", { className: "swatch" });
     const label = made("label", {}, box, sign, made("span", {}, name));
     const more = page ? [made("a", { href: page, ariaLabel: `all about ${name}` }, "all about it")] : [];
     const below = [told_, ...more].filter(Boolean).flatMap((one, place) => (place ? [" · ", one] : [one]));
@@ -133,7 +136,7 @@
   function whisker(row, panel) {
     const at = (value) => 4 + (132 * (value - scale[0])) / (scale[1] - scale[0] || 1);
     const [low, high] = [panel.low[row.place] ?? panel.mean[row.place], panel.high[row.place] ?? panel.mean[row.place]];
-    const colour = ticked.has(row.entry) ? colourOf(ticked.get(row.entry)) : "plain";
+    const colour = ticked.has(row.entry) ? lookOf(row.entry) : "plain";
     return svg("svg", { class: "chart whisk", viewBox: "0 0 140 16", "aria-hidden": "true" },
       ...(blind === null ? [] : [svg("path", { class: "mark", d: `M${at(blind.mean).toFixed(1)} 0V16` })]),
       svg("path", { class: `whisker ${colour}`, d: `M${at(low).toFixed(1)} 8H${at(high).toFixed(1)}` }),
@@ -143,7 +146,7 @@
   // The best of the controls that look at no image: what does not beat it has learnt nothing from the picture.
   function blindest(panel) {
     const sign = statistic(ranking.value).higher ? 1 : -1;
-    const blind = panel.entries.map((entry, place) => ({ entry, mean: panel.mean[place] })).filter(({ entry }) => told.entries[entry].control === "blind");
+    const blind = panel.entries.map((entry, place) => ({ entry, mean: panel.mean[place] })).filter(({ entry }) => isFloor(entry));
     return blind.length ? blind.reduce((best, one) => (sign * one.mean > sign * best.mean ? one : best)) : null;
   }
 
@@ -244,7 +247,7 @@
 
   function tickFirst(rows) {
     ticked.clear();
-    rows.slice(0, FIRST_TICKED).forEach(({ entry }) => tick(entry, true));
+    rows.filter(({ entry }) => !isFloor(entry)).slice(0, FIRST_TICKED).forEach(({ entry }) => tick(entry, true));
   }
 
   function draw() {
@@ -253,11 +256,13 @@
     if (titles.join() !== [...metric.options].map((one) => one.value).join()) metric.replaceChildren(...titles.map((title) => new Option(title, title)));
     metric.closest("label").hidden = titles.length < 2;
     const lines = there.find(({ title }) => title === metric.value)?.of ?? {};
-    const drawn = [...ticked].filter(([entry]) => lines[entry]).map(([entry, colour]) => ({ label: told.entries[entry].name, css: colourOf(colour), marker: colour, ends: lines[entry] }));
+    const named = (entry) => (isFloor(entry) ? `image-blind: ${told.entries[entry].name}` : told.entries[entry].name);
+    const line = (entry, css, marker) => ({ label: named(entry), css, marker, isFloor: isFloor(entry), ends: lines[entry] });
+    const drawn = [...ticked].filter(([entry]) => lines[entry]).map(([entry, colour]) => line(entry, lookOf(entry), colour));
     const panel = panelOf(measure, "");
-    if (blind && lines[blind.entry] && !ticked.has(blind.entry)) drawn.push({ label: `image-blind: ${told.entries[blind.entry].name}`, css: "floor", marker: 0, isFloor: true, ends: lines[blind.entry] });
+    if (blind && lines[blind.entry] && !ticked.has(blind.entry)) drawn.push(line(blind.entry, "floor", 0));
     drawCurves(document.querySelector("[data-chart=curves]"), { lines: drawn, word: told.words[0], title: metric.value });
-    const points = panel.entries.map((entry, place) => ({ entry, at: Date.parse(told.entries[entry].at), mean: panel.mean[place], text: panel.text[place], name: told.entries[entry].name, control: told.entries[entry].control, css: ticked.has(entry) ? colourOf(ticked.get(entry)) : "plain", marker: ticked.get(entry) ?? 0 }));
+    const points = panel.entries.map((entry, place) => ({ entry, at: Date.parse(told.entries[entry].at), mean: panel.mean[place], text: panel.text[place], name: told.entries[entry].name, control: told.entries[entry].control, css: ticked.has(entry) ? lookOf(entry) : "plain", marker: ticked.get(entry) ?? 0 }));
     drawHistory(document.querySelector("[data-chart=history]"), { points, title: measure, higher: statistic(measure).higher });
   }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,6 +23,9 @@ Choice = Literal["all", "best", "last", "chosen"]
 """Which runs of a participant stand on the board."""
 
 CHOICES: tuple[Choice, ...] = ("all", "best", "last", "chosen")
+
+_FLOOR = "a control"
+"""Why a floor has no place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,6 +71,8 @@ class Board:
         measure: what it is sorted by at first.
         panels: by key; groups have that of `measure` alone.
         samples: by data and user, bool (entries, samples), about which samples each entry has a value.
+        floors: numbers of the controls that look at no image: others must beat them, they have no place. None where
+            nobody else is there.
         frozen: ISO 8601, after which runs are not shown; empty for all.
     """
 
@@ -79,7 +84,13 @@ class Board:
     measure: Statistic
     panels: Mapping[Key, Panel]
     samples: Mapping[tuple[str, str], NDArray[np.bool_]]
+    floors: frozenset[int] = frozenset()
     frozen: str = ""
+
+    @cached_property
+    def unranked(self) -> Mapping[int, str]:
+        """Why entries have no place, by number; those that have one are not in it."""
+        return _unranked(self.entries, self.floors)
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -103,8 +114,7 @@ class Board:
         """Return the rows of a panel with the runs of a choice, the best first."""
         panel = self.panels[key]
         higher = next(s for s in self.statistics if s.name == key.statistic).higher_is_better
-        unranked = {number for number, entry in enumerate(self.entries) if entry.unranked}
-        return ranked(panel, self.shown(key, choice), higher_is_better=higher, unranked=unranked)
+        return ranked(panel, self.shown(key, choice), higher_is_better=higher, unranked=self.unranked)
 
     def shown(self, key: Key, choice: Choice) -> list[int]:
         """Return the entries of a panel that a choice shows: the same in every panel, judged by the board's measure."""
@@ -117,7 +127,7 @@ class Board:
     def _chosen(self, entries: Sequence[int], choice: Choice, means: Mapping[int, float], sign: int) -> Iterator[int]:
         for group in self._by_participant(entries):
             wished = [entry for entry in group if self.entries[entry].is_chosen]
-            placed = [entry for entry in group if not self.entries[entry].unranked]
+            placed = [entry for entry in group if entry not in self.unranked]
             match choice:
                 case "all":
                     yield from group
@@ -167,7 +177,7 @@ def board_of(
     labels = run_labels([_shown(e.name) or name for e, name in zip(kept, segmenters, strict=True)], data)
     decides = _measure_of(extracts, measure)
     rules = extracts[0].rules
-    unranked = {number for number, entry in enumerate(kept) if entry.unranked}
+    floors = _floors(extracts)
     return Board(
         title=title or f"{rules['name']} on {', '.join(dict.fromkeys(data))}",
         entries=tuple(kept),
@@ -175,8 +185,9 @@ def board_of(
         participants=tuple(_shown(_participant(entry)) for entry in kept),
         data=tuple(data),
         measure=decides,
-        panels=dict(panels_of(extracts, data, decides, unranked=unranked)),
+        panels=dict(panels_of(extracts, data, decides, unranked=_unranked(kept, floors))),
         samples=dict(_samples(extracts, data)),
+        floors=floors,
         frozen=stop.isoformat(timespec="minutes") if stop else "",
     )
 
@@ -201,6 +212,17 @@ def time_of(text: str) -> datetime:
 def _shown(name: str) -> str:
     """Return a name as it can be written: on one line, without halves of letters."""
     return " ".join(name.encode("utf-8", "replace").decode().split())
+
+
+def _floors(extracts: Sequence[Extract]) -> frozenset[int]:
+    """Return the numbers of those that look at no image; none where all do: then they are what is compared."""
+    found = frozenset(number for number, extract in enumerate(extracts) if extract.ignores_image)
+    return found if len(found) < len(extracts) else frozenset()
+
+
+def _unranked(entries: Sequence[Entry], floors: Collection[int]) -> Mapping[int, str]:
+    reasons = {number: entry.unranked or _FLOOR * (number in floors) for number, entry in enumerate(entries)}
+    return {number: reason for number, reason in reasons.items() if reason}
 
 
 def _participant(entry: Entry) -> str:

@@ -31,8 +31,7 @@ function marker(x, y, number, css, radius, text) {
   return made;
 }
 
-function swatch(number) {
-  const css = colourOf(number);
+function swatch(css, number) {
   return svg("svg", { class: "chart swatch", width: 26, height: 12, "aria-hidden": "true" },
     svg("path", { class: `curve ${css}`, d: "M0 6L26 6" }), marker(13, 6, number, css, 3.5));
 }

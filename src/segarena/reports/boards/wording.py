@@ -22,8 +22,9 @@ TESTED = (
 )
 
 BLIND = (
-    "Runs in italics are controls. One that looks at no image is the line that others must beat: a model that does not "
-    "has learnt nothing from the picture."
+    "Runs in italics are controls. One that looks at no image is the line that others must beat, thin and grey in "
+    "charts, without a place and tested against nobody: a model that does not beat it has learnt nothing from the "
+    "picture."
 )
 
 SHARED = (
@@ -107,7 +108,7 @@ def about_text(board: Board, number: int, *, with_participant: bool = True) -> s
         participant if with_participant and participant != board.names[number] else "",
         "looks at no image" if extract.ignores_image else "sees the truth" if extract.segmenter.sees_truth else "",
         f"partial: {extract.done} of {extract.samples}" if extract.done < extract.samples else "",
-        f"no place: {unranked}" if (unranked := board.entries[number].unranked) else "",
+        f"no place: {unranked}" if (unranked := board.unranked.get(number)) else "",
     ]
     return ", ".join(filter(None, notes))
 

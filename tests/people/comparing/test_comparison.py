@@ -1,9 +1,9 @@
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.people.comparing.made_up import Aimer, Boxer, write_people
 
 from segarena.errors import InvalidInput
 from segarena.people.collection import Collection
@@ -15,12 +15,8 @@ from segarena.people.comparing.who import named
 from segarena.people.table import read_prompts, write_prompts
 from segarena.users.habits.fitted import SHIPPED
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from made_up import Aimer, Boxer, write_people  # noqa: E402
-
 pytest.importorskip("sklearn")
-MADE_UP = HERE / "made_up.py"
+MADE_UP = Path(__file__).parent / "made_up.py"
 
 
 @pytest.fixture(scope="module", autouse=True)

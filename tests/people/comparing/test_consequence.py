@@ -1,9 +1,10 @@
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from tests.people.comparing.made_up import Aimer, Waver, write_people
+from tests.people.made import collection
 
 from segarena.errors import InvalidInput
 from segarena.people.collection import Collection
@@ -14,12 +15,7 @@ from segarena.people.comparing.verdict import ranking_verdict
 from segarena.people.prompts import Point
 from segarena.people.table import read_prompts, write_prompts
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
-from made import collection  # noqa: E402
-from made_up import Aimer, Waver, write_people  # noqa: E402
-
-MADE_UP = HERE / "made_up.py"
+MADE_UP = Path(__file__).parent / "made_up.py"
 
 
 def test_a_user_who_is_the_one_that_made_the_people_moves_no_figure(tmp_path):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
+from inspect import isclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, get_type_hints, runtime_checkable
 
 from segarena.dialogue import Lift
 from segarena.roles import Metric, Turn
@@ -261,6 +263,15 @@ class MetricAbilities:
     metric: Metric
     judges_objects: bool
     parts: Callable[[Any], Mapping[str, Any]] | None
+
+
+def class_made_by(factory: Callable[..., Any]) -> Any:
+    """Return the class of what a factory builds, without building it; None where it does not say."""
+    if isclass(factory):
+        return factory
+    with suppress(Exception):  # hints may name what is not installed, in code of others
+        return get_type_hints(factory).get("return")
+    return None
 
 
 def abilities_of_segmenter(segmenter: object) -> SegmenterAbilities:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -86,9 +86,9 @@ def _what(factory: Callable[..., Any]) -> str:
 
 def _takes(factory: Callable[..., Any]) -> str:
     """Say what samples and prompts a segmenter takes, as its class says it: models are not loaded for a list."""
-    from segarena.abilities import abilities_of_segmenter
+    from segarena.abilities import abilities_of_segmenter, class_made_by
 
-    found = abilities_of_segmenter(_class_of(factory))
+    found = abilities_of_segmenter(class_made_by(factory))
     takes = f"{_listed(found.sample_kinds)}: {_listed(found.prompt_kinds)}"
     return takes + "; SEES THE TRUTH" * found.sees_truth
 
@@ -104,31 +104,23 @@ def _needs(factory: Callable[..., Any]) -> str:
 
 def _holds(factory: Callable[..., Any]) -> str:
     """Say what samples a dataset has, as its class says it."""
-    from segarena.abilities import KnowsItsSamples
+    from segarena.abilities import KnowsItsSamples, class_made_by
 
-    plugin = _class_of(factory)
+    plugin = class_made_by(factory)
     return _listed([plugin.sample_kind]) if isinstance(plugin, KnowsItsSamples) else "unknown"
 
 
 def _gives(factory: Callable[..., Any]) -> str:
     """Say what prompts a user gives, built with its defaults where there are such."""
-    from segarena.abilities import abilities_of_user
+    from segarena.abilities import abilities_of_user, class_made_by
     from segarena.options import options_of
 
-    plugin = _class_of(factory)
+    plugin = class_made_by(factory)
     if not any(option.is_required for option in options_of(factory)):
         with suppress(Exception):  # another package's fault must not take the list away
             plugin = factory()
     found = abilities_of_user(plugin)
     return _listed(found.prompt_kinds) + (", on several objects" if found.corrects_objects else "")
-
-
-def _class_of(factory: Callable[..., Any]) -> Any:
-    if inspect.isclass(factory):
-        return factory
-    with suppress(Exception):  # as above
-        return get_type_hints(factory).get("return")
-    return None
 
 
 def _listed(kinds: Iterable[str] | None) -> str:

@@ -120,8 +120,17 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
         ("worker('x')", "starts programs"),
         ("model.py:Model", "that is installed"),
         ("((", "expected NAME"),
+        ("geodesic", "geodesic, which takes volumes"),
+        ("colour-flow", "which takes videos"),
+        ("target-box", "which sees the truth"),
+        ("saliency-only", "which takes no clicks"),
     ):
         assert why in leader.post(f"{place}/corrections", data={"key": key, "segmenter": text}).text
+    offered = re.findall(
+        r"<option>([\w-]+)</option>", refused.text.partition('id="segmenters"')[2].partition("</datalist>")[0]
+    )
+    assert {"graph", "grabcut", "image-blind"} <= {*offered}
+    assert not {"geodesic", "colour-flow", "target-box", "saliency-only", "worker", "sam2"} & {*offered}
     taker = Taker(served.client(), link_of(made))
     taker.give(taker.post("batch").json(), answer((7.5, 5.5)))
     assert taker.next()["state"] == "done"
@@ -135,6 +144,9 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
     assert f"{1 + added} things to be shown" in page
     again = leader.post(f"{place}/corrections", data={"key": key, "segmenter": "whole=nearest-prompt"})
     assert "has corrections of whole already" in again.text
+    leader.post(place, data={"key": key, "state": "deleted"})
+    study_of(site, slug="again", training=0, attention=0, dataset="sample-squares(count=1)", batch=1, batches=1)
+    assert "added" not in leader.get(place).text, "that was another study"
 
 
 def test_what_cannot_be_made_is_told(served, leader):

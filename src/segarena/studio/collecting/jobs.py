@@ -21,6 +21,7 @@ from segarena.studio.collecting.hidden import Hidden, hidden_now
 from segarena.studio.collecting.later_rounds import Question, Row, corrected, name_of, question, write_corrections
 from segarena.studio.collecting.making import check_new, write_study
 from segarena.studio.collecting.preparing import Prepared, prepare
+from segarena.studio.collecting.tables import StudyRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +93,10 @@ class CorrectStudy(Kind):
         return f"{slug}: {name_of(segmenter)}"
 
     @staticmethod
-    def of_study(session: Session, slug: str) -> Sequence[Job]:
-        """Return the jobs of a study."""
-        own = Job.about.startswith(f"{slug}: ", autoescape=True)
-        return session.scalars(select(Job).where(Job.kind == CorrectStudy.name, own).order_by(Job.id)).all()
+    def of_study(session: Session, row: StudyRow) -> Sequence[Job]:
+        """Return the jobs of a study; those of one that had its name before and was deleted are older than it."""
+        own = Job.about.startswith(f"{row.slug}: ", autoescape=True), Job.made_at >= row.made_at
+        return session.scalars(select(Job).where(Job.kind == CorrectStudy.name, *own).order_by(Job.id)).all()
 
     def unit(self, session: Session, site: Site, job: Job) -> AnswerClicks:
         """Return what answers the clicks that there are now."""

@@ -31,6 +31,7 @@ from segarena.studio.collecting.items import Item, items_of
 from segarena.studio.collecting.making import COMMAND_LINE, By
 from segarena.studio.collecting.preparing import Keeper, Watch
 from segarena.studio.collecting.progress import COUNTS
+from segarena.studio.collecting.segmenters import check_answers_clicks
 from segarena.studio.collecting.tables import StudyItem, StudyRow, StudyTrial, StudyVisitor
 
 _Object: TypeAlias = tuple[str, str, int, int | None]
@@ -62,10 +63,12 @@ def question(session: Session, slug: str, segmenter: str) -> Question:
     """Return what a segmenter is to answer in a study.
 
     Raises:
-        InvalidInput: there is no such study, it has targets of a segmenter of this name, or no click that counts.
+        InvalidInput: there is no such study, it has targets of a segmenter of this name, or no click that counts, or
+            the segmenter does not answer clicks on pictures.
         PluginError: the segmenter is not written as one.
     """
     row, name = study_named(session, slug), name_of(segmenter)
+    check_answers_clicks(PluginSpec.parse_named(segmenter))
     if len(name) > _LONGEST_NAME:
         raise InvalidInput(f"segmenter: {name[:40]}... is too long for a name; give it one: NAME={segmenter}")
     _check_new(session, row, name)

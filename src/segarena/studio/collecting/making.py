@@ -12,9 +12,11 @@ from sqlalchemy.orm import Session
 from segarena.errors import InvalidInput
 from segarena.server.audit import note
 from segarena.server.site import Site
+from segarena.specs import PluginSpec
 from segarena.studio.collecting.description import Study, check_study, study_text
 from segarena.studio.collecting.hidden import check_written, hidden_now
 from segarena.studio.collecting.preparing import Prepared, Watch, prepare
+from segarena.studio.collecting.segmenters import check_answers_clicks
 from segarena.studio.collecting.tables import StudyItem, StudyRow
 
 By = Mapping[str, Any]
@@ -44,6 +46,8 @@ def check_new(session: Session, study: Study) -> None:
     check_study(study)
     if session.scalar(select(StudyRow.id).where(StudyRow.slug == study.slug)):
         raise InvalidInput(f"slug: there is a study {study.slug}; choose another name")
+    for segmenter in study.corrections:
+        check_answers_clicks(PluginSpec.parse_named(segmenter))
     check_written(study.dataset, hidden_now(session))
 
 

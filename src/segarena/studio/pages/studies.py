@@ -34,6 +34,7 @@ from segarena.studio.collecting.jobs import CorrectStudy, MakeStudy
 from segarena.studio.collecting.later_rounds import question
 from segarena.studio.collecting.making import check_new, delete_study, set_study_state
 from segarena.studio.collecting.progress import groups_of, items_of_study, marks_of, neighbours_of, overview_row
+from segarena.studio.collecting.segmenters import offered_segmenters
 from segarena.studio.collecting.showing import decoded, shown_mask
 from segarena.studio.collecting.tables import StudyItem, StudyLink, StudyRow
 from segarena.studio.collecting.trials import mask_of
@@ -120,8 +121,8 @@ def _show(request: Request, slug: str, first: int = 0, *, asked: str = "", fault
             "first": first,
             "most": _ITEMS,
             "links": [(link, f"{site.settings.address}/studio/take/{link_text(site, link)}") for link in links],
-            "corrections": [(job.about.partition(": ")[2], job) for job in CorrectStudy.of_study(session, slug)],
-            "segmenters": sorted(names("segmenter")),
+            "corrections": [(job.about.partition(": ")[2], job) for job in CorrectStudy.of_study(session, row)],
+            "segmenters": offered_segmenters(),
             "asked": asked,
             "fault": fault,
         }

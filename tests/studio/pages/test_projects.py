@@ -15,8 +15,9 @@ from segarena.cli.main import app
 from segarena.files.hashes import sha256
 from segarena.server.audit import latest
 from segarena.server.jobs.hands import JobHand
+from segarena.server.jobs.posting import find_job
 from segarena.studio.drawing import jobs
-from segarena.studio.drawing.jobs import ExportProject
+from segarena.studio.drawing.jobs import ExportProject, Made, export_of
 from segarena.studio.tables import Picture, Project, Task
 
 ANNA = scene(box(10, 10, 60, 60), box(50, 20, 110, 80), box(0, 0, 120, 90), names=("dog", "cat", "grass"))
@@ -321,3 +322,23 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     for file in site.folder.exports.folder.rglob("*/*"):
         file.unlink()
     assert "kept no more" in lea.get(f"projects/{project}/export.zip").text
+
+
+def test_exports_go_with_their_project_also_one_that_comes_late(served, people, monkeypatch):
+    monkeypatch.setattr(jobs, "_AT_ONCE", 0)
+    lea, site, exports = people["Lea"], served.site, served.site.folder.exports
+    project = project_of(site, lea.id, {"Anna": "annotator"}, name="Gone")
+    people["Anna"].draw(give_task(site, tasks_of(site, project)[0], people["Anna"].id), ANNA)
+    lea.post(f"projects/{project}/export")
+    assert JobHand(site, [ExportProject()], Here()).one()
+    with site.database.reading() as session:
+        _, made = export_of(session, project, lea.id)
+    assert exports.path(made.sha256).is_file()
+    lea.post(f"projects/{project}/remove", name="Gone")
+    assert not exports.path(made.sha256).is_file()
+    late = exports.keep(b"late")
+    with site.database.writing() as session:
+        assert export_of(session, project, lea.id) is None
+        job = find_job(session, ExportProject.name, f"{project} {lea.id}")
+        ExportProject().write(session, site, job, Made(late, 4, "late.zip"))
+    assert not exports.path(late).is_file()

@@ -77,17 +77,19 @@ class ExportProject(Kind):
 
     def unit(self, session: Session, site: Site, job: Job) -> WriteArchive | None:
         """Return what writes it; None where the project is there no more."""
-        project = session.get(Project, int(job.about.split()[0]))
+        project = session.get(Project, _project_of(job))
         if project is None:
             return None
         told = outgoing(session, project, msgspec.json.decode(job.told, type=Wanted), site.now())
         return WriteArchive(told=told, photographs=site.folder.photographs, exports=site.folder.exports)
 
     def write(self, session: Session, site: Site, job: Job, result: Made) -> None:
-        """Keep which file it is, and no longer the one before."""
+        """Keep which file it is, and no longer the one before; nothing of a project that was removed meanwhile."""
         if job.said and json.loads(job.said)[0] != result.sha256:
-            _drop(session, site, job)
+            _drop(session, site.folder.exports, job)
         job.said = json.dumps(result)
+        if session.get(Project, _project_of(job)) is None:
+            _drop(session, site.folder.exports, job)
 
 
 def is_quick(told: Outgoing) -> bool:
@@ -103,7 +105,7 @@ def ask_for_export(session: Session, site: Site, project_id: int, person_id: int
     """
     old = select(Job).where(Job.kind == ExportProject.name, Job.said != "", Job.done_at < site.now() - KEPT_S)
     for job in session.scalars(old):
-        _drop(session, site, job)
+        _drop(session, site.folder.exports, job)
     told = msgspec.json.encode(wanted).decode()
     if post(session, ExportProject.name, f"{project_id} {person_id}", site.now(), told).told != told:
         raise refusals.conflict("another export of yours is being made; ask again when it is ready")
@@ -117,8 +119,19 @@ def export_of(session: Session, project_id: int, person_id: int) -> tuple[Job, M
     return job, Made(*json.loads(job.said)) if job.state == "done" else None
 
 
-def _drop(session: Session, site: Site, job: Job) -> None:
+def drop_exports(session: Session, exports: Storage, project_id: int) -> None:
+    """Keep no export of a project any longer, whoever asked for it."""
+    own = Job.kind == ExportProject.name, Job.about.startswith(f"{project_id} ")
+    for job in session.scalars(select(Job).where(*own).with_for_update()):
+        _drop(session, exports, job)
+
+
+def _project_of(job: Job) -> int:
+    return int(job.about.split()[0])
+
+
+def _drop(session: Session, exports: Storage, job: Job) -> None:
     """Keep what a job made no longer."""
     if job.said:
-        drop_when_written(session, site.folder.exports, json.loads(job.said)[0])
+        drop_when_written(session, exports, json.loads(job.said)[0])
         job.said = ""

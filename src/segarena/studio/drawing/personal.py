@@ -72,7 +72,7 @@ def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> 
             Member.project_id == project.id, Member.person_id != person_id
         )
         if not session.scalar(others):
-            remove_project(session, folder.photographs, project)
+            remove_project(session, folder, project)
             continue
         if member.role == "lead" and not session.scalar(others.where(Member.role == "lead")):
             raise InvalidInput(f"project {project.name!r} is led by nobody else: make somebody else a lead there first")

@@ -10,10 +10,11 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
+from segarena.server.folder import DataFolder
 from segarena.server.people import person_named
-from segarena.server.storage import Storage
 from segarena.server.tables import Person
 from segarena.studio.drawing.assignment import free_tasks_of
+from segarena.studio.drawing.jobs import drop_exports
 from segarena.studio.drawing.pictures import drop_unused, files_of
 from segarena.studio.tables import MEMBER_ROLES, Member, Picture, Project, Task
 
@@ -75,9 +76,10 @@ def change_project(session: Session, project: Project, rules: Rules) -> None:
         _change_annotators(session, project, rules.annotators)
 
 
-def remove_project(session: Session, storage: Storage, project: Project) -> None:
-    """Remove a project with all that was drawn in it, and the photographs that no other project needs."""
-    drop_unused(session, storage, files_of(session, project.id))
+def remove_project(session: Session, folder: DataFolder, project: Project) -> None:
+    """Remove a project with all that was drawn in it, its exports, and the photographs that no other project needs."""
+    drop_unused(session, folder.photographs, files_of(session, project.id))
+    drop_exports(session, folder.exports, project.id)
     session.connection().execute(delete(Project).where(Project.id == project.id))
 
 

@@ -184,7 +184,7 @@ def remove(request: Request, project_id: int, form: Form) -> Response:
         if " ".join(form.get("name", "").split()) != project.name:
             raise InvalidInput(f"to remove it, write the name of the project: {project.name}")
         note_about(session, request, "project removed", project, project.name)
-        remove_project(session, site.folder.photographs, project)
+        remove_project(session, site.folder, project)
     return RedirectResponse("/studio/projects", 303)
 
 

@@ -160,6 +160,9 @@ def test_what_is_finished_stays_with_who_drew_it(site, people):
         assert left_behind(session, project) == []
         with pytest.raises(Refusal, match="finished"):
             give(session, session.get_one(Task, task), people[2])
+        session.get_one(Task, task).person_id = None
+        with pytest.raises(Refusal, match="finished"):
+            give(session, session.get_one(Task, task), people[2])
 
 
 def test_what_somebody_did_not_begin_is_free_when_they_leave(site, people):

@@ -93,9 +93,10 @@ def deal(session: Session, project: Project, people: Sequence[int]) -> int:
 
 def may_be_given(session: Session, task: Task) -> bool:
     """Tell whether a task can be given to others: nobody began it, or who did left and it is not finished."""
-    if task.state == "clean" or task.person_id is None:
+    if task.state == "clean":
         return True
-    return task.state in OPEN and session.get(Member, (task.project_id, task.person_id)) is None
+    is_free = task.person_id is None or session.get(Member, (task.project_id, task.person_id)) is None
+    return is_free and task.state in OPEN
 
 
 def give(session: Session, task: Task, person_id: int | None) -> None:

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { actionOf } from "../../../src/segarena/studio/static/actions.js";
+import { deleteRegion } from "../../../src/segarena/studio/static/arranging.js";
 import { Adjusting } from "../../../src/segarena/studio/static/editor-adjusting.js";
 import { Drawing } from "../../../src/segarena/studio/static/editor-drawing.js";
 import { Sweeping } from "../../../src/segarena/studio/static/editor-sweeping.js";
@@ -68,6 +69,24 @@ test("a trace goes on from what is drawn when that ends on a border, and Escape 
   key("Shift+T", "Escape");
   assert.equal(editor.tool.name, "trace");
   assert.equal(/** @type {Tracing} */ (editor.tool).start, null);
+});
+
+test("a border that is gone is traced no more", () => {
+  const { editor, scene, key, go } = begun(gridDocument(2, 1, 100, 2));
+  const [gone] = scene.regions.map((region) => region.id);
+  editor.edit("delete", null, (steps) => deleteRegion(steps, gone));
+  key("Z", "Shift+T");
+  const tracing = /** @type {Tracing} */ (editor.tool);
+  for (const at of [[2, 50], [198, 50]]) {
+    tracing.start = null;
+    go(...at);
+    key("Enter");
+    if (tracing.start.region === gone) break;
+  }
+  assert.equal(tracing.start.region, gone);
+  editor.redo();
+  go(100, 50);
+  assert.equal(tracing.start, null);
 });
 
 test("a traced border of two neighbours is that on which the pointer ends", () => {

@@ -50,6 +50,7 @@ export class Tracing {
 
   /** @param {Touch} touch */
   hover(touch) {
+    this.forgetGone();
     this.end = this.endAt(touch);
   }
 
@@ -69,6 +70,14 @@ export class Tracing {
     if (!this.end) return this.editor.say("There is no border to trace yet.");
     if (!this.start) this.start = this.end;
     else this.trace(this.start, this.end);
+  }
+
+  /** Undo and redo may have taken away what an end is on. */
+  forgetGone() {
+    const { regions } = this.editor.scene;
+    const isThere = (/** @type {End | null} */ end) => end && regions.some(({ id, ring }) => id === end.region && end.edge < ring.length);
+    if (!isThere(this.start)) this.start = null;
+    if (!isThere(this.end)) this.end = null;
   }
 
   /** Begin somewhere else. Whether there was a beginning. */
@@ -135,6 +144,7 @@ export class Tracing {
    * @param {import("./view.js").View} view
    */
   draw(context, view) {
+    this.forgetGone();
     const { start, end, editor } = this;
     const { isPointing, hasCursor, isHolding, scene } = editor;
     const here = isPointing || hasCursor || isHolding ? end : null;

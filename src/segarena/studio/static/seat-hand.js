@@ -210,7 +210,7 @@ export class Hand {
   hear(pane) {
     const { picture } = pane;
     const pointOf = (/** @type {{x: number, y: number}} */ { x, y }) => pane.toPlane([x, y]);
-    listen(picture.overlay, {
+    pane.stopListening = listen(picture.overlay, {
       press: (sample, clicks) => {
         if (!this.does.mayDraw() || (this.isDrawing && pane !== this.pane)) return false;
         [this.pane, this.cursor] = [pane, null];
@@ -221,6 +221,7 @@ export class Hand {
         if (this.tool !== "click") this.begin(pointOf(sample));
       },
       drag: (samples) => {
+        if (pane !== this.pane) return;
         if (this.tool === "look") return this.goThrough(pane, pointOf(samples[samples.length - 1]));
         this.strokes.drag(samples);
         if (!this.isDrawing) return;
@@ -228,11 +229,13 @@ export class Hand {
         picture.redraw();
       },
       release: (sample) => {
+        if (pane !== this.pane) return; // another one is drawn in
         this.strokes.release(sample);
         if (this.isDrawing) this.finish(sample.kind);
         else if (this.tool === "click") this.click(pointOf(sample), this.isPositive, sample.kind);
       },
       cancel: () => {
+        if (pane !== this.pane) return;
         this.strokes.cancel();
         this.drop();
         picture.redraw();

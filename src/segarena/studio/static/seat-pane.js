@@ -45,6 +45,8 @@ export class SeatPane {
     /** @type {{key: string, fill: ImageBitmap | null, target: Path2D[], prediction: Path2D[]}} */
     this.painted = { key: "", fill: null, target: [], prediction: [] };
     this.forgetColours = onColours(() => this.repaint());
+    /** Ends what listens to it. */
+    this.stopListening = () => {};
   }
 
   get place() {
@@ -175,9 +177,13 @@ export class SeatPane {
     return [x + 0.5, y + 0.5];
   }
 
+  /** What is on its way for it comes to nothing. */
   close() {
     this.forgetColours();
+    this.stopListening();
     this.painted.fill?.close();
+    this.painted = { key: "", fill: null, target: [], prediction: [] };
+    this.asked = {};
     this.picture.close();
     this.figure.remove();
   }

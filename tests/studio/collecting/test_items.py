@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from segarena.errors import InvalidInput
 from segarena.samples import ImageSample, Target, VideoSample, VolumeSample
 from segarena.studio.collecting.corrections import corrections
 from segarena.studio.collecting.easy import easy_items
@@ -163,3 +164,8 @@ def test_easy_pictures_differ_and_the_shape_is_where_the_mask_says(count):
         assert (colour == colour[0]).all()
         assert not (one.picture[~one.mask] == colour[0]).all(axis=1).any()
         assert 0.02 < one.mask.mean() < 0.1
+
+
+def test_a_slice_whose_spacing_cannot_be_is_refused_before_it_takes_the_memory():
+    with pytest.raises(InvalidInput, match="by its spacing; write the spacing as it is"):
+        squared(np.zeros((512, 512, 3), np.uint8), (5000.0, 0.001))

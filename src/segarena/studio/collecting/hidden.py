@@ -94,7 +94,7 @@ def _files_of(dataset: Dataset) -> Iterator[list[Path]]:
     if isinstance(dataset, KnowsFiles):
         for sample in dataset.sample_ids:
             files = [file for path in dataset.files_of(sample) for file in files_below(path)]
-            if all(file.is_file() for file in files):
+            if files and all(file.is_file() for file in files):  # no files are nobody's secret
                 yield files
 
 

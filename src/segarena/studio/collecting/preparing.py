@@ -83,13 +83,11 @@ class Keeper:
     Args:
         longest_px: larger pictures are kept smaller.
         storage: where pictures are kept.
-        first: the number of the first item.
     """
 
-    def __init__(self, longest_px: int, storage: Storage, first: int = 0) -> None:
+    def __init__(self, longest_px: int, storage: Storage) -> None:
         self._longest_px = longest_px
         self._storage = storage
-        self._first = first
         self.rows: list[dict[str, Any]] = []
 
     def keep(self, items: Sequence[Item]) -> None:
@@ -117,7 +115,7 @@ class Keeper:
             "is_turned",
         )
         return {name: getattr(item, name) for name in names} | {
-            "number": self._first + len(self.rows),
+            "number": len(self.rows),
             "width": width,
             "height": height,
             "sha256": sha256,

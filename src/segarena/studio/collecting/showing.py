@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, window_shape, window_start
-from segarena.errors import StoreError
+from segarena.errors import InvalidInput, StoreError
+from segarena.files.limits import most_pixels
 from segarena.samples import Mask
 from segarena.studio.collecting.description import Mode
 
@@ -59,11 +60,20 @@ def _highlighted(picture: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
 
 
 def squared(picture: NDArray[np.uint8], edges: tuple[float, float]) -> NDArray[np.uint8]:
-    """Return a slice with square pixels, from one whose pixels have edges of these (height, width); none is lost."""
+    """Return a slice with square pixels, from one whose pixels have edges of these (height, width); none is lost.
+
+    Raises:
+        InvalidInput: it would be larger than a picture may be: a header tells edges that cannot be.
+    """
     high, wide = (edge / min(edges) for edge in edges)
     if high == wide:
         return picture
     size = (round(picture.shape[1] * wide), round(picture.shape[0] * high))
+    if size[0] * size[1] > most_pixels():
+        raise InvalidInput(
+            f"expected a slice of at most {most_pixels()} square pixels, got {size[0]} x {size[1]} by its spacing; "
+            "write the spacing as it is"
+        )
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
 
 

@@ -68,7 +68,7 @@ def _write_volume(sample: VolumeSample, folder: Path) -> Seen:
     bits = np.empty(sample.shape, "<u2")
     for place, plane in enumerate(sample.voxels):  # a whole volume of float64 is four times as much
         bits[place] = in_sixteen_bits(plane, levels)
-    write_whole(folder / "voxels.gz", gzip.compress(bits.tobytes(), compresslevel=1, mtime=0))
+    write_whole(folder / "voxels.gz", gzip.compress(bits.view(np.uint8).reshape(-1).data, compresslevel=1, mtime=0))
     affine = () if sample.affine is None else tuple(map(tuple, sample.affine.tolist()))
     return Seen(
         kind="volume", shape=sample.shape, spacing_mm=sample.spacing_mm, affine=affine, modality=sample.modality,

@@ -200,7 +200,7 @@ def _curves(runs: Sequence[Run], pace: Pace) -> Figure | None:
             x_label="seconds of a person",
             y_label=f"mean {name}",
             x_range=(0.0, until),
-            y_range=(0.0, max(1.0, *(y for curve in drawn for y in (*curve.y, *curve.high) if math.isfinite(y)))),
+            y_range=(0.0, max([1.0, *(y for curve in drawn for y in (*curve.y, *curve.high) if math.isfinite(y))])),
             size_px=panel_px(len(panels), 330, max(len(one.label) for one in group)),
         )
         charts.append((user, chart))

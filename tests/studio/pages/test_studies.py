@@ -123,14 +123,14 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
         ("geodesic", "geodesic, which takes volumes"),
         ("colour-flow", "which takes videos"),
         ("target-box", "which sees the truth"),
-        ("saliency-only", "which takes no clicks"),
+        ("copy-support-mask", "which takes no clicks"),
     ):
         assert why in leader.post(f"{place}/corrections", data={"key": key, "segmenter": text}).text
     offered = re.findall(
         r"<option>([\w-]+)</option>", refused.text.partition('id="segmenters"')[2].partition("</datalist>")[0]
     )
     assert {"graph", "grabcut", "image-blind"} <= {*offered}
-    assert not {"geodesic", "colour-flow", "target-box", "saliency-only", "worker", "sam2"} & {*offered}
+    assert not {"geodesic", "colour-flow", "target-box", "copy-support-mask", "worker", "sam2"} & {*offered}
     taker = Taker(served.client(), link_of(made))
     taker.give(taker.post("batch").json(), answer((7.5, 5.5)))
     assert taker.next()["state"] == "done"

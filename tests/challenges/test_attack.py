@@ -96,7 +96,7 @@ def test_unlimited_runs_open_no_more_than_one_honest_dialogue(event):
     assert set(kept) == set(honest)
     assert max(prompts.values()) <= ROUNDS
     assert np.mean(gained) < 0  # -0.12; all prompts of these runs would bring 0.04
-    assert max(gained) < 0.1  # as many prompts, given to other answers, may tell a little more of one sample
+    assert max(gained) <= 0.05  # the bar; as many prompts, given to other answers, may tell a little more of one sample
     assert np.mean(list(honest.values())) > 0.6  # what one dialogue by the rules gives away already
 
 

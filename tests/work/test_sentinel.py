@@ -70,7 +70,8 @@ def run():
     try:
         with stoppable(is_last=True):
             print("here", flush=True)
-            time.sleep(60)
+            for _ in range(600):  # a signal that comes just before one sleep begins is seen after it
+                time.sleep(0.1)
     except KeyboardInterrupt as error:
         time.sleep(0.1)
         print("clean", flush=True)

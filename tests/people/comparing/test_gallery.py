@@ -8,7 +8,7 @@ from segarena.people.collection import Collection
 from segarena.people.comparing.comparison import PEOPLE, Comparison
 from segarena.people.comparing.found import Scope, ScopeFound, UserFound
 from segarena.people.comparing.gallery import cards_of, riddles_of
-from segarena.people.comparing.measuring import Measured, measure_person
+from segarena.people.comparing.measuring import MeasuredAnswer, measure_person
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_up import Boxer, write_people
@@ -22,7 +22,7 @@ def found(tmp_path):
     measured = [measure_person(given) for given in answers]
     comparison = Comparison(
         name="p", terms="", path="", users=("copy",), scopes=(), notes=(), answers=answers,
-        measured={PEOPLE: measured, "copy": [Measured(values=None, refusal="no"), *measured[1:]]},
+        measured={PEOPLE: measured, "copy": [MeasuredAnswer(values=None, refusal="no"), *measured[1:]]},
     )  # fmt: skip
     one = ScopeFound(
         scope=Scope(kind="box"), people=("anna", "ben"), questions=12, groups=12, answers=24,
@@ -40,7 +40,7 @@ def test_every_card_has_all_people_and_users_about_one_goal(found):
 
 def test_the_answer_to_a_riddle_is_where_the_persons_drawing_is(found):
     comparison, one = found
-    comparison.measured["copy"][1:] = [Measured(values=np.zeros(4), prompts=(Boxer,)[:0]) for _ in range(23)]
+    comparison.measured["copy"][1:] = [MeasuredAnswer(values=np.zeros(4), prompts=(Boxer,)[:0]) for _ in range(23)]
     riddles = riddles_of(comparison, one, "copy", count=6)
     for riddle in riddles:
         person = riddle.first if "left" in riddle.answer else riddle.second

@@ -17,7 +17,7 @@ from segarena.files.hashes import fingerprint
 from segarena.people.collection import Collection, Given
 from segarena.people.comparing.answers import KINDS, answers_of, open_people, question_of, scopes_of
 from segarena.people.comparing.found import Scope, ScopeFound, Separation, UserFound
-from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS, Measured, Measuring, read_measured
+from segarena.people.comparing.measuring import COARSE_OF, DEFINITIONS, MeasuredAnswer, Measuring, read_measured
 from segarena.people.comparing.remembering import contents_of, remember, who_is
 from segarena.people.comparing.testing import FEWEST, Side, Unit, check_installed, tell_apart
 from segarena.people.comparing.who import check_users, named, notes_on_pictures
@@ -53,7 +53,7 @@ class Comparison:
     scopes: tuple[ScopeFound, ...]
     notes: tuple[str, ...]
     answers: tuple[Given, ...]
-    measured: Mapping[str, Sequence[Measured]]
+    measured: Mapping[str, Sequence[MeasuredAnswer]]
 
     def places(self, scope: Scope) -> list[int]:
         """Return which answers are of a scope."""
@@ -148,7 +148,7 @@ class _Work:
     collection: Collection
     answers: tuple[Given, ...]
 
-    def measure(self, name: str, user: PluginSpec | None) -> list[Measured]:
+    def measure(self, name: str, user: PluginSpec | None) -> list[MeasuredAnswer]:
         """Return what people gave, or what a user gives in their place, to every answer in order."""
         place_of = {given.row.id: place for place, given in enumerate(self.collection)}
         persons = {name: number for number, name in enumerate(self.collection.people)}
@@ -160,7 +160,10 @@ class _Work:
         return [read_measured(done[given.row.id]) for given in self.answers]
 
     def test(
-        self, scopes: Mapping[Scope, Sequence[int]], measured: Mapping[str, Sequence[Measured]], users: Sequence[str]
+        self,
+        scopes: Mapping[Scope, Sequence[int]],
+        measured: Mapping[str, Sequence[MeasuredAnswer]],
+        users: Sequence[str],
     ) -> list[ScopeFound]:
         """Return what the tests find in each scope."""
         units: dict[str, Unit] = {}
@@ -188,7 +191,7 @@ class _Work:
         )
 
     def _unit(
-        self, scope: Scope, places: Sequence[int], measured: Mapping[str, Sequence[Measured]], user: str | None
+        self, scope: Scope, places: Sequence[int], measured: Mapping[str, Sequence[MeasuredAnswer]], user: str | None
     ) -> Unit | None:
         """Return what is tested: the answers that both sides have; None where these are too few."""
         whose = [PEOPLE, *([] if user is None else [user])]
@@ -206,7 +209,7 @@ class _Work:
             seed=self.seed,
         )
 
-    def _side(self, places: Sequence[int], measured: Sequence[Measured]) -> Side:
+    def _side(self, places: Sequence[int], measured: Sequence[MeasuredAnswer]) -> Side:
         rows = [self.answers[place].row for place in places]
         nothing = np.full(3, np.nan)
         behaviour = [nothing if (one := measured[place].behaviour) is None else one for place in places]
@@ -225,7 +228,7 @@ class _Work:
         self,
         scope: Scope,
         places: Sequence[int],
-        measured: Mapping[str, Sequence[Measured]],
+        measured: Mapping[str, Sequence[MeasuredAnswer]],
         users: Sequence[str],
         results: Mapping[str, Any],
     ) -> ScopeFound:
@@ -246,7 +249,7 @@ class _Work:
         )
 
 
-def _user_found(user: str, measured: Sequence[Measured], result: Mapping[str, Any] | None) -> UserFound:
+def _user_found(user: str, measured: Sequence[MeasuredAnswer], result: Mapping[str, Any] | None) -> UserFound:
     refusals = [one.refusal for one in measured if one.refusal]
     answered = sum(one.values is not None for one in measured)
     counts = {
@@ -277,7 +280,7 @@ def _parts(side: Side) -> Iterator[bytes]:
     yield from ("\n".join(ids).encode() for ids in (side.persons, side.questions, side.groups))
 
 
-def _curve(given: Given, measured: Measured) -> Values | None:
+def _curve(given: Given, measured: MeasuredAnswer) -> Values | None:
     """Return the longest line of an answer, in units of the goal from its centroid; None where no line is known."""
     lines = [np.asarray(one.points)[:, -2:] for one in measured.prompts if isinstance(one, Scribble)]
     if not lines or measured.values is None:

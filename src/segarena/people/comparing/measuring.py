@@ -40,7 +40,7 @@ COARSE_OF: Mapping[str, Sequence[str]] = {"scribble": COARSE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
+class MeasuredAnswer:
     """One answer as numbers.
 
     Attributes:
@@ -88,7 +88,7 @@ class Measuring:
         return lambda unit: _plain(measure_reply(collection[unit[0]], asker.ask(collection[unit[0]], unit[1])))
 
 
-def _plain(measured: Measured) -> dict[str, Any]:
+def _plain(measured: MeasuredAnswer) -> dict[str, Any]:
     return {
         "values": None if measured.values is None else measured.values.tolist(),
         "behaviour": None if measured.behaviour is None else measured.behaviour.tolist(),
@@ -97,44 +97,44 @@ def _plain(measured: Measured) -> dict[str, Any]:
     }
 
 
-def read_measured(plain: Mapping[str, Any]) -> Measured:
+def read_measured(plain: Mapping[str, Any]) -> MeasuredAnswer:
     """Return what a unit of `Measuring` came to."""
     values, conduct = (
         None if plain[name] is None else np.asarray(plain[name], np.float64) for name in ("values", "behaviour")
     )
     prompts: Any = read_prompts(plain["prompts"])
-    return Measured(values=values, behaviour=conduct, prompts=prompts, refusal=plain["refusal"])
+    return MeasuredAnswer(values=values, behaviour=conduct, prompts=prompts, refusal=plain["refusal"])
 
 
-def measure_person(given: Given) -> Measured:
+def measure_person(given: Given) -> MeasuredAnswer:
     """Return what a person gave, as numbers."""
     return _measured(given, () if given.row.raster else tuple(map(in_plane, given.prompts)))
 
 
-def measure_reply(given: Given, reply: Reply) -> Measured:
+def measure_reply(given: Given, reply: Reply) -> MeasuredAnswer:
     """Return what a user gave in the place of a person, as numbers; strokes as wide as the person's."""
     if not reply.prompts:
-        return Measured(values=None, refusal=reply.refusal)
+        return MeasuredAnswer(values=None, refusal=reply.refusal)
     return _measured(given, reply.prompts)
 
 
-def _measured(given: Given, prompts: Sequence[Planar]) -> Measured:
+def _measured(given: Given, prompts: Sequence[Planar]) -> MeasuredAnswer:
     """Return the features of prompts, or of a person's raster where there are none."""
     goal, target = given.goal, asked_target(given)
     if not goal.any() or (given.row.kind == "scribble" and np.count_nonzero(goal) < LEAST_GOAL_PX):
-        return Measured(values=None, prompts=tuple(prompts))
+        return MeasuredAnswer(values=None, prompts=tuple(prompts))
     match prompts[0] if prompts else None:
         case Click() as click:
             values, marked = click_features(click, goal), np.array([click.position])
         case Box() as box:
-            return Measured(values=box_features(box, goal), prompts=(box,))
+            return MeasuredAnswer(values=box_features(box, goal), prompts=(box,))
         case _:
             ink = ink_of(given, prompts)
             if not ink.any():
-                return Measured(values=None, prompts=tuple(prompts))
+                return MeasuredAnswer(values=None, prompts=tuple(prompts))
             values, marked = stroke_features(ink, goal), np.argwhere(ink)
     signs = np.full(len(marked), given.row.is_positive)
-    return Measured(values=values, behaviour=behaviour(marked, signs, target), prompts=tuple(prompts))
+    return MeasuredAnswer(values=values, behaviour=behaviour(marked, signs, target), prompts=tuple(prompts))
 
 
 def ink_of(given: Given, prompts: Sequence[Planar]) -> Mask:
